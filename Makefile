@@ -1,0 +1,65 @@
+# Everything a developer does here. It needs Python 3.11 or newer with its venv module; uv is used where it is there.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+STAMP := $(VENV)/.installed
+TOOLS := $(VENV)/tools
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test lint format bench docs lock clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+install: $(STAMP) ## Make .venv with atp and all that its developers need
+
+# The lock holds the hash of every file that is installed, the build backend's included; hence no build isolation.
+$(STAMP): pyproject.toml requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit("ATP needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+ifneq ($(UV),)
+	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+endif
+	@touch $@
+
+demo: install ## Show what atp makes of the example suites
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+test: lint ## Check everything: lint, types, tests with coverage
+	$(BIN)/python -m pytest --cov
+
+lint: install ## Check style, form and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: install ## Bring the code into form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: install ## Measure: run every bench/bench_*.py
+	@set -e; for file in bench/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+docs: install ## Build the documentation into site/
+	$(BIN)/properdocs build --strict --quiet
+
+lock: $(or $(UV),$(TOOLS)/bin/uv) ## Pin the newest versions of all dependencies
+	$< pip compile --no-config --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		--group dev pyproject.toml -o requirements-dev.lock
+
+$(TOOLS)/bin/uv:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+clean: ## Remove what make and the tools have made
+	rm -rf $(VENV) site dist build .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,5 @@
+"""`python -m atp` is `atp`."""
+
+from atp.cli.main import main
+
+main()

@@ -1,0 +1,71 @@
+"""`atp`: finds the command and calls it. Commands are imported when they are called, so that `--help` is instant."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from atp import __version__
+
+COMMANDS = {
+    "validate": "Say what is wrong with test files, without running anything.",
+    "show": "Show what ATP understood of test files.",
+    "fmt": "Bring .test.md files into their canonical form.",
+    "convert": "Turn a suite into another format.",
+    "init": "Write a small suite to start from.",
+    "schema": "Print the JSON Schema of a format, for editors.",
+}
+"""Each command, a module of its own name in this folder, with the line that `--help` shows for it."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"atp.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from atp.suite.near import near_miss
+
+            meant = near_miss(args[0], COMMANDS)
+            hint = f"Did you mean '{meant}'?" if meant else f"Commands: {', '.join(COMMANDS)}."
+            raise click.UsageError(f"There is no command '{args[0]}'. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="atp", message="%(prog)s %(version)s")
+def cli() -> None:
+    """ATP, the Agent Test Platform: one tool for every kind of agent test."""
+
+
+def main() -> None:
+    """The entry point. Bad usage and bad input end with 2, whatever was printed is complete."""
+    try:
+        code = cli.main(prog_name="atp", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""`atp show`: what ATP understood."""
+
+import json
+import sys
+
+import click
+
+from atp.cli.inputs import load_all, takes_files
+from atp.loader.diagnostics import has_errors
+from atp.loader.diagnostics_text import printable, render
+from atp.loader.outline import outline, text
+
+
+@click.command("show")
+@takes_files
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def command(
+    paths: tuple[str, ...],
+    agent: str | None,
+    simulator: str | None,
+    assessor: str | None,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Show what ATP understood of test files.
+
+    PATH is a file, a folder or a pattern. With --json, one file gives an object with `suite`, `cases` and
+    `diagnostics`; several give an object with `suites`, a list of those. Exit 0 when all can be used, else 2.
+    """
+    loaded, notes = load_all(paths, agent, simulator, assessor, strict)
+    found = [*notes, *(note for one in loaded for note in one.diagnostics)]
+    if as_json:
+        plain = [outline(one) for one in loaded]
+        several = {"suites": plain, "diagnostics": [one.as_dict() for one in notes]}
+        one_object = plain[0] if len(plain) == 1 and not notes else several
+        click.echo(json.dumps(one_object, ensure_ascii=False, indent=2))
+    else:
+        for number, one in enumerate(loaded):
+            click.echo("" if number else None, nl=bool(number))
+            for line in text(one):
+                click.echo(printable(line))
+        if found:
+            click.echo("\n" + render(found, colour=sys.stderr.isatty()), err=True)
+    return 2 if has_errors(found) else 0

@@ -1,0 +1,39 @@
+"""`atp validate`: diagnostics only."""
+
+import sys
+
+import click
+
+from atp.cli.inputs import load_all, takes_files
+from atp.loader.diagnostics import has_errors
+from atp.loader.diagnostics_text import render, summary
+
+
+@click.command("validate")
+@takes_files
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def command(
+    paths: tuple[str, ...],
+    agent: str | None,
+    simulator: str | None,
+    assessor: str | None,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Say what is wrong with test files, without running anything.
+
+    PATH is a file, a folder or a pattern. Exit 0 when all can be used, else 2.
+    """
+    loaded, notes = load_all(paths, agent, simulator, assessor, strict)
+    found = [*notes, *(note for one in loaded for note in one.diagnostics)]
+    cases = sum(len(one.suite.cases) for one in loaded if one.suite)
+    if as_json:
+        import json
+
+        plain = {"files": len(loaded), "cases": cases, "diagnostics": [one.as_dict() for one in found]}
+        click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+    else:
+        if found:
+            click.echo(render(found, colour=sys.stdout.isatty()) + "\n")
+        click.echo(summary(len(loaded), cases, found))
+    return 2 if has_errors(found) else 0

@@ -1,0 +1,198 @@
+"""What YAML tests and JSONL records have in common: the same keys, the same rules, the same case."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.given import Given
+from atp.loader.shapes import Locator, Path, read
+from atp.loader.wording import unknown_key
+from atp.suite.case import Case, Checkpoint, Limits
+from atp.suite.near import near_miss
+from atp.suite.suite import Defaults
+
+COMMON_KEYS = frozenset(
+    {"tags", "skip", "runs", "timeout", "user", "team", "locale", "metadata", "options", "constraints", "scoring"}
+    | {"min_score", "pass_rate", "workspace", "before_hook", "after_hook"}
+)
+"""What a case takes in every dialect."""
+_SHARED_KEYS = COMMON_KEYS | {
+    *("id", "name", "description", "task", "input", "messages", "assertions", "assert", "expectations", "expected"),
+    *("simulator", "checkpoints", "max_turns"),
+}
+YAML_KEYS = _SHARED_KEYS | {"agents"}
+"""What a YAML test takes."""
+JSONL_KEYS = _SHARED_KEYS
+"""What a JSONL record takes."""
+_OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
+
+
+@dataclass(slots=True)
+class CaseReader:
+    """Reads the cases of one file, one after the other."""
+
+    notes: Diagnostics
+    given: Given
+    keys: frozenset[str]
+    needs_name: bool = False
+    defaults: Defaults = field(default_factory=Defaults)
+    agent_names: frozenset[str] | None = None
+    _limits: dict[str, Any] = field(init=False)
+    _fills: dict[str, Any] = field(init=False)
+    _ids: dict[str, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        defaults = self.defaults
+        suite_wide = defaults.constraints or Limits()
+        self._limits = Limits(timeout_seconds=defaults.timeout_seconds).given() | suite_wide.given()
+        fills = {name: getattr(defaults, name) for name in ("scoring", "min_score", "pass_rate")}
+        fills["runs"] = defaults.runs_per_test
+        self._fills = {name: value for name, value in fills.items() if value is not None}
+
+    def read(self, raw: Any, index: int, locate: Locator, base: Path = ()) -> Case | None:
+        """The case that `raw` describes, at `base` in its file."""
+        if not isinstance(raw, dict):
+            self.notes.error(
+                "wrong-type", "a case must be a mapping", locate.value(base), "write it with keys and values"
+            )
+            return None
+        told = len(self.notes)
+        self._check_keys(raw, locate, base)
+        raw_case = {**raw, "index": index, "place": locate.value(base)}
+        case = read(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
+        if case is None:
+            return None
+        self._settle(case, locate, base)
+        _check_content(case, raw, self, told, locate, base)
+        return case
+
+    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path) -> None:
+        for key in raw.keys() - self.keys:
+            mistake = unknown_key(key, self.keys)
+            self.notes.error(mistake.code, mistake.message, locate.key((*base, key)), mistake.hint)
+            value = raw.pop(key)
+            if (
+                mistake.meant
+                and mistake.meant not in raw
+                and not raw.keys() & _OTHER_SPELLING.get(mistake.meant, set())
+            ):
+                raw[mistake.meant] = value  # read on as it was meant, to find what else is wrong
+        if self.needs_name and "name" not in raw:
+            self.notes.error("missing-key", "`name` is missing", locate.key((*base, "name")), "add `name:`")
+        if "input" in raw and "messages" in raw:
+            at = locate.key((*base, "input"))
+            self.notes.warn("input-ignored", "`messages` overrides `input`", at, "remove one of them")
+            del raw["input"]
+
+    def _settle(self, case: Case, locate: Locator, base: Path) -> None:
+        """Bring the case's own limits and the suite's together."""
+        if case.timeout is not None:
+            if case.limits.timeout_seconds is not None:
+                at = locate.key((*base, "timeout"))
+                self.notes.error(
+                    "given-twice", "`timeout` and `constraints.timeout_seconds` mean the same", at, "give one"
+                )
+            case.limits.timeout_seconds = case.timeout
+            case.timeout = None
+        case.limits.fill(self._limits)
+        for name, value in self._fills.items():
+            if getattr(case, name) is None:
+                setattr(case, name, value)
+        if not case.name:
+            case.name = case.id
+        if case.task is not None:
+            case.chains = [[case.task.description]]
+        first = self._ids.setdefault(case.id, case.index)
+        if first != case.index:
+            at = locate.value((*base, "id"))
+            self.notes.error(
+                "duplicate-id", f"the id `{case.id}` is already taken by case {first}", at, "give it another"
+            )
+
+
+def _check_content(case: Case, raw: dict[str, Any], reader: CaseReader, told: int, locate: Locator, base: Path) -> None:
+    """The rules that hold between keys. Where a key was already found wrong, its absence isn't news."""
+    notes = reader.notes
+    says = [key for key in ("task", "input", "messages") if key in raw]
+    dialogue = "simulator" in raw or "checkpoints" in raw
+    if not says and not dialogue and len(notes) == told:
+        notes.error(
+            "nothing-said", "the case says nothing to the agent", locate.key(base), "add `input`, `messages` or `task`"
+        )
+    if "task" in raw and len(says) > 1:
+        at = locate.key((*base, says[1]))
+        notes.error("two-inputs", f"`task` and `{says[1]}` both say something to the agent", at, "give one of them")
+    if dialogue:
+        _check_dialogue(case, raw, reader, locate, base)
+    elif "max_turns" in raw:
+        at = locate.key((*base, "max_turns"))
+        notes.warn("max-turns-unused", "`max_turns` has no meaning without a simulator", at, "remove it")
+    if case.messages and case.messages[-1].role == "assistant":
+        at = locate.value((*base, "messages" if "messages" in raw else "input"))
+        notes.warn("nothing-to-answer", "the last message is the assistant's own", at, "end with the user's message")
+    if "messages" in raw and not raw["messages"] and isinstance(raw["messages"], list):
+        notes.error("empty", "`messages` is empty", locate.value((*base, "messages")), "add the user's message")
+    for number, name in enumerate(case.agents or ()):
+        if reader.agent_names is not None and name not in reader.agent_names:
+            at = locate.value((*base, "agents", number))
+            notes.error("unknown-agent-name", f"the suite has no agent `{name}`", at, _meant(name, reader.agent_names))
+
+
+def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate: Locator, base: Path) -> None:
+    notes = reader.notes
+    if not reader.given.simulator:
+        if "simulator" not in raw:
+            at = locate.key((*base, "checkpoints"))
+            notes.error("no-simulator", "checkpoints need a simulator", at, "add `simulator`, or give --simulator")
+        elif isinstance(raw["simulator"], dict) and "use" not in raw["simulator"]:
+            at = locate.key((*base, "simulator"))
+            notes.error("no-simulator", "the simulator has no `use`", at, "add `use`, or give --simulator")
+    if not raw.get("checkpoints"):
+        at = locate.key((*base, "checkpoints" if "checkpoints" in raw else "simulator"))
+        notes.error("no-checkpoints", "a simulated dialogue needs at least one checkpoint", at, "add `checkpoints`")
+    _check_order(case.checkpoints, notes, locate, (*base, "checkpoints"))
+
+
+def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Locator, base: Path) -> None:
+    """Checkpoint ids are unique, `after` names others, and there is no circle."""
+    seen: dict[str, Checkpoint] = {}
+    for number, one in enumerate(checkpoints):
+        if one.id in seen:
+            at = locate.value((*base, number, "id"))
+            notes.error("duplicate-checkpoint", f"the checkpoint `{one.id}` is there twice", at, "give it another id")
+        seen.setdefault(one.id, one)
+    for number, one in enumerate(checkpoints):
+        for place, before in enumerate(one.after):
+            if before not in seen:
+                at = locate.value((*base, number, "after", place))
+                notes.error("unknown-checkpoint", f"there is no checkpoint `{before}`", at, _meant(before, seen))
+    for number, one in enumerate(checkpoints):
+        if circle := _circle(one.id, seen):
+            at = locate.value((*base, number, "after"))
+            message = f"the checkpoint waits for itself: {' → '.join(circle)}"
+            notes.error("checkpoint-cycle", message, at, "remove one `after`")
+            return
+
+
+def _circle(start: str, checkpoints: dict[str, Checkpoint]) -> list[str]:
+    """A way from a checkpoint through `after` back to itself, if there is one."""
+    trail: list[str] = []
+    todo: list[tuple[str, int]] = [(start, 0)]
+    seen: set[str] = set()
+    while todo:
+        name, depth = todo.pop()
+        trail = [*trail[:depth], name]
+        for before in checkpoints[name].after if name in checkpoints else ():
+            if before == start:
+                return [*trail, start]
+            if before not in seen:
+                seen.add(before)
+                todo.append((before, depth + 1))
+    return []
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    known = list(known)
+    meant = near_miss(word, known)
+    return f"did you mean `{meant}`?" if meant else f"known: {', '.join(sorted(known)) or 'none'}"

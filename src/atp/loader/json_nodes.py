@@ -1,0 +1,209 @@
+"""JSON that still knows where everything stands.
+
+The standard library reads it; only when there is something to say is the text scanned again for places.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.shapes import Path
+from atp.suite.record import Place
+
+_TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("(?:[^"\\]|\\.)*")|([^\s{}\[\]:,"]+))')
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class _Twice(Exception):
+    """A key stands twice in one object."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Twice
+    return result
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+_LENIENT = json.JSONDecoder(parse_constant=_constant)
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A value's place in the text, with the places of what it holds."""
+
+    start: int
+    members: list[tuple[str, int, "_Spot"]] = field(default_factory=list)
+    items: list["_Spot"] = field(default_factory=list)
+
+
+class JsonLocator:
+    """Places in a JSON text, by path. The text must be valid JSON."""
+
+    def __init__(self, text: str | bytes, first_line: int = 1) -> None:
+        self._source = text
+        self._first_line = first_line
+        self._root: _Spot | None = None
+
+    @property
+    def _text(self) -> str:
+        if isinstance(self._source, bytes):
+            self._source = self._source.decode()
+        return self._source
+
+    def key(self, path: Path) -> Place:
+        """Where the last key of the path stands; else where its object begins."""
+        parent = self._find(path[:-1])
+        for name, start, _ in reversed(parent.members):
+            if path and name == path[-1]:
+                return self.place(start)
+        return self.place(parent.start)
+
+    def value(self, path: Path) -> Place:
+        """Where the value begins; else the value nearest around it."""
+        if not path:  # asked for every record, so it must not cost a scan
+            begin = len(self._source) - len(self._source.lstrip())
+            return self.place(begin) if begin else Place(self._first_line, 1)
+        return self.place(self._find(path).start)
+
+    def place(self, offset: int) -> Place:
+        """The line and column of an offset."""
+        line = self._text.count("\n", 0, offset)
+        return Place(self._first_line + line, offset - self._text.rfind("\n", 0, offset))
+
+    def duplicates(self) -> Iterator[tuple[str, Place]]:
+        """The keys given twice in one object."""
+        todo = [self._spots()]
+        while todo:
+            spot = todo.pop()
+            seen: set[str] = set()
+            for name, start, below in spot.members:
+                if name in seen:
+                    yield name, self.place(start)
+                seen.add(name)
+                todo.append(below)
+            todo.extend(spot.items)
+
+    def _find(self, path: Path) -> _Spot:
+        spot = self._spots()
+        for step in path:
+            below = (
+                [one for name, _, one in spot.members if name == step] if isinstance(step, str) else spot.items[step:]
+            )
+            if not below:
+                break
+            spot = below[-1] if isinstance(step, str) else below[0]
+        return spot
+
+    def _spots(self) -> _Spot:
+        if self._root is None:
+            self._root = _scan(self._text)
+        return self._root
+
+
+def _scan(text: str) -> _Spot:
+    """The places of all values, without recursion: depth is the writer's choice, not ours."""
+    root = _Spot(0)
+    root_seen = False
+    open_spots: list[_Spot] = []
+    key: tuple[str, int] | None = None
+    expects_key = False
+    for token in _TOKEN.finditer(text):
+        mark, start = token.group(1), token.start(token.lastindex or 0)
+        if mark in ("]", "}"):
+            open_spots.pop()
+            expects_key = False
+            continue
+        if mark in (":", ","):
+            expects_key = (
+                mark == "," and bool(open_spots) and open_spots[-1].start >= 0 and text[open_spots[-1].start] == "{"
+            )
+            continue
+        if expects_key and token.group(2):
+            key, expects_key = (json.loads(token.group(2)), start), False
+            continue
+        spot = _Spot(start)
+        if not root_seen:
+            root, root_seen = spot, True
+        elif key is not None:
+            open_spots[-1].members.append((*key, spot))
+            key = None
+        else:
+            open_spots[-1].items.append(spot)
+        if mark in ("[", "{"):
+            open_spots.append(spot)
+            expects_key = mark == "{"
+    return root
+
+
+def parse_line(line: bytes) -> Any:
+    """The value of a line that is in order, at the least cost; nothing if there is anything to look at."""
+    try:
+        text = line.decode()
+        return None if _LONE_SURROGATE.search(text) else _STRICT.decode(text)
+    except (ValueError, RecursionError, _Twice):
+        return None
+
+
+def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any, JsonLocator] | None:
+    """The JSON value of a text, or nothing and the reason. `first_line` is where the text begins in its file."""
+    locate = JsonLocator(text, first_line)
+    try:
+        try:
+            data = _STRICT.decode(text)
+        except _Twice:
+            data = _LENIENT.decode(text)
+            for name, at in locate.duplicates():
+                notes.error("duplicate-key", f"`{name}` is given twice in one object", at, "remove one of them")
+    except json.JSONDecodeError as error:
+        at = Place(first_line + error.lineno - 1, error.colno)
+        notes.error("syntax", f"not JSON: {_plain(error.msg)}", at, _hint(text, error.pos))
+        return None
+    except RecursionError:
+        notes.error("too-deep", "nested too deeply", Place(first_line, 1), "write it flatter")
+        return None
+    except ValueError as error:
+        name = str(error).split(" ")[0]
+        at = locate.place(max(text.find(name), 0)) if "not JSON" in str(error) else Place(first_line, 1)
+        message = f"not JSON: `{name}`" if "not JSON" in str(error) else "a number is too long"
+        notes.error("bad-number", message, at, "put it in quotes")
+        return None
+    half = _half_character(text, data, locate) if _LONE_SURROGATE.search(text) else None
+    if half is not None:
+        notes.error("not-utf8", "half of a surrogate pair, which is no character", half, "write the character itself")
+        return None
+    return data, locate
+
+
+def _half_character(text: str, data: Any, locate: JsonLocator) -> Place | None:
+    """Where an escape stands that is half a character, if there is one."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        found = _LONE_SURROGATE.search(text)
+        return locate.place(found.start() if found else 0)
+    return None
+
+
+def _plain(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _hint(text: str, offset: int) -> str:
+    """What most often is behind a JSON error."""
+    before, after = text[:offset].rstrip(), text[offset : offset + 1]
+    if before.endswith(",") and after in ("}", "]"):
+        return "remove the comma before this"
+    if after == "'":
+        return "JSON takes double quotes only"
+    if text[offset : offset + 4] in ("True", "None", "Fals"):
+        return "JSON writes true, false and null in small letters"
+    return "check the commas and quotes before this"

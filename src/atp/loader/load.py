@@ -1,0 +1,147 @@
+"""From a path, a text or a message to a suite, whatever the dialect."""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.loader.given import Given
+from atp.loader.source import Source, check_text, read_source
+from atp.suite.case import Case
+from atp.suite.message import Message
+from atp.suite.suite import Suite
+
+FileDialect = Literal["yaml", "markdown", "jsonl", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was understood of a file, and what was wrong with it."""
+
+    path: str | None
+    suite: Suite | None
+    diagnostics: list[Diagnostic]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the suite can be used."""
+        return self.suite is not None and not has_errors(self.diagnostics)
+
+
+def dialect_of(path: Path) -> FileDialect | None:
+    """The dialect a file's name tells."""
+    name = path.name.lower()
+    if name.endswith(".test.md"):
+        return "markdown"
+    endings: dict[str, FileDialect] = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".json": "json"}
+    return endings.get(path.suffix.lower())
+
+
+def load_path(path: Path, given: Given | None = None) -> Loaded:
+    """The suite in a file, in the dialect its name tells."""
+    given = given or Given()
+    notes = Diagnostics(str(path))
+    dialect = dialect_of(path)
+    if dialect is None and (path.is_file() or not path.exists()):
+        notes.error("unknown-format", f"{path}: no test file by its name", hint="use .yaml, .test.md, .jsonl or .json")
+        return Loaded(str(path), None, list(notes))
+    with _no_garbage_collection():
+        if dialect == "jsonl":
+            from atp.loader.jsonl import load_jsonl_file
+
+            suite = load_jsonl_file(path, given, notes)
+        else:
+            source = read_source(path, notes)
+            suite = _load_source(source, dialect or "yaml", given, notes) if source else None
+    return Loaded(str(path), suite, notes.in_order())
+
+
+def load_text(
+    text: str, dialect: FileDialect | None = None, given: Given | None = None, path: str | None = None
+) -> Loaded:
+    """The suite in a text, in a given dialect or the one it looks like."""
+    notes = Diagnostics(path)
+    checked = check_text(text, notes)
+    with _no_garbage_collection():
+        source = None if checked is None else Source(checked.removeprefix("\ufeff"), path)
+        suite = _load_source(source, dialect or sniff(source.text), given or Given(), notes) if source else None
+    return Loaded(path, suite, notes.in_order())
+
+
+def load_message(text: str) -> Suite:
+    """A suite of one case that says `text`."""
+    name = " ".join(text.split())
+    case = Case(
+        id="message", name=name if len(name) <= 60 else f"{name[:59]}…", messages=[Message(role="user", content=text)]
+    )
+    return Suite(name="message", dialect="message", cases=[case])
+
+
+def sniff(text: str) -> FileDialect:
+    """The dialect a text looks like."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("//", "#"))]
+    first = lines[0].lstrip() if lines else ""
+    if first.startswith("["):
+        return "json"
+    if first.startswith("{"):
+        return "jsonl"
+    return "markdown" if first.rstrip() == "---" and "---" in (line.rstrip() for line in lines[1:]) else "yaml"
+
+
+def _load_source(source: Source, dialect: FileDialect, given: Given, notes: Diagnostics) -> Suite | None:
+    match dialect:
+        case "yaml":
+            from atp.loader.yaml_suite import load_yaml
+
+            return load_yaml(source, given, notes)
+        case "markdown":
+            from atp.loader.markdown import load_markdown
+
+            return load_markdown(source, given, notes)
+        case "jsonl":
+            from atp.loader.jsonl import load_jsonl
+
+            return load_jsonl(source, given, notes)
+        case "json":
+            from atp.loader.jsonl import load_json
+
+            return load_json(source, given, notes)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    # A load makes many objects and no garbage; collecting in between costs a third of its time.
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class TestLoader:
+    """Loads suites and raises `LoadError` for what can't be used, as document 1 shows."""
+
+    __test__ = False  # pytest takes every class called Test… for a test
+
+    def __init__(self, env: Mapping[str, str] | None = None, *, strict: bool = False) -> None:
+        """`env` replaces the process environment; `strict` makes warnings errors."""
+        self._given = Given() if env is None else Given(env=env)
+        self._strict = strict
+
+    def load_file(self, path: str | Path) -> Suite:
+        """The suite in a file of any dialect."""
+        return self._usable(load_path(Path(path), self._given))
+
+    def load_string(self, text: str, dialect: FileDialect | None = None) -> Suite:
+        """The suite in a text, in the dialect it looks like or the one named."""
+        return self._usable(load_text(text, dialect, self._given))
+
+    def _usable(self, loaded: Loaded) -> Suite:
+        if loaded.suite is None or not loaded.ok or (self._strict and loaded.diagnostics):
+            raise LoadError(loaded.diagnostics)
+        return loaded.suite

@@ -1,0 +1,105 @@
+"""What was understood of a file, as plain data and as text for people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from atp.loader.load import Loaded
+from atp.suite.assertion import Assertion
+from atp.suite.case import Case
+from atp.suite.record import Record
+from atp.suite.secrets import mask
+from atp.suite.suite import Suite
+
+
+def outline(loaded: Loaded) -> dict[str, Any]:
+    """The suite, its cases and the diagnostics of a file."""
+    suite = loaded.suite
+    head = suite_outline(suite) if suite else {"path": loaded.path}
+    cases = [case_outline(case) for case in suite.cases] if suite else []
+    diagnostics = [one.as_dict() for one in loaded.diagnostics]
+    plain = {"suite": head, "cases": cases, "diagnostics": diagnostics}
+    return mask(plain, suite.secrets) if suite else plain
+
+
+def suite_outline(suite: Suite) -> dict[str, Any]:
+    """What the cases of a suite share."""
+    head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
+    head["agents"] = [_said(agent) | {"config": _said(agent.config)} for agent in suite.agents]
+    head["defaults"] = _said(suite.defaults)
+    return head | _said(suite, leave_out={"cases", *head})
+
+
+def case_outline(case: Case) -> dict[str, Any]:
+    """A case: what it says, without what it leaves open."""
+    plain = {key: getattr(case, key) for key in ("index", "id", "name", "path", "intent", "tags", "chains")}
+    plain["messages"] = [message.wire() for message in case.messages]
+    plain["expectations"] = case.expectations
+    plain["assertions"] = [assertion_outline(one) for one in case.assertions]
+    plain["checkpoints"] = [
+        _said(one) | {"id": one.id, "assertion": assertion_outline(one.assertion)} for one in case.checkpoints
+    ]
+    plain["befores"], plain["before_sequence"] = case.befores, case.before_sequence
+    plain["limits"] = case.limits.given()
+    return plain | _said(case, leave_out=set(plain))
+
+
+def assertion_outline(assertion: Assertion) -> dict[str, Any]:
+    """An assertion with the keys that its file gave, in their one spelling."""
+    plain = _said(assertion)
+    if "value" in assertion.model_fields_set:
+        plain.setdefault("value", None)  # a null that is expected is not the same as nothing expected
+    inner = getattr(assertion, "assertions", None)
+    if isinstance(inner, list):
+        plain["assertions"] = [assertion_outline(one) for one in inner]
+    return {"type": assertion.type, **plain}
+
+
+def _said(record: Record, leave_out: set[str] | None = None) -> dict[str, Any]:
+    return record.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=leave_out)
+
+
+def text(loaded: Loaded) -> Iterator[str]:
+    """Lines for people."""
+    suite = loaded.suite
+    if suite is None:
+        return
+    plain = outline(loaded)
+    yield f"{suite.name}  ({suite.dialect}, {suite.path or 'no file'})"
+    if suite.description:
+        yield f"  {suite.description}"
+    for agent in plain["suite"]["agents"]:
+        yield f"  agent {agent['name']} ({agent['type']})"
+    if suite.target:
+        yield f"  target {suite.target}, assessor {suite.assessor or 'built in'}"
+    for case in plain["cases"]:
+        yield ""
+        yield from _case_text(case)
+
+
+def _case_text(case: dict[str, Any]) -> Iterator[str]:
+    name = f"  {case['name']}" if case["name"] != case["id"] else ""
+    tags = f"  [{', '.join(case['tags'])}]" if case["tags"] else ""
+    yield f"{case['index']:>3}  {case['id']}{name}{tags}{'  (skipped)' if case.get('skip') else ''}"
+    if case.get("intent"):
+        yield f"     intent: {_short(case['intent'])}"
+    for chain in case["chains"]:
+        yield f"     says: {' → '.join(_short(prompt) for prompt in chain)}"
+    for message in case["messages"]:
+        yield f"     {message['role']}: {_short(message.get('content'))}"
+    for one in case["assertions"]:
+        rest = ", ".join(f"{key}={_short(value)}" for key, value in one.items() if key != "type")
+        yield f"     checks: {one['type']}{f' ({rest})' if rest else ''}"
+    for one in case["expectations"]:
+        yield f"     expects: {_short(one)}"
+    for one in case["checkpoints"]:
+        after = f" after {', '.join(one['after'])}" if one.get("after") else ""
+        yield f"     reaches: {one['id']} ({one['assertion']['type']}){after}"
+    if case["before_sequence"]:
+        yield f"     after cases: {', '.join(map(str, case['before_sequence']))}"
+    if case["limits"]:
+        yield f"     limits: {', '.join(f'{key} {_short(value)}' for key, value in case['limits'].items())}"
+
+
+def _short(value: Any, most: int = 100) -> str:
+    flat = " ".join(str(value).split())
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -1,0 +1,79 @@
+"""Reading a file that may be anything: huge, a folder, a pipe, not text."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from atp.loader.diagnostics import Diagnostics
+from atp.suite.record import Place
+
+MOST_BYTES = 64 * 1024 * 1024
+"""The longest YAML or Markdown file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a file, its line ends unified, and what it is called in messages."""
+
+    text: str
+    path: str | None = None
+
+    def line(self, number: int) -> str:
+        """A line by its number from 1, or nothing."""
+        lines = self.text.split("\n", number)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def check_regular(path: Path, notes: Diagnostics) -> bool:
+    """Whether `path` is a file that can be read to its end; a pipe or a device could keep us waiting for ever."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        why = "there is no such file" if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        notes.error("no-such-file" if missing else "unreadable", f"{path}: {why}", hint="check the path")
+        return False
+    if stat.S_ISREG(mode):
+        return True
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+    notes.error("not-a-file", f"{path} is {kind}, not a file", hint="name a regular file")
+    return False
+
+
+def read_source(path: Path, notes: Diagnostics) -> Source | None:
+    """The file's text, or nothing and the reason among the diagnostics."""
+    if not check_regular(path, notes):
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        notes.error("unreadable", f"{path} cannot be read: {error.strerror}", hint="check its permissions")
+        return None
+    text = decode(data, notes)
+    return None if text is None else Source(text, str(path))
+
+
+def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
+    """Text from bytes: UTF-8, without NUL, not too long; the line ends are unified."""
+    if len(data) > MOST_BYTES:
+        notes.error("too-large", f"the file is longer than {MOST_BYTES // 2**20} MB", hint="split it")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        at = Place(first_line + before.count(b"\n"), error.start - before.rfind(b"\n"))
+        notes.error("not-utf8", f"not UTF-8: byte 0x{data[error.start]:02x}", at, hint="save the file as UTF-8")
+        return None
+    return check_text(text, notes, first_line)
+
+
+def check_text(text: str, notes: Diagnostics, first_line: int = 1) -> str | None:
+    """Text without NUL, its line ends unified."""
+    if (start := text.find("\0")) >= 0:
+        at = Place(first_line + text.count("\n", 0, start), start - text.rfind("\n", 0, start))
+        notes.error("nul-byte", "the file holds a NUL character", at, hint="it may be a binary file, or damaged")
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

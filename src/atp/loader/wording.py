@@ -1,0 +1,145 @@
+"""What pydantic found, in the file's own terms: a stable code, a sentence, a hint."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from atp.suite.near import near_miss
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake at a path that the caller knows."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    at_key: bool = False
+    """It is about the key, not its value."""
+    meant: str = ""
+    """The key that was probably meant."""
+
+
+def describe(value: Any) -> str:
+    """A value in a message: what it is and, if short, what it says."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:37] + '…'!r}"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+    return type(value).__name__
+
+
+_EXPECTED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "number": "a number",
+}
+
+
+def _wrong_type(what: str, key: str, value: Any) -> Mistake:
+    expected = _EXPECTED.get(what, "something else")
+    hint = None
+    if what == "string" and isinstance(value, int | float):
+        hint = f'put it in quotes: "{str(value).lower() if isinstance(value, bool) else value}"'
+    elif what == "list" and isinstance(value, str):
+        hint = f"write it as a list: [{value}]"
+    if value is None:
+        return Mistake(
+            "empty", f"`{key}` is empty: it must be {expected}", "give it a value or leave the key out", True
+        )
+    return Mistake("wrong-type", f"`{key}` must be {expected}, found {describe(value)}", hint)
+
+
+_RANGE = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "string_too_long": "at most {max_length} characters long",
+}
+_EMPTY = {"string_too_short", "too_short"}
+_PATTERNS = {
+    r"^https?://.+": "an address that begins with http:// or https://",
+    r"^[0-9a-fA-F]{64}$": "64 hexadecimal digits",
+}
+
+
+def _options(context: dict[str, Any]) -> list[str]:
+    return re.findall(r"'([^']*)'", str(context.get("expected_tags") or context.get("expected") or ""))
+
+
+def _unknown_type(key: str, context: dict[str, Any]) -> Mistake:
+    options = _options(context)
+    tag = str(context.get("tag"))
+    meant = near_miss(tag, options)
+    family = "assertion" if "equals" in options else "agent" if "custom" in options else "part"
+    hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(sorted(options))}"
+    return Mistake(f"unknown-{family}", f"unknown {family} type `{tag}`", hint)
+
+
+def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
+    options = _options(context)
+    meant = near_miss(value, options) if isinstance(value, str) else None
+    hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(options)}"
+    code = "unknown-check" if key == "check" else "bad-value"
+    return Mistake(code, f"`{key}` cannot be {describe(value)}", hint)
+
+
+def unknown_key(key: str, known: Iterable[str]) -> Mistake:
+    """A key that nothing here is called."""
+    known = sorted(known)
+    meant = near_miss(key, known)
+    hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}"
+    return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")
+
+
+def word(error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict[str, str]]) -> Mistake:
+    """The mistake behind a pydantic error at `key`, whose value is `value`.
+
+    `spellings` gives the keys that are known beside it, each with the one name it stands for.
+    """
+    kind, context = error["type"], error.get("ctx") or {}
+    if kind == "missing":
+        return Mistake("missing-key", f"`{key}` is missing", f"add `{key}:`", True)
+    if kind == "extra_forbidden":
+        known = spellings()
+        if key in known:  # the other spelling of the same key was taken
+            other = next((one for one in known if known[one] == known[key] and one != key), known[key])
+            return Mistake("both-spellings", f"`{key}` and `{other}` mean the same: give one of them", None, True)
+        return unknown_key(key, known)
+    if kind in ("union_tag_invalid", "literal_error"):
+        return _unknown_type(key, context) if kind == "union_tag_invalid" else _bad_value(key, value, context)
+    if kind == "union_tag_not_found":
+        return Mistake("missing-key", "`type` is missing", "add `type:`")
+    if kind in _RANGE:
+        return Mistake("out-of-range", f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}")
+    if kind in _EMPTY:
+        return Mistake("empty", f"`{key}` is empty", "give it a value or leave the key out")
+    if kind == "string_pattern_mismatch":
+        expected = _PATTERNS.get(str(context.get("pattern")), f"text that fits {context.get('pattern')}")
+        return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}")
+    if kind in ("int_from_float", "int_parsing", "float_parsing", "bool_parsing", "finite_number", "int_parsing_size"):
+        return _wrong_type(kind.split("_")[0] if kind != "finite_number" else "float", key, value)
+    if kind == "near_miss":
+        return unknown_key(context["key"], [context["meant"]])
+    if kind.endswith("_type"):
+        return _wrong_type(kind.removesuffix("_type"), key, value)
+    named = "" if f"`{key}`" in error["msg"] else f"`{key}`: "
+    return Mistake(kind.replace("_", "-"), f"{named}{error['msg']}")

@@ -1,0 +1,101 @@
+"""YAML suites (document 1)."""
+
+from typing import Any
+
+from atp.loader.cases import YAML_KEYS, CaseReader
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.given import Given
+from atp.loader.shapes import Locator, read
+from atp.loader.source import Source
+from atp.loader.variables import SHORTEST_SECRET, fill_variables
+from atp.loader.wording import unknown_key
+from atp.loader.yaml_nodes import parse_yaml
+from atp.suite.agent import Agent
+from atp.suite.suite import Suite
+
+SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
+"""What a suite takes at its top."""
+
+
+def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
+    """The suite in a YAML text, with whatever could be read."""
+    parsed = parse_yaml(source.text, notes)
+    if parsed is None:
+        return None
+    secrets = fill_variables(parsed, source.text, given.env, notes)
+    data, locate = parsed.data, parsed.locator
+    if not isinstance(data, dict):
+        notes.error("wrong-type", "a suite must be a mapping", locate.value(()), "begin with `test_suite:`")
+        return None
+    suite = _read_head(data, given, notes, locate)
+    if suite is None:
+        return None
+    suite.path = source.path
+    suite.secrets = secrets | agent_secrets(suite.agents)
+    reader = CaseReader(
+        notes,
+        given,
+        YAML_KEYS,
+        needs_name=True,
+        defaults=suite.defaults,
+        agent_names=frozenset(agent.name for agent in suite.agents),
+    )
+    tests = data.get("tests")
+    for index, raw in enumerate(tests if isinstance(tests, list) else ()):
+        case = reader.read(raw, index, locate, ("tests", index))
+        if case is not None:
+            suite.cases.append(case)
+    return suite
+
+
+def _read_head(data: dict[str, Any], given: Given, notes: Diagnostics, locate: Locator) -> Suite | None:
+    """The suite without its tests."""
+    for key in data.keys() - SUITE_KEYS:
+        mistake = unknown_key(key, SUITE_KEYS)
+        notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
+        if mistake.meant and mistake.meant not in data:
+            data[mistake.meant] = data[key]  # read on as it was meant, to find what else is wrong
+    head: dict[str, Any] = {
+        key: data[key] for key in ("test_suite", "version", "description", "defaults", "agents") if key in data
+    }
+    if "test_suite" not in data:
+        notes.error("missing-key", "`test_suite` is missing", locate.key(("test_suite",)), "add the suite's name")
+        head["test_suite"] = "suite"
+    _check_filled(data, "tests", "at least one test is required", notes, locate)
+    if not given.agent:
+        _check_filled(data, "agents", "at least one agent is required", notes, locate)
+    suite = read(Suite, head, notes, locate) or read(Suite, {"test_suite": "suite"}, notes, locate)
+    if suite is not None:
+        _check_agent_names(suite.agents, data.get("agents"), notes, locate)
+    return suite
+
+
+def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnostics, locate: Locator) -> None:
+    if key not in data:
+        notes.error("missing-key", f"`{key}` is missing: {message}", locate.key((key,)), f"add `{key}:`")
+    elif data[key] is None or data[key] == []:
+        data.pop(key)
+        notes.error("empty", f"`{key}` is empty: {message}", locate.key((key,)), f"add one below `{key}:`")
+    elif key == "tests" and not isinstance(data[key], list):
+        notes.error("wrong-type", "`tests` must be a list", locate.value((key,)), "begin each test with `- id:`")
+
+
+def _check_agent_names(agents: list[Agent], written: Any, notes: Diagnostics, locate: Locator) -> None:
+    seen: set[Any] = set()
+    for number, raw in enumerate(written if isinstance(written, list) else ()):
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str) and name in seen:
+            at = locate.value(("agents", number, "name"))
+            notes.error("duplicate-agent", f"the agent `{name}` is there twice", at, "give it another name")
+        seen.add(name if isinstance(name, str) else None)
+
+
+def agent_secrets(agents: list[Agent]) -> set[str]:
+    """What agents are configured with and no output may show, variable or not."""
+    found: set[str] = set()
+    for agent in agents:
+        config = agent.config.model_dump()
+        headers = config.get("headers") if isinstance(config.get("headers"), dict) else {}
+        values = [config.get("api_key"), *(value for name, value in headers.items() if name.lower() == "authorization")]
+        found.update(value for value in values if isinstance(value, str) and len(value) >= SHORTEST_SECRET)
+    return found

@@ -1,0 +1,265 @@
+"""Agents: what is tested and how to reach it, typed by kind."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from atp.suite.kinds import Kinds
+from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
+
+
+class AgentConfig(Record):
+    """What the configuration of every kind takes."""
+
+    parallel: Count | None = None
+    """At most so many trials of this agent at a time."""
+
+
+class HttpConfig(AgentConfig):
+    """An agent behind an HTTP address."""
+
+    endpoint: Annotated[str, Field(pattern=r"^https?://.+")]
+    """Where requests are posted."""
+    protocol: Literal["atp", "openai", "json"] = "atp"
+    """ATP's own protocol, OpenAI chat completions, or JSON of the agent's own shape."""
+    api_key: str | None = None
+    """Sent as a bearer token."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Further headers."""
+    timeout: Seconds | None = None
+    """For one request."""
+    verify_ssl: bool = True
+    """Check the server's certificate."""
+    stream_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """Where requests go when the answer is to be streamed."""
+    health_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """An address that answers when the agent is ready."""
+    retry: Whole = 0
+    """How often to try again on connection errors, 429 and 502 to 504."""
+    model: str | None = None
+    """With `protocol: openai`: the model's name."""
+    body: Json = None
+    """With `protocol: json`: the request's body, a template."""
+    output_path: str | None = None
+    """With `protocol: json`: a JSONPath to the answer."""
+    tool_calls_path: str | None = None
+    """With `protocol: json`: a JSONPath to the tool calls."""
+    usage_path: str | None = None
+    """With `protocol: json`: a JSONPath to the usage."""
+
+
+class CliConfig(AgentConfig):
+    """An agent that is a command."""
+
+    command: Text | list[Text]
+    """The command: a list, or text that is split without a shell."""
+    args: list[str] = Field(default_factory=list)
+    """Further arguments."""
+    protocol: Literal["atp", "text"] = "atp"
+    """ATP's own protocol, or the prompt on stdin and the answer on stdout."""
+    working_dir: str | None = None
+    """Where it runs; otherwise in the trial's workspace."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Environment variables."""
+    inherit_environment: bool = False
+    """Hand on all of our environment."""
+
+
+class DockerConfig(AgentConfig):
+    """An agent in a container."""
+
+    image: Text | None = None
+    """The image's name."""
+    build: Text | None = None
+    """A folder to build the image from."""
+    pull: bool = False
+    """Fetch the image if it isn't there."""
+    command: Text | list[Text] | None = None
+    """Replaces the image's command."""
+    entrypoint: Text | list[Text] | None = None
+    """Replaces the image's entry point."""
+    protocol: Literal["atp", "text", "openai", "json"] = "atp"
+    """How to talk to it."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Environment variables."""
+    volumes: list[Text] | dict[str, Text] = Field(default_factory=list)
+    """Mounts, as `host:container[:ro]` or a map."""
+    network: str = "none"
+    """The network; none by default."""
+    memory: Annotated[str, Field(pattern=r"^\d+(\.\d+)?\s*([bkmgBKMG][bB]?)?$")] | Count = "2g"
+    """The most memory it may use."""
+    cpus: Annotated[float, Field(gt=0)] = 1.0
+    """How many processors it may use."""
+    pids: Count = 256
+    """How many processes it may have."""
+    user: str | None = None
+    """The user in the container; the caller's by default."""
+    working_dir: str | None = None
+    """The folder it starts in; the workspace by default."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """It is an HTTP agent on this port: started once and shared over trials."""
+    path: str = "/"
+    """With `port`: the path requests are posted to."""
+    health_path: str | None = None
+    """With `port`: a path that answers when it is ready."""
+    timeout: Seconds | None = None
+    """For one request."""
+
+    @model_validator(mode="after")
+    def _has_image(self) -> "DockerConfig":
+        if (self.image is None) == (self.build is None):
+            raise PydanticCustomError("docker_image", "`docker` needs `image` or `build`, one of the two")
+        return self
+
+
+class LangGraphConfig(OpenRecord, AgentConfig):
+    """A LangGraph graph. Further keys go to the graph's `configurable`."""
+
+    graph_path: Text | None = None
+    """`file.py` or `file.py:name`."""
+    module: Text | None = None
+    """A module that can be imported, with `graph`."""
+    graph: Text | None = None
+    """The name of the graph, the `StateGraph` or the factory in `module`."""
+    model: str | None = None
+    """For the graph's `configurable`."""
+    temperature: Amount | None = None
+    """For the graph's `configurable`."""
+    python: Text | None = None
+    """The interpreter of the environment it lives in."""
+
+    @model_validator(mode="after")
+    def _has_graph(self) -> "LangGraphConfig":
+        if (self.graph_path is None) == (self.module is None):
+            raise PydanticCustomError("langgraph_graph", "`langgraph` needs `graph_path`, or `module` and `graph`")
+        return self
+
+
+class CrewAiConfig(AgentConfig):
+    """A CrewAI crew or flow."""
+
+    crew_path: Text | None = None
+    """`file.py` or `file.py:name`: a crew, a flow, or a function that makes one."""
+    module: Text | None = None
+    """A module that can be imported, with `crew`."""
+    crew: Text | None = None
+    """The name of the crew, the flow or the factory in `module`."""
+    inputs: JsonObject = Field(default_factory=dict)
+    """Further inputs for the kickoff."""
+    python: Text | None = None
+    """The interpreter of the environment it lives in."""
+
+    @model_validator(mode="after")
+    def _has_crew(self) -> "CrewAiConfig":
+        if (self.crew_path is None) == (self.module is None):
+            raise PydanticCustomError("crewai_crew", "`crewai` needs `crew_path`, or `module` and `crew`")
+        return self
+
+
+class CustomConfig(AgentConfig):
+    """Python code of the user's. All keys are handed to it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    entry: Text | None = None
+    """`module:function` or `path/to/file.py:function`."""
+    python: Text | None = None
+    """The interpreter of the environment it lives in."""
+
+
+class PromptConfig(AgentConfig):
+    """An agent that is a prompt, in a file."""
+
+    path: Text
+    """`agents/x.md`, or a folder with `package.yao`."""
+    connector: str | None = None
+    """The model connector to use."""
+
+
+class Agent(Record):
+    """An agent under test."""
+
+    name: Text
+    """What the suite calls it."""
+    type: str
+    """The kind of agent."""
+    description: str | None = None
+    """What it is."""
+    config: Any
+    """How to reach it; its keys depend on the kind."""
+
+
+AGENTS = Kinds[Agent]("atp.agents")
+AnyAgent = Annotated[Agent, AGENTS]
+"""An agent of any registered kind."""
+
+
+@AGENTS.register
+class HttpAgent(Agent):
+    """An agent behind an HTTP address."""
+
+    type: Literal["http"]
+    """Always `http`."""
+    config: HttpConfig
+    """How to reach it."""
+
+
+@AGENTS.register
+class DockerAgent(Agent):
+    """An agent in a container."""
+
+    type: Literal["docker"]
+    """Always `docker`."""
+    config: DockerConfig
+    """How to start it."""
+
+
+@AGENTS.register
+class CliAgent(Agent):
+    """An agent that is a command."""
+
+    type: Literal["cli"]
+    """Always `cli`."""
+    config: CliConfig
+    """How to start it."""
+
+
+@AGENTS.register
+class LangGraphAgent(Agent):
+    """A LangGraph graph."""
+
+    type: Literal["langgraph"]
+    """Always `langgraph`."""
+    config: LangGraphConfig
+    """Where it is."""
+
+
+@AGENTS.register
+class CrewAiAgent(Agent):
+    """A CrewAI crew or flow."""
+
+    type: Literal["crewai"]
+    """Always `crewai`."""
+    config: CrewAiConfig
+    """Where it is."""
+
+
+@AGENTS.register
+class CustomAgent(Agent):
+    """Python code of the user's."""
+
+    type: Literal["custom"]
+    """Always `custom`."""
+    config: CustomConfig
+    """Where it is, and what it is handed."""
+
+
+@AGENTS.register
+class PromptAgent(Agent):
+    """A prompt in a file."""
+
+    type: Literal["prompt"]
+    """Always `prompt`."""
+    config: PromptConfig
+    """Where it is."""

@@ -1,0 +1,218 @@
+"""A case: what is said to an agent, what must hold afterwards, and within which limits."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from atp.suite.assertion import AnyAssertion
+from atp.suite.message import Message
+from atp.suite.options import Options
+from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Place, Record, Seconds, Text
+from atp.suite.reference import BareAgent
+
+
+class Task(Record):
+    """What the agent should accomplish."""
+
+    description: Annotated[str, Field(min_length=1, max_length=100_000)]
+    """A clear instruction for the agent."""
+    input_data: JsonObject | None = None
+    """Further data for the agent."""
+    expected_artifacts: list[Text] | None = None
+    """Files or outputs the agent should create."""
+
+
+class Limits(Record):
+    """Boundaries of a trial. They are enforced while it runs."""
+
+    max_steps: Count | None = None
+    """The most reasoning or action steps; each tool call is at least one."""
+    max_tokens: Count | None = None
+    """The most tokens for model calls."""
+    timeout_seconds: Seconds | None = None
+    """The longest a trial may take."""
+    allowed_tools: list[Text] | None = None
+    """The only tools the agent may use."""
+    budget_usd: Amount | None = None
+    """The most it may cost."""
+
+    def fill(self, wider: "dict[str, Any]") -> None:
+        """Take what is left open here from wider limits."""
+        for name, value in wider.items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+
+    def given(self) -> dict[str, Any]:
+        """The limits that are set."""
+        return {name: value for name, value in self.__dict__.items() if value is not None}
+
+
+class Weights(Record):
+    """How much each dimension counts in the score. Together they make 1."""
+
+    quality_weight: Fraction = 0.4
+    """Output quality: the judged and behavioural checks."""
+    completeness_weight: Fraction = 0.3
+    """Task completion: passed checks and expected artifacts."""
+    efficiency_weight: Fraction = 0.2
+    """Steps used of those allowed."""
+    cost_weight: Fraction = 0.1
+    """Money or tokens spent of those allowed."""
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> "Weights":
+        total = self.quality_weight + self.completeness_weight + self.efficiency_weight + self.cost_weight
+        if abs(total - 1) > 0.01 + 1e-9:
+            raise PydanticCustomError(
+                "weights_sum",
+                "the four scoring weights must sum to 1.0, they sum to {total}",
+                {"total": f"{total:.6g}"},
+            )
+        return self
+
+
+class Simulator(Record):
+    """The agent that plays the user in a dialogue."""
+
+    use: BareAgent | None = None
+    """The simulator agent's id, without a prefix; `--simulator` gives the default."""
+    options: Options | None = None
+    """Handed to the simulator; `metadata` holds `persona` and `goal`."""
+
+
+class Checkpoint(Record):
+    """Something that must happen in a dialogue."""
+
+    id: Text
+    """Its name within the case."""
+    description: str | None = None
+    """What it means."""
+    assertion: AnyAssertion = Field(validation_alias=AliasChoices("assertion", "assert"))
+    """Holds on the turn that reaches the checkpoint."""
+    after: list[Text] = Field(default_factory=list)
+    """Checkpoints that must be reached first."""
+    required: bool = True
+    """Whether the case fails without it."""
+
+
+def _listed(value: Any) -> Any:
+    """One object may stand for a list of one."""
+    return [value] if isinstance(value, dict) else value
+
+
+def _messages(value: Any) -> Any:
+    """Document 4's `input`: text and a single message are short for a conversation."""
+    return [{"role": "user", "content": value}] if isinstance(value, str) else _listed(value)
+
+
+class Case(Record):
+    """One test case, whichever dialect it was written in."""
+
+    index: int = 0
+    """Its place in the file, from 0."""
+    id: Text
+    """Unique within the suite."""
+    name: str = ""
+    """For people; the id if there is none."""
+    path: list[str] = Field(default_factory=list)
+    """The headings it stands under, outermost first, its own last."""
+    description: str | None = None
+    """Details for people."""
+    intent: str | None = None
+    """What it is meant to prove, for the assessor."""
+    tags: list[Text] = Field(default_factory=list)
+    """For choosing cases."""
+    skip: bool = False
+    """Leave it out, and say so."""
+    agents: list[Text] | None = None
+    """Only against these agents of the suite."""
+
+    task: Task | None = None
+    """A task to accomplish."""
+    messages: Annotated[list[Message], BeforeValidator(_messages)] = Field(
+        default_factory=list, validation_alias=AliasChoices("messages", "input")
+    )
+    """A conversation so far, whose last message the agent answers; in a dialogue, the first turn."""
+    chains: list[list[str]] = Field(default_factory=list)
+    """Prompt chains: each is a variation, its prompts are said one after the other."""
+    simulator: Simulator | None = None
+    """A simulated user."""
+    checkpoints: list[Checkpoint] = Field(default_factory=list)
+    """What the dialogue must reach."""
+    max_turns: Count | None = None
+    """The most turns of a dialogue (20)."""
+
+    assertions: Annotated[list[AnyAssertion], BeforeValidator(_listed)] = Field(
+        default_factory=list, validation_alias=AliasChoices("assertions", "assert")
+    )
+    """What must hold afterwards, decided exactly or by a named judge."""
+    expectations: list[Text] = Field(default_factory=list)
+    """What must hold afterwards, in words, decided by the assessor."""
+    expected: Json = None
+    """The expected output, used when there are no assertions."""
+
+    befores: list[int] = Field(default_factory=list)
+    """The cases that come before it, by index, as written."""
+    before_sequence: list[int] = Field(default_factory=list)
+    """The cases that are replayed before it, their own befores included, in order."""
+    iterations: Count | None = None
+    """How many variations of the prompt to run."""
+    runs: Count | None = None
+    """How many times to repeat each trial."""
+
+    limits: Limits = Field(default_factory=Limits, validation_alias="constraints")
+    """Boundaries, the suite's defaults included."""
+    timeout: Seconds | None = Field(default=None, exclude=True)
+    """Short for the limit `timeout_seconds`, where the loader puts it."""
+    scoring: Weights | None = None
+    """Weights of the score."""
+    min_score: Annotated[Amount, Field(le=100)] | None = None
+    """The least score that passes."""
+    pass_rate: Fraction | None = None
+    """The share of trials that must pass; otherwise all of them."""
+
+    user: Text | None = None
+    """The user it runs as."""
+    team: Text | None = None
+    """The team it runs as."""
+    locale: Text | None = None
+    """The locale it runs in."""
+    metadata: JsonObject = Field(default_factory=dict)
+    """Free data, handed to the agent."""
+    options: Options | None = None
+    """Handed to the agent."""
+    workspace: Text | None = None
+    """A folder whose files each trial starts with."""
+    before_hook: Text | None = None
+    """A Python function called before each trial."""
+    after_hook: Text | None = None
+    """A Python function called after each trial."""
+    place: Place = Field(default_factory=Place, exclude=True, repr=False)
+    """Where it stands in its file."""
+
+    @property
+    def mode(self) -> Literal["task", "messages", "chains", "dialogue"]:
+        """How the conversation with the agent is led."""
+        if self.simulator is not None or self.checkpoints:
+            return "dialogue"
+        if self.task is not None:
+            return "task"
+        return "messages" if self.messages else "chains"
+
+    @property
+    def input(self) -> Any:
+        """What is said to the agent, in the shortest form of document 4: text, or a list of messages."""
+        if self.task is not None:
+            return self.task.description
+        if not self.messages:
+            return self.chains[0] if self.chains else None
+        first = self.messages[0]
+        if len(self.messages) == 1 and first.role == "user" and isinstance(first.content, str):
+            return first.content
+        return [message.wire() for message in self.messages]
+
+    @property
+    def constraints(self) -> Limits:
+        """Document 1's name for the limits."""
+        return self.limits

@@ -1,0 +1,110 @@
+"""Messages: what was said in a conversation."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from atp.suite.record import Json, JsonObject, Record, Text
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+
+class TextPart(Record):
+    """A piece of text in a message."""
+
+    type: Literal["text"]
+    """Always `text`."""
+    text: str
+    """The text."""
+
+
+class ImagePart(Record):
+    """A picture, by address or from a file."""
+
+    type: Literal["image"]
+    """Always `image`."""
+    source: Text
+    """`file://` with a path relative to the test file, `http(s)://`, or a `data:` address."""
+    mime_type: str | None = None
+    """The kind of picture, when the source doesn't tell."""
+
+
+class ImageAddress(Record):
+    """Where an `image_url` part points."""
+
+    url: Text
+    """`http(s)://`, `data:` or `file://`."""
+    detail: str | None = None
+    """How closely the model should look: `low`, `high`, `auto`."""
+
+
+class ImageUrlPart(Record):
+    """A picture in the spelling of OpenAI's messages."""
+
+    type: Literal["image_url"]
+    """Always `image_url`."""
+    image_url: Text | ImageAddress
+    """The address, or an object with `url` and `detail`."""
+
+
+class FilePart(Record):
+    """A document."""
+
+    type: Literal["file"]
+    """Always `file`."""
+    source: Text
+    """`file://` with a path relative to the test file, `http(s)://`, or a `data:` address."""
+    name: str | None = None
+    """The name the agent sees."""
+    mime_type: str | None = None
+    """The kind of document, when the source doesn't tell."""
+
+
+class AudioPart(Record):
+    """A recording."""
+
+    type: Literal["audio"]
+    """Always `audio`."""
+    source: Text
+    """`file://` with a path relative to the test file, `http(s)://`, or a `data:` address."""
+    mime_type: str | None = None
+    """The kind of recording, when the source doesn't tell."""
+
+
+Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Field(discriminator="type")]
+
+
+def _form(content: Any) -> str:
+    return "parts" if isinstance(content, list) else "text"
+
+
+# Told apart by form, so that a mistake in a part isn't also reported as "not a text".
+Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+
+
+class Message(Record):
+    """One message of a conversation."""
+
+    role: Role
+    """Who speaks."""
+    content: Content | None = None
+    """What is said: text, or a list of parts. An assistant's message that only calls tools has none."""
+    name: str | None = None
+    """The speaker's name, or the tool's."""
+    tool_calls: list[JsonObject] | None = None
+    """The tools an assistant's message called."""
+    tool_call_id: str | None = None
+    """Which call a tool's message answers."""
+    metadata: Json = None
+    """Free data for the agent."""
+
+    @property
+    def text(self) -> str:
+        """The words of the message, without pictures and files."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+        return self.content or ""
+
+    def wire(self) -> dict[str, Any]:
+        """The message as agents get it: only what was said."""
+        return self.model_dump(exclude_none=True)

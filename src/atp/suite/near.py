@@ -1,0 +1,37 @@
+"""Guessing what a mistyped word was meant to be."""
+
+from collections.abc import Iterable
+
+
+def edits(one: str, other: str, most: int = 2) -> int:
+    """How many letters to put in, take out, change or swap with a neighbour; `most + 1` when more than `most`."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        before, last, row = row, before, [i]
+        for j, b in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def near_miss(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` is most likely a slip of, if there is one.
+
+    Short words must be nearer: two edits make `ab` out of anything.
+    """
+    lowered = word.lower().replace("-", "_").replace(" ", "_")
+    best: tuple[int, str] | None = None
+    for candidate in known:
+        target = candidate.lower()
+        allowed = 2 if len(target) > 4 else 1
+        distance = edits(lowered, target, allowed)
+        if distance <= allowed and (best is None or distance < best[0]):
+            best = (distance, candidate)
+    return best[1] if best else None

@@ -1,0 +1,125 @@
+"""The base of every word of the vocabulary, and the scalar types they share."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from atp.suite.near import near_miss
+
+
+class Record(BaseModel):
+    """Something a file can say: closed, so a key that isn't known is an error."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
+        populate_by_name=True,
+        hide_input_in_errors=True,
+        protected_namespaces=(),
+    )
+
+
+class OpenRecord(Record):
+    """A record that hands further keys on to code we don't know, but still catches a slip in one of its own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _catch_near_misses(cls, raw: Any) -> Any:
+        if isinstance(raw, dict):
+            for key in raw:
+                if key not in cls.model_fields and (meant := near_miss(str(key), cls.model_fields)):
+                    raise PydanticCustomError(
+                        "near_miss",
+                        "unknown key `{key}`: did you mean `{meant}`?",
+                        {"key": str(key), "meant": meant},
+                    )
+        return raw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where something was written. Not part of what it says, so all places are equal."""
+
+    line: int = 0
+    column: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Defaulted(str):
+    """Text that is nothing but the default of a variable (`${N:3}`): untyped places read it as YAML would."""
+
+    __slots__ = ()
+
+    #: Set by the loader: turns the text into the value YAML gives it.
+    read: ClassVar[Callable[[str], Any]] = str
+
+
+def _settle(value: Any) -> Any:
+    if type(value) is Defaulted:
+        return Defaulted.read(value)
+    if type(value) is dict:
+        return {key: _settle(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_settle(item) for item in value]
+    return value
+
+
+def _no_bool(value: Any) -> Any:
+    # In Python True is 1, in a test file `runs: true` is a mistake.
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "expected a number, found {found}", {"found": str(value).lower()})
+    return value
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*)+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+
+
+def _duration(value: Any) -> Any:
+    """`"1m30s"` and `90` are the same: seconds."""
+    if isinstance(value, str) and _DURATION.fullmatch(value.strip()):
+        return sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(value))
+    if isinstance(value, str) and not re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
+        raise PydanticCustomError("duration", 'expected a duration like "30s", "5m" or "1h30m"')
+    return _no_bool(value)
+
+
+def _regex(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PydanticCustomError("regex", "not a regular expression: {why}", {"why": str(error)}) from error
+    return value
+
+
+Json = Annotated[Any, BeforeValidator(_settle)]
+"""Any JSON value, in a place whose type only the agent or the user's own code knows."""
+JsonObject = Annotated[dict[str, Any], BeforeValidator(_settle)]
+"""A JSON object with free keys."""
+Text = Annotated[str, Field(min_length=1)]
+"""Text that isn't empty."""
+Regex = Annotated[str, AfterValidator(_regex)]
+"""A regular expression of Python's `re`."""
+Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]
+"""A whole number from 1."""
+Whole = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]
+"""A whole number from 0."""
+Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_no_bool)]
+"""A number from 0 to 1."""
+Amount = Annotated[float, Field(ge=0), BeforeValidator(_no_bool)]
+"""A number that isn't negative."""
+Seconds = Annotated[float, Field(gt=0), BeforeValidator(_duration)]
+"""A duration: a number of seconds, or text like "30s", "5m", "1h30m"."""

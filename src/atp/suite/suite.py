@@ -1,0 +1,85 @@
+"""A suite: the cases of a file and what they share."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from atp.suite.agent import AGENTS, AnyAgent
+from atp.suite.assertion import ASSERTIONS, AllOf, AnyOf, AtLeast, Group, NoneOf
+from atp.suite.case import Case, Checkpoint, Limits, Weights
+from atp.suite.record import Amount, Count, Fraction, Record, Seconds, Text
+
+Dialect = Literal["yaml", "markdown", "jsonl", "message"]
+
+
+class Defaults(Record):
+    """What the cases of a suite take where they say nothing themselves."""
+
+    runs_per_test: Count | None = None
+    """How many times to run each test."""
+    timeout_seconds: Seconds | None = None
+    """The longest a trial may take."""
+    constraints: Limits | None = None
+    """Limits, merged field by field."""
+    scoring: Weights | None = None
+    """Weights, replaced as a whole."""
+    min_score: Annotated[Amount, Field(le=100)] | None = None
+    """The least score that passes."""
+    pass_rate: Fraction | None = None
+    """The share of trials that must pass."""
+
+
+def _version(value: Any) -> Any:
+    # `version: 1.0` without quotes is a number to YAML.
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+class Suite(Record):
+    """All that a file says."""
+
+    name: Text = Field(validation_alias=AliasChoices("test_suite", "name"))
+    """What the suite is called."""
+    dialect: Dialect = "yaml"
+    """The format it was written in."""
+    path: str | None = None
+    """The file it came from."""
+    version: Annotated[Text, BeforeValidator(_version)] = "1.0"
+    """The version of the suite's format."""
+    description: str | None = None
+    """What it is for."""
+    defaults: Defaults = Field(default_factory=Defaults)
+    """What cases take where they say nothing themselves."""
+    agents: list[AnyAgent] = Field(default_factory=list)
+    """The agents under test."""
+    target: str | None = None
+    """Markdown: the path of the agent under test."""
+    assessor: str | None = None
+    """Markdown: the path of the agent that judges expectations."""
+    generator: str | None = None
+    """Markdown: the agent that makes variations of prompts."""
+    iterations: Count | None = None
+    """Markdown: how many variations of each case to run."""
+    cases: list[Case] = Field(default_factory=list, validation_alias=AliasChoices("tests", "cases"))
+    """The cases in file order."""
+    secrets: frozenset[str] = Field(default_factory=frozenset, exclude=True, repr=False)
+    """Values that no output may show."""
+
+    @property
+    def test_suite(self) -> str:
+        """Document 1's name for the suite's name."""
+        return self.name
+
+    @property
+    def tests(self) -> list[Case]:
+        """Document 1's name for the cases."""
+        return self.cases
+
+
+def _rebuild() -> None:
+    """Build the shapes that hold a union of kinds again, now that a plugin has added one."""
+    for shape in (Group, AllOf, AnyOf, NoneOf, AtLeast, Checkpoint, Case, Suite):
+        shape.model_rebuild(force=True)
+
+
+ASSERTIONS.on_change(_rebuild)
+AGENTS.on_change(_rebuild)
