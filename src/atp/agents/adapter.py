@@ -1,0 +1,139 @@
+"""What every kind of agent promises: a turn of the conversation in, a reply out.
+
+An adapter knows nothing of checks, limits or retries. It promises only: when cancelled, it leaves nothing behind
+(process group, container, connection, temporary folder).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Observes:
+    """What an adapter can ever report. A limit on anything else would be kept by not looking."""
+
+    tool_calls: bool = True
+    """Which tools were called."""
+    tokens: bool = True
+    """How many tokens were used."""
+    cost: bool = True
+    """What it cost."""
+    steps: bool = True
+    """How many steps it took."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnRequest:
+    """What an agent is asked in one turn."""
+
+    messages: list[dict[str, Any]]
+    """The whole conversation so far, the newest user message last."""
+    prompt: str
+    """The newest user message's text."""
+    task: dict[str, Any]
+    """`description`, and where given `input_data` and `expected_artifacts`."""
+    constraints: dict[str, Any] = field(default_factory=dict)
+    """The limits that are set."""
+    context: dict[str, Any] = field(default_factory=dict)
+    """`user`, `team`, `locale`, `client_type`, `client_ip`, `referer`, `accept`, `connector`, `run` (from 1),
+    `iteration` (from 0), `turn` (from 1), `session_id`, `case_id`, `case_name`, `agent`, `config`, `metadata`."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The case's options."""
+    task_id: str = ""
+    """Fresh for each trial."""
+    turn: int = 1
+    """From 1."""
+    state: Any = None
+    """What the agent's last reply asked to be handed back."""
+    workspace: Callable[[], Path]
+    """Gives the trial's folder, made when first asked for."""
+    emit: Callable[[Event], None]
+    """Tell the engine of an event as it happens; raises when a limit is passed, which ends the turn."""
+    log: Callable[[str], None]
+    """Keep a line that the agent printed beside the protocol."""
+
+
+class Reply(Struct, omit_defaults=True, kw_only=True):
+    """What an agent answered."""
+
+    output: Any = None
+    """Text or any JSON value; nothing is an empty answer."""
+    tool_calls: list[ToolCall] = []
+    """Calls that weren't already told as events."""
+    artifacts: list[Artifact] = []
+    """What it made."""
+    usage: Usage | None = None
+    """What it used in this turn."""
+    state: Any = None
+    """To be handed back with the next turn."""
+    messages: list[dict[str, Any]] = []
+    """What the agent adds to the conversation when that is more than its answer."""
+
+
+class AgentError(Exception):
+    """A turn that could not be completed, and whose fault that is."""
+
+    def __init__(
+        self,
+        message: str,
+        blame: Blame = "agent",
+        *,
+        retry_after: float | None = None,
+        retryable: bool = False,
+        raw: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.blame: Blame = blame
+        self.retryable = retryable
+        """Trying again may help: the infrastructure failed, not the agent."""
+        self.retry_after = retry_after
+        """How many seconds the other side asks to wait."""
+        self.raw = raw
+        """What the agent sent, cut, when it broke the protocol."""
+
+
+class AgentTimeout(AgentError):
+    """The agent's own request timeout (`config.timeout`) ran out: the trial's status is `timeout`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"timeout after {seconds:g}s")
+        self.seconds = seconds
+
+
+class Adapter(ABC):
+    """One agent of a suite, shared by all its trials."""
+
+    observes: Observes = Observes()
+
+    async def start(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Get ready; called once, before the first turn. Raises `AgentError` when it can't be reached at all."""
+
+    @abstractmethod
+    async def turn(self, request: TurnRequest) -> Reply:
+        """Hold one turn of a conversation."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Leave nothing behind; called once at the end, also after a failed start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where an agent is found and what is around it."""
+
+    base: Path
+    """The folder of the file that names the agent: relative paths start there."""
+    search: tuple[Path, ...] = ()
+    """Further folders where modules are looked up."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The process environment, `.env` included."""
+    retries: int = 0
+    """How often the engine may try again on failures of the infrastructure."""
+    marker: str = ""
+    """The environment variable `ATP_RUN` of every process that is started, so that leftovers can be found."""

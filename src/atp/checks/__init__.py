@@ -1,0 +1,1 @@
+"""What must hold: a transcript and a workspace become verdicts."""

@@ -1,0 +1,1 @@
+"""A journal becomes what people and CI read."""

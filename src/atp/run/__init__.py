@@ -1,0 +1,1 @@
+"""A suite and options become a journal."""

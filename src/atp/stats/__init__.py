@@ -1,0 +1,1 @@
+"""Results become rates, stability and scores."""

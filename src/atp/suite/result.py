@@ -1,0 +1,222 @@
+"""What comes of a trial: the conversation, what was seen of the agent at work, the verdicts, the outcome.
+
+These are made by the thousand and written to the journal as they are, so they are plain structs, not validated records.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Status = Literal["passed", "failed", "error", "timeout", "skipped", "blocked", "cancelled"]
+Blame = Literal["agent", "simulator", "judge", "environment", "internal"]
+Outcome = Literal["passed", "failed", "unjudged"]
+
+
+class ToolCall(Struct, omit_defaults=True, kw_only=True):
+    """A tool that the agent called."""
+
+    name: str
+    """The tool's name."""
+    arguments: Any = None
+    """What it was called with."""
+    result: Any = None
+    """What it gave back, if the agent says."""
+    error: str | None = None
+    """Why it failed, if it did."""
+    turn: int = 1
+    """The turn of the conversation, from 1."""
+    duration_ms: float | None = None
+    """How long it took, if the agent says."""
+
+
+class Artifact(Struct, omit_defaults=True, kw_only=True):
+    """Something the agent made and handed over."""
+
+    name: str
+    """Its path relative to the workspace, or the name of structured data."""
+    kind: Literal["file", "structured", "reference"] = "file"
+    """A file's content, data, or only the word that there is a file."""
+    text: str | None = None
+    """The content of a text file."""
+    base64: str | None = None
+    """The content of a file that isn't text."""
+    data: Any = None
+    """Structured data."""
+    content_type: str | None = None
+    """What kind of content it is."""
+    size_bytes: int | None = None
+    """How long the content is."""
+    sha256: str | None = None
+    """The digest of the content."""
+
+
+class Usage(Struct, omit_defaults=True, kw_only=True):
+    """What the agent used, as far as it said. What it left out is unknown, not zero."""
+
+    input_tokens: int | None = None
+    """Tokens read by models."""
+    output_tokens: int | None = None
+    """Tokens written by models."""
+    total_tokens: int | None = None
+    """All tokens."""
+    cache_creation_tokens: int | None = None
+    """Tokens written to a cache."""
+    cache_read_tokens: int | None = None
+    """Tokens read from a cache."""
+    steps: int | None = None
+    """Reasoning or action steps."""
+    tool_calls: int | None = None
+    """Calls of tools."""
+    llm_calls: int | None = None
+    """Calls of models."""
+    cost_usd: float | None = None
+    """Money."""
+    wall_time_seconds: float | None = None
+    """The agent's own clock."""
+
+    def add(self, other: "Usage") -> None:
+        """Count a further turn's usage in."""
+        for name in self.__struct_fields__:
+            more = getattr(other, name)
+            if more is not None:
+                setattr(self, name, (getattr(self, name) or 0) + more)
+
+
+class Event(Struct, omit_defaults=True, kw_only=True):
+    """Something that happened while the agent worked (an event of the protocol)."""
+
+    type: str
+    """`tool_call`, `llm_request`, `reasoning`, `error`, `progress`, `message`."""
+    payload: dict[str, Any]
+    """As the agent sent it."""
+    turn: int = 1
+    """The turn of the conversation, from 1."""
+    at_ms: float = 0.0
+    """When it arrived, after the trial's start."""
+
+
+class Turn(Struct, omit_defaults=True, kw_only=True):
+    """One exchange: what was said to the agent and what it answered."""
+
+    turn: int
+    """From 1."""
+    input: Any
+    """What was said."""
+    output: Any = None
+    """The answer: text or any JSON value."""
+    duration_ms: float = 0.0
+    """How long the answer took."""
+
+
+class Transcript(Struct, omit_defaults=True, kw_only=True):
+    """All that was said and seen in a trial."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    """The conversation, as role/content objects."""
+    turns: list[Turn] = field(default_factory=list)
+    """The exchanges."""
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    """Tools called, in order."""
+    events: list[Event] = field(default_factory=list)
+    """What else was seen."""
+    artifacts: list[Artifact] = field(default_factory=list)
+    """What was made."""
+    usage: Usage = field(default_factory=Usage)
+    """What was used."""
+    logs: list[str] = field(default_factory=list)
+    """What the agent printed beside the protocol."""
+
+    @property
+    def output(self) -> Any:
+        """The last answer."""
+        return self.turns[-1].output if self.turns else None
+
+    @property
+    def steps(self) -> int | None:
+        """The largest count of steps that anything shows; each tool call is at least one."""
+        shown = [len(self.tool_calls), self.usage.steps or 0, self.usage.tool_calls or 0]
+        for event in self.events:
+            step = event.payload.get("step", event.payload.get("current_step"))
+            if isinstance(step, int) and not isinstance(step, bool):
+                shown.append(step)
+        most = max(shown)
+        return most or (0 if self.usage.steps is not None else None)
+
+
+class Verdict(Struct, omit_defaults=True, kw_only=True):
+    """What a check found."""
+
+    type: str
+    """The kind of check."""
+    outcome: Outcome
+    """Whether it holds, or could not be judged."""
+    message: str = ""
+    """A sentence: what was expected and what was found, or why it could not be judged."""
+    expected: Any = None
+    """What was expected, cut to a readable size."""
+    found: Any = None
+    """What was found, cut to a readable size."""
+    where: str | None = None
+    """The turn, artifact or path it is about."""
+    score: float | None = None
+    """From 0 to 1, where the check gives one."""
+    weight: float = 1.0
+    """How much it counts in the score."""
+    critical: bool = False
+    """Its failure makes the score 0."""
+    name: str | None = None
+    """What it is called: an expectation's words, a checkpoint's id, an assertion's value."""
+    judged: bool = False
+    """A judge decided, not an exact rule."""
+    evidence: list[str] = field(default_factory=list)
+    """Quotations that a judge gave."""
+    parts: list["Verdict"] = field(default_factory=list)
+    """The verdicts inside a group."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return self.outcome == "passed"
+
+
+class TrialResult(Struct, omit_defaults=True, kw_only=True):
+    """Everything about one trial: one agent × case × variation × run."""
+
+    key: str
+    """A hash of what decides the result."""
+    agent: str
+    """The agent's name."""
+    case: str
+    """The case's id."""
+    index: int = 0
+    """The case's place in its file."""
+    variation: int = 0
+    """Which variation of the prompt, from 0."""
+    run: int = 1
+    """Which repeat, from 1."""
+    status: Status = "passed"
+    """How it ended."""
+    error: str | None = None
+    """Why it is not `passed`, in a sentence."""
+    blame: Blame | None = None
+    """What broke, if the trial could not be completed or judged."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    """What the checks found."""
+    score: float | None = None
+    """From 0 to 100; nothing if there is nothing to score."""
+    dimensions: dict[str, float] = field(default_factory=dict)
+    """The parts of the score that had data, each from 0 to 1."""
+    transcript: Transcript = field(default_factory=Transcript)
+    """What was said and seen."""
+    started_at: float = 0.0
+    """Seconds since 1970."""
+    duration_ms: float = 0.0
+    """How long it took."""
+    attempt: int = 1
+    """How many times it was tried."""
+    retries: list[str] = field(default_factory=list)
+    """Why it was tried again, each time."""
+    warnings: list[str] = field(default_factory=list)
+    """What could not be observed, and where figures disagree."""
+    workspace: str | None = None
+    """The workspace folder, if it was kept."""
