@@ -50,6 +50,8 @@ class TurnRequest:
     """Fresh for each trial."""
     turn: int = 1
     """From 1."""
+    conversation: bool = True
+    """Part of a conversation, so agents of the wire protocol get its messages too; a task stands for itself."""
     state: Any = None
     """What the agent's last reply asked to be handed back."""
     workspace: Callable[[], Path]
@@ -77,6 +79,14 @@ class Reply(Struct, omit_defaults=True, kw_only=True):
     """What the agent adds to the conversation when that is more than its answer."""
 
 
+class ConfigurationError(Exception):
+    """An agent that can't be made as it is configured. Nothing runs."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class AgentError(Exception):
     """A turn that could not be completed, and whose fault that is."""
 
@@ -88,6 +98,7 @@ class AgentError(Exception):
         retry_after: float | None = None,
         retryable: bool = False,
         raw: str | None = None,
+        reply: Reply | None = None,
     ) -> None:
         super().__init__(message)
         self.blame: Blame = blame
@@ -97,6 +108,8 @@ class AgentError(Exception):
         """How many seconds the other side asks to wait."""
         self.raw = raw
         """What the agent sent, cut, when it broke the protocol."""
+        self.reply = reply
+        """What there was of a reply: an agent that says it failed may still have made and used something."""
 
 
 class AgentTimeout(AgentError):

@@ -41,5 +41,10 @@ def load_all(
     return loaded, list(notes)
 
 
+def secrets_of(loaded: list[Loaded]) -> frozenset[str]:
+    """What no output may show of these files."""
+    return frozenset().union(*(one.suite.secrets for one in loaded if one.suite))
+
+
 def _as_error(note: Diagnostic) -> Diagnostic:
     return replace(note, severity="error")

@@ -1,5 +1,6 @@
 """`atp`: finds the command and calls it. Commands are imported when they are called, so that `--help` is instant."""
 
+import io
 import sys
 from importlib import import_module
 
@@ -8,7 +9,9 @@ import click
 from atp import __version__
 
 COMMANDS = {
+    "test": "Run tests.",
     "validate": "Say what is wrong with test files, without running anything.",
+    "runs": "List the runs of this project.",
     "show": "Show what ATP understood of test files.",
     "fmt": "Bring .test.md files into their canonical form.",
     "convert": "Turn a suite into another format.",
@@ -16,6 +19,9 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a format, for editors.",
 }
 """Each command, a module of its own name in this folder, with the line that `--help` shows for it."""
+
+READER_GONE = 141
+"""The exit code of a program whose output nobody reads any more, as shells show it."""
 
 
 class _Commands(click.Group):
@@ -53,6 +59,8 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point. Bad usage and bad input end with 2, whatever was printed is complete."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that can't show a character gets its number
     try:
         code = cli.main(prog_name="atp", standalone_mode=False)
     except click.exceptions.Abort:
@@ -60,10 +68,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit as left:
+        # click leaves with 1 when the reader (`| head`) has seen enough; to us that would mean a failed test.
+        sys.exit(READER_GONE if left.code == 1 else left.code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

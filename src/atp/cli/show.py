@@ -1,11 +1,11 @@
 """`atp show`: what ATP understood."""
 
-import json
 import sys
 
 import click
 
-from atp.cli.inputs import load_all, takes_files
+from atp.cli.inputs import load_all, secrets_of, takes_files
+from atp.cli.output import print_json
 from atp.loader.diagnostics import has_errors
 from atp.loader.diagnostics_text import printable, render
 from atp.loader.outline import outline, text
@@ -33,12 +33,12 @@ def command(
         plain = [outline(one) for one in loaded]
         several = {"suites": plain, "diagnostics": [one.as_dict() for one in notes]}
         one_object = plain[0] if len(plain) == 1 and not notes else several
-        click.echo(json.dumps(one_object, ensure_ascii=False, indent=2))
+        print_json(one_object)
     else:
         for number, one in enumerate(loaded):
             click.echo("" if number else None, nl=bool(number))
             for line in text(one):
                 click.echo(printable(line))
         if found:
-            click.echo("\n" + render(found, colour=sys.stderr.isatty()), err=True)
+            click.echo("\n" + render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
     return 2 if has_errors(found) else 0

@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from atp.cli.inputs import load_all, takes_files
+from atp.cli.inputs import load_all, secrets_of, takes_files
+from atp.cli.output import print_json
 from atp.loader.diagnostics import has_errors
 from atp.loader.diagnostics_text import render, summary
 
@@ -28,12 +29,10 @@ def command(
     found = [*notes, *(note for one in loaded for note in one.diagnostics)]
     cases = sum(len(one.suite.cases) for one in loaded if one.suite)
     if as_json:
-        import json
-
         plain = {"files": len(loaded), "cases": cases, "diagnostics": [one.as_dict() for one in found]}
-        click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+        print_json(plain)
     else:
         if found:
-            click.echo(render(found, colour=sys.stdout.isatty()) + "\n")
+            click.echo(render(found, sys.stdout.isatty(), secrets_of(loaded)) + "\n")
         click.echo(summary(len(loaded), cases, found))
     return 2 if has_errors(found) else 0

@@ -57,18 +57,19 @@ class CaseReader:
                 "wrong-type", "a case must be a mapping", locate.value(base), "write it with keys and values"
             )
             return None
-        told = len(self.notes)
-        self._check_keys(raw, locate, base)
+        unknown = self._check_keys(raw, locate, base)
         raw_case = {**raw, "index": index, "place": locate.value(base)}
         case = read(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
         if case is None:
             return None
         self._settle(case, locate, base)
-        _check_content(case, raw, self, told, locate, base)
+        _check_content(case, raw, self, unknown, locate, base)
         return case
 
-    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path) -> None:
-        for key in raw.keys() - self.keys:
+    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path) -> bool:
+        """Say which keys don't belong here; whether there are any."""
+        unknown = raw.keys() - self.keys
+        for key in unknown:
             mistake = unknown_key(key, self.keys)
             self.notes.error(mistake.code, mistake.message, locate.key((*base, key)), mistake.hint)
             value = raw.pop(key)
@@ -80,10 +81,13 @@ class CaseReader:
                 raw[mistake.meant] = value  # read on as it was meant, to find what else is wrong
         if self.needs_name and "name" not in raw:
             self.notes.error("missing-key", "`name` is missing", locate.key((*base, "name")), "add `name:`")
+        elif self.needs_name and raw["name"] == "":
+            self.notes.error("empty", "`name` is empty", locate.value((*base, "name")), "say what the test is about")
         if "input" in raw and "messages" in raw:
             at = locate.key((*base, "input"))
             self.notes.warn("input-ignored", "`messages` overrides `input`", at, "remove one of them")
             del raw["input"]
+        return bool(unknown)
 
     def _settle(self, case: Case, locate: Locator, base: Path) -> None:
         """Bring the case's own limits and the suite's together."""
@@ -111,15 +115,16 @@ class CaseReader:
             )
 
 
-def _check_content(case: Case, raw: dict[str, Any], reader: CaseReader, told: int, locate: Locator, base: Path) -> None:
-    """The rules that hold between keys. Where a key was already found wrong, its absence isn't news."""
+def _check_content(
+    case: Case, raw: dict[str, Any], reader: CaseReader, unknown: bool, locate: Locator, base: Path
+) -> None:
+    """The rules that hold between keys. Where there is a key nobody knows, it may be what another was meant to be."""
     notes = reader.notes
     says = [key for key in ("task", "input", "messages") if key in raw]
     dialogue = "simulator" in raw or "checkpoints" in raw
-    if not says and not dialogue and len(notes) == told:
-        notes.error(
-            "nothing-said", "the case says nothing to the agent", locate.key(base), "add `input`, `messages` or `task`"
-        )
+    if not says and not dialogue and not unknown:
+        at = locate.value(base)
+        notes.error("nothing-said", "the case says nothing to the agent", at, "add `input`, `messages` or `task`")
     if "task" in raw and len(says) > 1:
         at = locate.key((*base, says[1]))
         notes.error("two-inputs", f"`task` and `{says[1]}` both say something to the agent", at, "give one of them")
@@ -131,8 +136,9 @@ def _check_content(case: Case, raw: dict[str, Any], reader: CaseReader, told: in
     if case.messages and case.messages[-1].role == "assistant":
         at = locate.value((*base, "messages" if "messages" in raw else "input"))
         notes.warn("nothing-to-answer", "the last message is the assistant's own", at, "end with the user's message")
-    if "messages" in raw and not raw["messages"] and isinstance(raw["messages"], list):
-        notes.error("empty", "`messages` is empty", locate.value((*base, "messages")), "add the user's message")
+    for key in says:
+        if raw[key] == []:
+            notes.error("empty", f"`{key}` is empty", locate.value((*base, key)), "add the user's message")
     for number, name in enumerate(case.agents or ()):
         if reader.agent_names is not None and name not in reader.agent_names:
             at = locate.value((*base, "agents", number))

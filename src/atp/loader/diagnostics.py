@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from atp.suite.record import Place
+from atp.suite.secrets import mask
 
 Severity = Literal["error", "warning"]
 
@@ -39,6 +40,8 @@ class Diagnostics(list[Diagnostic]):
     def __init__(self, file: str | None = None) -> None:
         super().__init__()
         self.file = file
+        self.secrets: set[str] = set()
+        """Values that no message may show; the loader adds them as it finds them."""
 
     def error(self, code: str, message: str, at: Place | None = None, hint: str | None = None) -> None:
         """Note a mistake."""
@@ -54,8 +57,8 @@ class Diagnostics(list[Diagnostic]):
             Diagnostic(
                 code=code,
                 severity=severity,
-                message=message,
-                hint=hint,
+                message=mask(message, self.secrets),
+                hint=mask(hint, self.secrets),
                 file=self.file,
                 line=max(place.line, 1),
                 column=max(place.column, 1),
@@ -63,8 +66,8 @@ class Diagnostics(list[Diagnostic]):
         )
 
     def in_order(self) -> list[Diagnostic]:
-        """By place, as a person reads the file."""
-        return sorted(self, key=lambda one: (one.line, one.column))
+        """By place, as a person reads the file. What YAML aliases repeat is said once."""
+        return sorted(dict.fromkeys(self), key=lambda one: (one.line, one.column))
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

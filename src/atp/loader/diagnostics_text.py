@@ -1,8 +1,8 @@
 """Diagnostics for people: the message, the line it is about, a caret below the spot."""
 
+import os
 import unicodedata
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -10,12 +10,14 @@ from atp.loader.diagnostics import Diagnostic
 
 WIDEST = 100
 """How much of a source line is shown."""
+_PIECE = 1 << 20
+_LONGEST = 1 << 25
 _COLOURS = {"error": "red", "warning": "yellow"}
 
 
-def render(diagnostics: Iterable[Diagnostic], colour: bool) -> str:
-    """All of them, a paragraph each."""
-    lines = _SourceLines()
+def render(diagnostics: Sequence[Diagnostic], colour: bool, secrets: Iterable[str] = ()) -> str:
+    """All of them, a paragraph each, without the secrets that may stand in the lines they are about."""
+    lines = _SourceLines(diagnostics, secrets)
     return "\n\n".join(_one(diagnostic, lines, colour) for diagnostic in diagnostics)
 
 
@@ -34,16 +36,18 @@ def count(number: int, noun: str) -> str:
 
 
 def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
-    paint = _COLOURS[diagnostic.severity] if colour else None
+    def paint(text: str) -> str:
+        return click.style(text, fg=_COLOURS[diagnostic.severity], bold=True) if colour else text
+
     where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}" if diagnostic.file else "-"
-    head = click.style(f"{diagnostic.severity}[{diagnostic.code}]", fg=paint, bold=colour)
+    head = paint(f"{diagnostic.severity}[{diagnostic.code}]")
     parts = [f"{head}: {printable(diagnostic.message)}", f"  --> {printable(where)}"]
     source = lines.line(diagnostic.file, diagnostic.line)
     if source:
         shown, indent = _window(source, diagnostic.column)
         number = str(diagnostic.line)
         parts.append(f"{number} | {shown}")
-        parts.append(f"{' ' * len(number)} | {' ' * indent}{click.style('^', fg=paint, bold=colour)}")
+        parts.append(f"{' ' * len(number)} | {' ' * indent}{paint('^')}")
     if diagnostic.hint:
         parts.append(f"  help: {printable(diagnostic.hint)}")
     return "\n".join(parts)
@@ -73,26 +77,42 @@ def printable(text: str) -> str:
 
 
 class _SourceLines:
-    """The lines of the files that diagnostics are about, each file read once."""
+    """The lines that diagnostics are about: each file is read once, and only those lines are kept."""
 
-    def __init__(self) -> None:
-        self._files: dict[str, list[str]] = {}
+    def __init__(self, diagnostics: Iterable[Diagnostic], secrets: Iterable[str]) -> None:
+        self._secrets = sorted(secrets, key=len, reverse=True)
+        self._wanted: dict[str, set[int]] = {}
+        for one in diagnostics:
+            if one.file is not None:
+                self._wanted.setdefault(one.file, set()).add(one.line)
+        self._files: dict[str, dict[int, str]] = {}
 
     def line(self, file: str | None, number: int) -> str:
         if file is None:
             return ""
         if file not in self._files:
-            self._files[file] = _read_lines(Path(file))
-        lines = self._files[file]
-        return lines[number - 1] if number <= len(lines) else ""
+            self._files[file] = _read_lines(file, self._wanted[file])
+        line = self._files[file].get(number, "")
+        for secret in self._secrets:
+            line = line.replace(secret, "*" * len(secret))  # as wide as it was: the caret stays true
+        return line
 
 
-def _read_lines(path: Path, most: int = 64 * 2**20) -> list[str]:
-    if not path.is_file():
-        return []
+def _read_lines(file: str, wanted: set[int]) -> dict[int, str]:
+    """Some lines of a file by their numbers; a line may be too long to be read in one piece, or to be kept."""
+    lines: dict[int, str] = {}
+    if not os.path.isfile(file):
+        return lines
     try:
-        with path.open("rb") as file:
-            text = file.read(most).decode("utf-8-sig", "replace")
+        with open(file, encoding="utf-8-sig", errors="replace") as text:
+            number, last, length = 1, max(wanted), 0
+            while number <= last and (piece := text.readline(_PIECE)):
+                if number in wanted:
+                    lines[number] = lines.get(number, "") + piece.rstrip("\n")
+                length = 0 if piece.endswith("\n") else length + len(piece)
+                if length > _LONGEST:
+                    break
+                number += piece.endswith("\n")
     except OSError:
-        return []
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        pass  # that it can't be read is what one of the diagnostics says
+    return lines

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from atp.loader.diagnostics import Diagnostics
+from atp.loader.source import MOST_BYTES
 
 _OWN_OUTPUT = re.compile(r"output-\d{14}.*", re.IGNORECASE)
-_HAS_SUITE = re.compile(rb"^\s*[\"']?test_suite[\"']?\s*:|^\{.*test_suite", re.MULTILINE)
+_HAS_SUITE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*(?:[\"']?test_suite[\"']?[ \t]*:|\{[^\n]*test_suite)", re.MULTILINE)
 _NOT_OURS = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -25,8 +26,9 @@ def find_files(paths: Iterable[str], notes: Diagnostics) -> list[Path]:
 def _expand(given: str, notes: Diagnostics) -> Iterator[Path]:
     path = Path(given)
     if os.path.isdir(given):
-        inside = list(_in_folder(path))
-        if not inside:
+        told = len(notes)
+        inside = list(_in_folder(path, notes))
+        if not inside and len(notes) == told:
             hint = "test files are *.test.md, *.jsonl, and *.yaml with a `test_suite`"
             notes.error("no-test-files", f"no test files in {given}", hint=hint)
         yield from inside
@@ -37,13 +39,16 @@ def _expand(given: str, notes: Diagnostics) -> Iterator[Path]:
                 "no-test-files", f"nothing matches {given}", hint="check the pattern, and quote it for the shell"
             )
         for match in matches:
-            yield from _in_folder(Path(match)) if os.path.isdir(match) else [Path(match)]
+            yield from _in_folder(Path(match), notes) if os.path.isdir(match) else [Path(match)]
     else:
         yield path
 
 
-def _in_folder(folder: Path) -> Iterator[Path]:
-    for here, below, names in os.walk(folder):
+def _in_folder(folder: Path, notes: Diagnostics) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        notes.error("unreadable", f"{error.filename} cannot be read: {error.strerror}", hint="check its permissions")
+
+    for here, below, names in os.walk(folder, onerror=unreadable):
         below[:] = sorted(name for name in below if not name.startswith(".") and name not in _NOT_OURS)
         for name in sorted(names):
             path = Path(here, name)
@@ -63,6 +68,6 @@ def _is_test_file(path: Path) -> bool:
 def _has_suite(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return bool(_HAS_SUITE.search(file.read(1 << 20)))
+            return bool(_HAS_SUITE.search(file.read(MOST_BYTES)))
     except OSError:
         return True  # that it can't be read should be said, not passed over

@@ -4,17 +4,22 @@ The standard library reads it; only when there is something to say is the text s
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.shapes import Path
+from atp.loader.source import DEEPEST, HALF_CHARACTER, MOST_VALUES, place_of
 from atp.suite.record import Place
 
-_TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("(?:[^"\\]|\\.)*")|([^\s{}\[\]:,"]+))')
-_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\]:,"]+))')
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE = re.compile(rf"{_PAIR}|(\\u[dD][89a-fA-F])|\\.")
 
 
 class _Twice(Exception):
@@ -32,8 +37,15 @@ def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
-_LENIENT = json.JSONDecoder(parse_constant=_constant)
+def _float(digits: str) -> float:
+    number = float(digits)
+    if number in (math.inf, -math.inf):
+        raise ValueError("too large")
+    return number
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_LENIENT = json.JSONDecoder(parse_constant=_constant, parse_float=_float)
 
 
 @dataclass(slots=True)
@@ -76,8 +88,7 @@ class JsonLocator:
 
     def place(self, offset: int) -> Place:
         """The line and column of an offset."""
-        line = self._text.count("\n", 0, offset)
-        return Place(self._first_line + line, offset - self._text.rfind("\n", 0, offset))
+        return place_of(self._text, offset, self._first_line)
 
     def duplicates(self) -> Iterator[tuple[str, Place]]:
         """The keys given twice in one object."""
@@ -146,16 +157,24 @@ def _scan(text: str) -> _Spot:
 
 def parse_line(line: bytes) -> Any:
     """The value of a line that is in order, at the least cost; nothing if there is anything to look at."""
+    if line.count(b",") >= MOST_VALUES:
+        return None
     try:
         text = line.decode()
-        return None if _LONE_SURROGATE.search(text) else _STRICT.decode(text)
+        value = _STRICT.decode(text)
     except (ValueError, RecursionError, _Twice):
         return None
+    if line.count(b"[") + line.count(b"{") > DEEPEST and _is_too_deep(value):
+        return None
+    return value if _half_character(text) is None else None
 
 
 def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any, JsonLocator] | None:
     """The JSON value of a text, or nothing and the reason. `first_line` is where the text begins in its file."""
     locate = JsonLocator(text, first_line)
+    if (most := _too_many(text)) is not None:
+        notes.error("too-large", f"more than {MOST_VALUES:,} values", locate.place(most), "split the file")
+        return None
     try:
         try:
             data = _STRICT.decode(text)
@@ -168,33 +187,77 @@ def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any,
         notes.error("syntax", f"not JSON: {_plain(error.msg)}", at, _hint(text, error.pos))
         return None
     except RecursionError:
-        notes.error("too-deep", "nested too deeply", Place(first_line, 1), "write it flatter")
+        data = None
+    except ValueError:
+        offset, word = _bad_number(text)
+        message = f"`{word}` is not a number that JSON can hold" if len(word) <= 40 else "this number is too long"
+        notes.error("bad-number", message, locate.place(offset), "put it in quotes")
         return None
-    except ValueError as error:
-        name = str(error).split(" ")[0]
-        at = locate.place(max(text.find(name), 0)) if "not JSON" in str(error) else Place(first_line, 1)
-        message = f"not JSON: `{name}`" if "not JSON" in str(error) else "a number is too long"
-        notes.error("bad-number", message, at, "put it in quotes")
+    if (data is None or _is_too_deep(data)) and (deep := _first_too_deep(text)) is not None:
+        notes.error("too-deep", f"nested deeper than {DEEPEST} levels", locate.place(deep), "write it flatter")
         return None
-    half = _half_character(text, data, locate) if _LONE_SURROGATE.search(text) else None
+    half = _half_character(text)
     if half is not None:
-        notes.error("not-utf8", "half of a surrogate pair, which is no character", half, "write the character itself")
+        notes.error("not-utf8", HALF_CHARACTER, locate.place(half), "write the character itself")
         return None
     return data, locate
 
 
-def _half_character(text: str, data: Any, locate: JsonLocator) -> Place | None:
-    """Where an escape stands that is half a character, if there is one."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        found = _LONE_SURROGATE.search(text)
-        return locate.place(found.start() if found else 0)
+def _too_many(text: str) -> int | None:
+    """Where there are too many values, if there are."""
+    if text.count(",") < MOST_VALUES:
+        return None
+    commas = (token.start(1) for token in _TOKEN.finditer(text) if token.group(1) == ",")
+    return next(islice(commas, MOST_VALUES - 1, None), None)
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            below
+            for one in level
+            for below in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            if isinstance(below, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _first_too_deep(text: str) -> int | None:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        mark = token.group(1)
+        depth += mark in ("[", "{")
+        depth -= mark in ("]", "}")
+        if depth > DEEPEST:
+            return token.start(1)
     return None
 
 
+def _bad_number(text: str) -> tuple[int, str]:
+    """The first word that looks like a number and can't be one."""
+    for token in _TOKEN.finditer(text):
+        if word := token.group(3):
+            try:
+                _STRICT.decode(word)
+            except json.JSONDecodeError:
+                continue
+            except ValueError:
+                return token.start(3), word
+    return 0, text
+
+
+def _half_character(text: str) -> int | None:
+    """Where an escape stands that is half a character, if there is one."""
+    if not _SURROGATE.search(text):
+        return None
+    return next((one.start() for one in _ESCAPE.finditer(text) if one.group(1)), None)
+
+
 def _plain(message: str) -> str:
-    return message[:1].lower() + message[1:]
+    return message[:1].lower() + message.removesuffix(" at").removesuffix(" starting")[1:]
 
 
 def _hint(text: str, offset: int) -> str:
@@ -202,6 +265,8 @@ def _hint(text: str, offset: int) -> str:
     before, after = text[:offset].rstrip(), text[offset : offset + 1]
     if before.endswith(",") and after in ("}", "]"):
         return "remove the comma before this"
+    if after == "\n" and before.count('"') % 2:
+        return "close the text before the line ends; a line break in it is written \\n"
     if after == "'":
         return "JSON takes double quotes only"
     if text[offset : offset + 4] in ("True", "None", "Fals"):

@@ -5,7 +5,7 @@ A file of any length is read record by record in flat memory.
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,14 +13,16 @@ from atp.loader.cases import JSONL_KEYS, CaseReader
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.given import Given
 from atp.loader.json_nodes import JsonLocator, parse_json, parse_line
-from atp.loader.source import Source, check_regular
+from atp.loader.source import Source, check_regular, place_of
 from atp.suite.case import Case
 from atp.suite.record import Place
 from atp.suite.suite import Suite
 
 MOST_RECORD_BYTES = 16 * 1024 * 1024
 """The longest record."""
-_PUNCTUATION = re.compile(rb'"(?:[^"\\]|\\.)*"?|[{}\[\]]')
+MOST_SKIPPED_BYTES = 256 * 1024 * 1024
+"""How far to look for the end of a line that is too long."""
+_BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{}\[\]]*+)', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -36,10 +38,15 @@ class _Record:
         """The last character that isn't blank: it tells whether a value may follow."""
 
     def add(self, line: bytes) -> None:
-        self.lines.append(line)
+        """Take a line. What makes the record too long is looked at for its end, and not kept."""
         self.size += len(line)
-        for token in _PUNCTUATION.findall(line):
-            self.depth += 1 if token in (b"{", b"[") else -1 if token in (b"}", b"]") else 0
+        if self.size <= MOST_RECORD_BYTES:
+            self.lines.append(line)
+        elif not self.lines:
+            return  # a record on one line, of which only the beginning is here
+        for found in _BRACKETS.finditer(line):
+            run = found.group(1)
+            self.depth += run.count(b"{") + run.count(b"[") - run.count(b"}") - run.count(b"]")
         self.last = line.rstrip()[-1:] or self.last
 
     def broken_before(self, line: bytes) -> bool:
@@ -58,11 +65,11 @@ class _Record:
             yield parsed
 
     def _text(self, notes: Diagnostics) -> str | None:
-        data = b"".join(self.lines)
         if self.size > MOST_RECORD_BYTES:
             message = f"this record is longer than {MOST_RECORD_BYTES // 2**20} MB"
             notes.error("too-large", message, Place(self.first_line, 1), "put large data into files of its own")
             return None
+        data = b"".join(self.lines)
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -71,7 +78,7 @@ class _Record:
             notes.error("not-utf8", f"not UTF-8: byte 0x{data[error.start]:02x}", at, "save the file as UTF-8")
             return None
         if (nul := text.find("\0")) >= 0:
-            at = Place(self.first_line + text.count("\n", 0, nul), nul - text.rfind("\n", 0, nul))
+            at = place_of(text, nul, self.first_line)
             notes.error("nul-byte", "the file holds a NUL character", at, "it may be a binary file, or damaged")
             return None
         return text
@@ -85,9 +92,18 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if number == 1 and line.startswith(_BOM):
             line = line[len(_BOM) :]
         yield number, line
-        while not line.endswith(b"\n") and len(line) > MOST_RECORD_BYTES and (rest := file.readline(1 << 20)):
-            if rest.endswith(b"\n"):
-                break
+        if len(line) > MOST_RECORD_BYTES and not line.endswith(b"\n") and not _skip_line(file):
+            return
+
+
+def _skip_line(file: BinaryIO) -> bool:
+    """Go to the end of a line; whether there is something behind it."""
+    left = MOST_SKIPPED_BYTES
+    while left > 0 and (rest := file.readline(1 << 20)):
+        if rest.endswith(b"\n"):
+            return True
+        left -= len(rest)
+    return False
 
 
 def _values(file: BinaryIO, notes: Diagnostics) -> Iterator[tuple[Any, JsonLocator]]:
@@ -97,7 +113,7 @@ def _values(file: BinaryIO, notes: Diagnostics) -> Iterator[tuple[Any, JsonLocat
         bare = line.strip()
         if not bare or bare[:2] == b"//" or bare[:1] == b"#":
             if record is not None:
-                record.add(b"\n")
+                record.add(b"\n" if line.endswith(b"\n") else b"")
             continue
         if record is not None and record.broken_before(line):
             yield from record.value(notes)
@@ -108,8 +124,7 @@ def _values(file: BinaryIO, notes: Diagnostics) -> Iterator[tuple[Any, JsonLocat
                 yield value, JsonLocator(line, number)
                 continue
             record = _Record(number)
-        if record.size <= MOST_RECORD_BYTES:
-            record.add(line)
+        record.add(line)
         if record.closed:
             yield from record.value(notes)
             record = None
@@ -149,6 +164,30 @@ def load_jsonl_file(path: Path, given: Given, notes: Diagnostics) -> Suite | Non
         return None
 
 
+def check_jsonl_file(path: Path, given: Given, notes: Diagnostics, see: Callable[[Case], object]) -> bool:
+    """Go through a JSONL file and show each case to `see`, keeping none. What is wrong goes to the diagnostics."""
+    if not check_regular(path, notes):
+        return False
+    count = 0
+    try:
+        with path.open("rb") as file:
+            for case in stream_cases(file, given, notes):
+                see(case)
+                count += 1
+    except OSError as error:
+        notes.error("unreadable", f"{path} cannot be read: {error.strerror}", hint="check its permissions")
+        return False
+    if not count:
+        _no_cases(notes)
+    return bool(count)
+
+
+def stream_file(path: Path, given: Given) -> Iterator[Case]:
+    """The cases of a JSONL file that was found in order."""
+    with path.open("rb") as file:
+        yield from stream_cases(file, given, Diagnostics(str(path)))
+
+
 def load_json(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
     """The suite in a JSON file: a list of cases, or one case."""
     parsed = parse_json(source.text, notes)
@@ -169,6 +208,11 @@ def load_json(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
 def _suite(path: str | None, cases: Iterator[Case], notes: Diagnostics) -> Suite:
     name = Path(path).stem if path else "cases"
     suite = Suite.model_construct(name=name, dialect="jsonl", path=path, cases=list(cases), agents=[])
-    if not suite.cases and not notes:
-        notes.error("no-cases", "there is no test case in this file", Place(1, 1), 'add {"id": "…", "input": "…"}')
+    if not suite.cases:
+        _no_cases(notes)
     return suite
+
+
+def _no_cases(notes: Diagnostics) -> None:
+    if not notes:
+        notes.error("no-cases", "there is no test case in this file", Place(1, 1), 'add {"id": "…", "input": "…"}')

@@ -1,6 +1,7 @@
 """From a path, a text or a message to a suite, whatever the dialect."""
 
 import gc
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def load_path(path: Path, given: Given | None = None) -> Loaded:
     given = given or Given()
     notes = Diagnostics(str(path))
     dialect = dialect_of(path)
-    if dialect is None and (path.is_file() or not path.exists()):
+    if dialect is None and os.path.isfile(path):
         notes.error("unknown-format", f"{path}: no test file by its name", hint="use .yaml, .test.md, .jsonl or .json")
         return Loaded(str(path), None, list(notes))
     with _no_garbage_collection():

@@ -64,10 +64,11 @@ def text(loaded: Loaded) -> Iterator[str]:
     if suite is None:
         return
     plain = outline(loaded)
-    yield f"{suite.name}  ({suite.dialect}, {suite.path or 'no file'})"
+    head = plain["suite"]
+    yield f"{head['name']}  ({suite.dialect}, {suite.path or 'no file'})"
     if suite.description:
-        yield f"  {suite.description}"
-    for agent in plain["suite"]["agents"]:
+        yield f"  {head['description']}"
+    for agent in head["agents"]:
         yield f"  agent {agent['name']} ({agent['type']})"
     if suite.target:
         yield f"  target {suite.target}, assessor {suite.assessor or 'built in'}"

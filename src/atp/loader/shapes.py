@@ -16,12 +16,21 @@ from atp.suite.agent import AGENTS
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.kinds import Kinds
 from atp.suite.record import Place
+from atp.suite.secrets import mask
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Path = tuple[str | int, ...]
 
 _FOLLOWS = Mistake("missing-key", "")
 """A mistake that another one explains."""
+_SAID = Mistake("said", "")
+"""A mistake that has been told already."""
+
+
+class Unfilled(str):
+    """Text with a variable that has no value. That has been said, so nothing else is said about it."""
+
+    __slots__ = ()
 
 
 class Locator(Protocol):
@@ -71,9 +80,9 @@ class _Mending(Generic[Shape]):
         left_out: list[Path] = []
         for _ in range(8):  # leaving a mistake out can bring another to light, but never for long
             gone: dict[Path, Path] = {}
-            for path, mistake in _mistakes(self.shape, raw, failure):
+            for path, mistake in _mistakes(self.shape, raw, failure, self.notes.secrets):
                 here = _as_written(raw, path)
-                if mistake is not _FOLLOWS and not _follows(here, left_out):
+                if mistake.message and not _follows(mistake, here, left_out):
                     self._note(mistake, here)
                 keep = len(path) - 1 if self._takes_record_along(mistake, path) else len(path)
                 gone[path[:keep]] = here[:keep]
@@ -89,16 +98,19 @@ class _Mending(Generic[Shape]):
 
     def _note(self, mistake: Mistake, here: Path) -> None:
         find = self.locate.key if mistake.at_key else self.locate.value
-        self.notes.error(mistake.code, mistake.message, find(self.base + here), mistake.hint)
+        self.notes.error(mistake.code, mistake.message, find(self.base + here + mistake.below), mistake.hint)
 
     def _takes_record_along(self, mistake: Mistake, path: Path) -> bool:
         """A record without a key it needs is no record."""
-        return mistake.code == "missing-key" and not (len(path) == 1 and path[0] in self.spare)
+        is_record_itself = mistake.below or (len(path) == 1 and path[0] in self.spare)
+        return mistake.code == "missing-key" and not is_record_itself
 
 
-def _follows(path: Path, left_out: list[Path]) -> bool:
-    """Whether something is only wrong because something in it was left out."""
+def _follows(mistake: Mistake, path: Path, left_out: list[Path]) -> bool:
+    """Whether something is only wrong because something in it, or its value under another spelling, was left out."""
     flat = tuple(step for step in path if step != "config")
+    if mistake.code == "missing-key" and not mistake.below:
+        flat = flat[:-1]
     return any(tuple(step for step in one if step != "config")[: len(flat)] == flat for one in left_out)
 
 
@@ -142,17 +154,22 @@ def _without(raw: Any, gone: set[Path], here: Path = ()) -> Any:
     return raw
 
 
-def _mistakes(shape: type[BaseModel], raw: Any, failure: ValidationError) -> Iterator[tuple[Path, Mistake]]:
+def _mistakes(
+    shape: type[BaseModel], raw: Any, failure: ValidationError, secrets: set[str]
+) -> Iterator[tuple[Path, Mistake]]:
     """The mistakes by path in `raw`; where a value fits none of several types, one for all of them."""
     by_path: dict[Path, Mistake] = {}
     for error in failure.errors(include_url=False, include_input=False):
-        path = _path_in(raw, error["loc"])
+        path = _path_in(raw, error["loc"], error["type"] == "missing")
         context = error.get("ctx") or {}
-        if error["type"] in ("near_miss", "given_twice"):
+        if "key" in context:  # our own rules look at a whole record and name the key they are about
             path = (*path, *(("config",) if "config" in (_at(raw, path) or {}) else ()), context["key"])
             path = path if _present(raw, path) else (*path[:-2], context["key"])
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
-        mistake = word(error, key, _at(raw, path), lambda at=path[:-1]: _spellings(shape, raw, at))  # type: ignore[misc]
+        shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
+        mistake = word(error, key, shown, lambda at=path[:-1]: _spellings(shape, raw, at))  # type: ignore[misc]
+        if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):
+            mistake = _SAID
         if path not in by_path:
             by_path[path] = mistake
         elif by_path[path].code == mistake.code == "wrong-type":
@@ -182,8 +199,12 @@ def _at(raw: Any, path: Path) -> Any:
     return raw
 
 
-def _path_in(raw: Any, loc: tuple[str | int, ...]) -> Path:
-    """pydantic's location as a path of the data: without the tags of unions, with the `config` we look through."""
+def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> Path:
+    """pydantic's location as a path of the data.
+
+    It is told without the members of unions and the list around an object that stands for a list of one, and with the
+    `config` we look through.
+    """
     path: list[str | int] = []
     tag_possible = True
     for number, step in enumerate(loc):
@@ -195,6 +216,8 @@ def _path_in(raw: Any, loc: tuple[str | int, ...]) -> Path:
             if step not in raw and isinstance(config, dict) and step in config:
                 path.append("config")
                 raw = config
+            if step not in raw and not (is_missing and number + 1 == len(loc)):
+                continue
             path.append(step)
             raw = raw.get(step)
             tag_possible = True

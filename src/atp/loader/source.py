@@ -10,6 +10,13 @@ from atp.suite.record import Place
 
 MOST_BYTES = 64 * 1024 * 1024
 """The longest YAML or Markdown file."""
+MOST_VALUES = 1_000_000
+"""How many values a file may hold, or a record of a JSONL file; each takes some 100 to 600 bytes while it is read."""
+DEEPEST = 100
+"""How deep values may be nested."""
+
+
+HALF_CHARACTER = "half of a surrogate pair, which is no character"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +78,21 @@ def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
 
 
 def check_text(text: str, notes: Diagnostics, first_line: int = 1) -> str | None:
-    """Text without NUL, its line ends unified."""
+    """Text without NUL and halves of characters, its line ends unified."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     if (start := text.find("\0")) >= 0:
-        at = Place(first_line + text.count("\n", 0, start), start - text.rfind("\n", 0, start))
+        at = place_of(text, start, first_line)
         notes.error("nul-byte", "the file holds a NUL character", at, hint="it may be a binary file, or damaged")
         return None
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:
+        at = place_of(text, error.start, first_line)
+        notes.error("not-utf8", HALF_CHARACTER, at, hint="save the text as UTF-8")
+        return None
+    return text
+
+
+def place_of(text: str, offset: int, first_line: int = 1) -> Place:
+    """The line and column of an offset in a text."""
+    return Place(first_line + text.count("\n", 0, offset), offset - text.rfind("\n", 0, offset))

@@ -3,22 +3,28 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
 
 from atp.loader.diagnostics import Diagnostics
+from atp.loader.shapes import Unfilled
+from atp.loader.source import place_of
 from atp.loader.yaml_nodes import Dollar, Parsed, read_plain
 from atp.suite.record import Defaulted, Place
 
 _USE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\})?")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SECRET_KEYS = {"api_key", "authorization"}
 SHORTEST_SECRET = 6
 """Shorter values are not masked: they would blacken harmless text."""
 
 Defaulted.read = staticmethod(read_plain)
 
 
-def is_secret(name: str, value: str) -> bool:
-    """Whether the value of a variable so named must not be shown."""
-    return len(value) >= SHORTEST_SECRET and bool(_SECRET_NAME.search(name))
+def is_secret(name: str, value: str, used_as: Any = None) -> bool:
+    """Whether the value of a variable so named, or used under such a key, must not be shown."""
+    exposed = _SECRET_NAME.search(name) or (isinstance(used_as, str) and used_as.lower() in _SECRET_KEYS)
+    return bool(exposed) and len(value) >= SHORTEST_SECRET
 
 
 @dataclass(slots=True)
@@ -30,19 +36,20 @@ class _Uses:
     notes: Diagnostics
     first_line: int
     defaults: dict[str, str] = field(default_factory=dict)
-    secrets: set[str] = field(default_factory=set)
 
     def gather(self, dollar: Dollar) -> None:
         """A default given once serves every bare use of the name."""
-        for use in _USE.finditer(dollar.node.value):
+        for number, use in enumerate(_USE.finditer(dollar.node.value)):
             name, default = use.group(1), use.group(2)
             if name is None or default is None:
                 continue
+            if is_secret(name, default, dollar.key):
+                self.notes.secrets.add(default)
             if self.defaults.setdefault(name, default) != default:
                 self.notes.error(
                     "conflicting-default",
                     f"`{name}` has two different defaults: `{self.defaults[name]}` and `{default}`",
-                    self.place(dollar, use.group()),
+                    self.place(dollar, number),
                     "give one of them, once",
                 )
 
@@ -50,12 +57,13 @@ class _Uses:
         """Put the variables' values where they are used."""
         text: str = dollar.node.value
         only = _USE.fullmatch(text)
-        if only and only.group(1) and only.group(1) not in self.env and only.group(1) in self.defaults:
-            dollar.holder[dollar.key] = Defaulted(self.defaults[only.group(1)])
-            return
-        dollar.holder[dollar.key] = _USE.sub(lambda use: self.one(use, dollar), text)
+        number, told = count(), len(self.notes)
+        filled = _USE.sub(lambda use: self.one(use, next(number), dollar), text)
+        is_default = only is not None and only.group(1) in self.defaults and only.group(1) not in self.env
+        kind = Unfilled if len(self.notes) > told else Defaulted if is_default else str
+        dollar.holder[dollar.key] = kind(filled)
 
-    def one(self, use: "re.Match[str]", dollar: Dollar) -> str:
+    def one(self, use: "re.Match[str]", number: int, dollar: Dollar) -> str:
         if use.group() == "$${":
             return "${"
         name = use.group(1)
@@ -63,7 +71,7 @@ class _Uses:
             self.notes.error(
                 "bad-variable",
                 "`${` does not begin a variable",
-                self.place(dollar, use.group(), use.start()),
+                self.place(dollar, number),
                 "write ${NAME} or ${NAME:default}, or $${ for a plain ${",
             )
             return use.group()
@@ -72,29 +80,28 @@ class _Uses:
             self.notes.error(
                 "missing-variable",
                 f"the variable `{name}` is not set",
-                self.place(dollar, use.group(), use.start()),
+                self.place(dollar, number),
                 f"set {name} in the environment, or give a default: ${{{name}:…}}",
             )
             return use.group()
-        if is_secret(name, value):
-            self.secrets.add(value)
+        if is_secret(name, value, dollar.key):
+            self.notes.secrets.add(value)
         return value
 
-    def place(self, dollar: Dollar, use: str, start: int = 0) -> Place:
-        """Where a use stands: in the text of its value, so that two in one string are told apart."""
+    def place(self, dollar: Dollar, number: int) -> Place:
+        """Where the use with this number stands: two in one string are told apart."""
         begin, end = dollar.node.start_mark, dollar.node.end_mark
-        at = self.text.find(use, begin.index + start, end.index)
-        at = at if at >= 0 else self.text.find(use, begin.index, end.index)
-        if at < 0:
-            return Place(begin.line + self.first_line, begin.column + 1)
-        return Place(self.first_line + self.text.count("\n", 0, at), at - self.text.rfind("\n", 0, at))
+        written = list(_USE.finditer(self.text, begin.index, end.index))
+        if len(written) != len(_USE.findall(dollar.node.value)):  # written with escapes
+            return place_of(self.text, begin.index, self.first_line)
+        return place_of(self.text, written[number].start(), self.first_line)
 
 
 def fill_variables(parsed: Parsed, text: str, env: Mapping[str, str], notes: Diagnostics) -> frozenset[str]:
     """Fill in all variables of a file, in place. Returns the values that must stay secret."""
-    uses = _Uses(text, env, notes, parsed.locator.first_line)
+    uses = _Uses(text, env, notes, parsed.locator.places.first_line)
     for dollar in parsed.dollars:
         uses.gather(dollar)
     for dollar in parsed.dollars:
         uses.fill(dollar)
-    return frozenset(uses.secrets)
+    return frozenset(notes.secrets)

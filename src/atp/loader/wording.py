@@ -21,6 +21,8 @@ class Mistake:
     """It is about the key, not its value."""
     meant: str = ""
     """The key that was probably meant."""
+    below: tuple[str, ...] = ()
+    """It is about something inside the value."""
 
 
 def describe(value: Any) -> str:
@@ -31,7 +33,8 @@ def describe(value: Any) -> str:
         case bool():
             return f"`{str(value).lower()}`"
         case int() | float():
-            return f"the number {value}"
+            digits = str(value) if abs(value) < 10**40 else f"{str(value)[:37]}…"
+            return f"the number {digits}"
         case str():
             return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:37] + '…'!r}"
         case list():
@@ -91,7 +94,7 @@ def _unknown_type(key: str, context: dict[str, Any]) -> Mistake:
     meant = near_miss(tag, options)
     family = "assertion" if "equals" in options else "agent" if "custom" in options else "part"
     hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(sorted(options))}"
-    return Mistake(f"unknown-{family}", f"unknown {family} type `{tag}`", hint)
+    return Mistake(f"unknown-{family}", f"unknown {family} type `{tag}`", hint, below=("type",))
 
 
 def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
@@ -127,7 +130,7 @@ def word(error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict
     if kind in ("union_tag_invalid", "literal_error"):
         return _unknown_type(key, context) if kind == "union_tag_invalid" else _bad_value(key, value, context)
     if kind == "union_tag_not_found":
-        return Mistake("missing-key", "`type` is missing", "add `type:`")
+        return Mistake("missing-key", "`type` is missing", "add `type:`", below=("type",))
     if kind in _RANGE:
         return Mistake("out-of-range", f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}")
     if kind in _EMPTY:
@@ -142,4 +145,4 @@ def word(error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict
     if kind.endswith("_type"):
         return _wrong_type(kind.removesuffix("_type"), key, value)
     named = "" if f"`{key}`" in error["msg"] else f"`{key}`: "
-    return Mistake(kind.replace("_", "-"), f"{named}{error['msg']}")
+    return Mistake(kind.replace("_", "-"), f"{named}{error['msg']}", at_key=kind == "given_twice")

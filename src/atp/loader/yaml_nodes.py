@@ -6,7 +6,9 @@ file can cost. Places are looked up in the nodes only when there is something to
 Plain words are read as YAML 1.2 reads them: only `true` and `false` are booleans, dates and `1:30` are text.
 """
 
+import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +17,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.shapes import Path
-from atp.loader.source import Source
+from atp.loader.source import DEEPEST, MOST_VALUES, Source, place_of
 from atp.suite.record import Place
-
-DEEPEST = 100
-"""How deep values may be nested."""
-MOST_NODES = 1_000_000
-"""How many values a file may hold; a node takes some 600 bytes while it is read."""
 
 try:
     _Base: Any = yaml.CSafeLoader
@@ -35,6 +32,7 @@ _OLD_BOOL = {word for base in ("yes", "no", "on", "off") for word in (base, base
 _INT = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_OLD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _MAY_NOT_BE_TEXT = set("0123456789+-.~tTfFnNyYoO")
 _STANDARD = "tag:yaml.org,2002:"
 
@@ -83,8 +81,8 @@ class _Loader(_Base):  # type: ignore[misc]
 
     def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
         self.count += 1
-        if self.count > MOST_NODES:
-            raise _TooMuch("too-large", f"more than {MOST_NODES:,} values in one file")
+        if self.count > MOST_VALUES:
+            raise _TooMuch("too-large", f"more than {MOST_VALUES:,} values in one file")
         if kind is not ScalarNode or not implicit[0]:
             return ""
         tag = self.tags.get(value)
@@ -93,8 +91,19 @@ class _Loader(_Base):  # type: ignore[misc]
         return tag
 
 
-def _place(mark: Any, first_line: int) -> Place:
-    return Place(mark.line + first_line, mark.column + 1)
+class Places:
+    """The places of libyaml's marks in the file that the text begins in at `first_line`."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self.first_line = first_line
+        # libyaml ends lines where YAML 1.1 did, too; editors and people don't.
+        self._text = None if text.isascii() or not _OLD_LINE_ENDS.search(text) else text
+
+    def at(self, mark: Any) -> Place:
+        """Where a mark stands."""
+        if self._text is not None:
+            return place_of(self._text, mark.index, self.first_line)
+        return Place(mark.line + self.first_line, mark.column + 1)
 
 
 @dataclass(slots=True)
@@ -102,7 +111,7 @@ class NodeLocator:
     """Places in a YAML text, by path."""
 
     root: Node
-    first_line: int = 1
+    places: Places
 
     def key(self, path: Path) -> Place:
         """Where the last key of the path stands; else where its mapping begins."""
@@ -110,12 +119,12 @@ class NodeLocator:
         if path and isinstance(parent, MappingNode):
             for key, _ in reversed(parent.value):
                 if isinstance(key, ScalarNode) and key.value == path[-1]:
-                    return _place(key.start_mark, self.first_line)
-        return _place(parent.start_mark, self.first_line)
+                    return self.places.at(key.start_mark)
+        return self.places.at(parent.start_mark)
 
     def value(self, path: Path) -> Place:
         """Where the value begins; else the value nearest around it."""
-        return _place(self._find(path).start_mark, self.first_line)
+        return self.places.at(self._find(path).start_mark)
 
     def _find(self, path: Path) -> Node:
         node = self.root
@@ -162,9 +171,9 @@ class Parsed:
 class _Walk:
     """Nodes to plain values, once over all of them."""
 
-    def __init__(self, notes: Diagnostics, first_line: int, most: int) -> None:
+    def __init__(self, notes: Diagnostics, places: Places, most: int) -> None:
         self.notes = notes
-        self.first_line = first_line
+        self.places = places
         self.left = most
         self.dollars: list[Dollar] = []
 
@@ -172,11 +181,11 @@ class _Walk:
         if node.__class__ is ScalarNode:
             return node.value if not node.tag else self.scalar(node)
         if depth > DEEPEST:
-            raise _TooMuch("too-deep", f"nested deeper than {DEEPEST} levels", _place(node.start_mark, self.first_line))
+            raise _TooMuch("too-deep", f"nested deeper than {DEEPEST} levels", self.places.at(node.start_mark))
         self.left -= len(node.value)
         if self.left < 0:
             message = "the aliases in this file expand to too many values"
-            raise _TooMuch("alias-bomb", message, _place(node.start_mark, self.first_line))
+            raise _TooMuch("alias-bomb", message, self.places.at(node.start_mark))
         if node.tag and node.tag not in (f"{_STANDARD}map", f"{_STANDARD}seq"):
             self.unknown_tag(node)
         return self.mapping(node, depth + 1) if node.__class__ is MappingNode else self.sequence(node, depth + 1)
@@ -206,13 +215,21 @@ class _Walk:
             if item.__class__ is ScalarNode and "$" in item.value:
                 self.dollars.append(Dollar(result, name, item))
         for one in merged:
-            base = self.value(one, depth)
-            if not isinstance(base, dict):
-                self.note("bad-merge", "`<<` takes a mapping or a list of mappings", one, "name an anchor of a mapping")
-                continue
-            for name, item in base.items():
-                result.setdefault(name, item)
+            self.merge(one, result, depth)
         return result
+
+    def merge(self, node: Node, result: dict[str, Any], depth: int) -> None:
+        """Take over what `<<` names and the mapping itself leaves open, its variables included."""
+        before = len(self.dollars)
+        base = self.value(node, depth)
+        if not isinstance(base, dict):
+            self.note("bad-merge", "`<<` takes a mapping or a list of mappings", node, "name an anchor of a mapping")
+            return
+        taken = {name: item for name, item in base.items() if name not in result}
+        result.update(taken)
+        for dollar in self.dollars[before:]:
+            if dollar.holder is base and dollar.key in taken:
+                dollar.holder = result
 
     def scalar(self, node: ScalarNode) -> Any:
         text = node.value
@@ -231,21 +248,27 @@ class _Walk:
                 meant = "true" if text.lower() in ("yes", "on") else "false"
                 hint = f'write `{meant}`, or "{text}" in quotes'
                 message = f"`{text}` is text here; some YAML readers take it for {meant}"
-                self.notes.warn("ambiguous-boolean", message, _place(node.start_mark, self.first_line), hint)
+                self.notes.warn("ambiguous-boolean", message, self.places.at(node.start_mark), hint)
                 return text
             case "not-finite":
-                self.note("not-finite", f"`{text}` is not a number that JSON can hold", node, "put it in quotes")
+                self.not_finite(node)
                 return text
             case _:
                 self.unknown_tag(node)
                 return text
 
-    def number(self, node: ScalarNode, read: Any) -> Any:
+    def number(self, node: ScalarNode, read: Callable[[], float]) -> float:
         try:
-            return read()
+            number = read()
         except ValueError:
             self.note("bad-number", "this number is too long or not a number", node, "put it in quotes")
             return 0
+        if number in (math.inf, -math.inf):
+            self.not_finite(node)
+        return number
+
+    def not_finite(self, node: ScalarNode) -> None:
+        self.note("not-finite", f"`{node.value}` is not a number that JSON can hold", node, "put it in quotes")
 
     def unknown_tag(self, node: Node) -> None:
         self.note(
@@ -253,18 +276,15 @@ class _Walk:
         )
 
     def note(self, code: str, message: str, node: Node, hint: str) -> None:
-        self.notes.error(code, message, _place(node.start_mark, self.first_line), hint)
+        self.notes.error(code, message, self.places.at(node.start_mark), hint)
 
 
 def _syntax(error: yaml.YAMLError, text: str, first_line: int, notes: Diagnostics) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
     context = getattr(error, "context", None)
-    if mark is not None:
-        at = Place(mark.line + first_line, mark.column + 1)
-    else:
-        position = min(getattr(error, "position", 0) or 0, len(text))
-        at = Place(first_line + text.count("\n", 0, position), position - text.rfind("\n", 0, position))
+    position = getattr(error, "position", 0) if mark is None else mark.index
+    at = place_of(text, min(position or 0, len(text)), first_line)
     hint = "check the indentation and the quotes around here"
     if Source(text).line(at.line - first_line + 1)[at.column - 1 : at.column] == "\t":
         hint = "indent with blanks, not with tabs"
@@ -273,14 +293,14 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int, notes: Diagnostic
     notes.error("syntax", f"not YAML: {f'{context}, ' if context else ''}{problem}", at, hint)
 
 
-def _first_too_deep(text: str, first_line: int) -> Place | None:
+def _first_too_deep(text: str, places: Places) -> Place | None:
     """libyaml doesn't say where it was when we stopped it, but its events do."""
     depth = 0
     for event in yaml.parse(text, _Base):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
-                return _place(event.start_mark, first_line)
+                return places.at(event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
     return None
@@ -289,21 +309,20 @@ def _first_too_deep(text: str, first_line: int) -> Place | None:
 def parse_yaml(text: str, notes: Diagnostics, first_line: int = 1) -> Parsed | None:
     """The one document of a text, or nothing and the reason. `first_line` is where the text begins in its file."""
     loader = None
+    places = Places(text, first_line)
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is None:
             notes.error("empty", "there is nothing in this file", Place(first_line, 1), "begin with `test_suite:`")
             return None
-        walk = _Walk(notes, first_line, most=max(100_000, len(text)))
-        return Parsed(walk.value(root), NodeLocator(root, first_line), walk.dollars)
+        walk = _Walk(notes, places, most=max(100_000, min(len(text), MOST_VALUES)))
+        return Parsed(walk.value(root), NodeLocator(root, places), walk.dollars)
     except yaml.YAMLError as error:
         _syntax(error, text, first_line, notes)
     except _TooMuch as error:
-        at = error.place or _first_too_deep(text, first_line)
+        at = error.place or _first_too_deep(text, places)
         notes.error(error.code, error.message, at, "split the file, or write it flatter")
-    except UnicodeEncodeError:
-        notes.error("not-utf8", "half of a surrogate pair, which is no character", hint="save the text as UTF-8")
     finally:
         if loader is not None:
             loader.dispose()
@@ -312,11 +331,13 @@ def parse_yaml(text: str, notes: Diagnostics, first_line: int = 1) -> Parsed | N
 
 def read_plain(text: str) -> Any:
     """A single word or text as YAML reads it: for the default of a variable in an untyped place."""
-    tag = _tag(text.strip())
-    if tag in ("null", "bool", "int", "float"):
-        return _Walk(Diagnostics(), 1, 0).scalar(ScalarNode(tag, text.strip()))
-    if text.strip()[:1] in ("[", "{"):
-        parsed = parse_yaml(text, ignored := Diagnostics())
+    text = str(text)  # a subclass of str may have a `read` of its own, and libyaml would take it for a file
+    word = text.strip()
+    tag = _tag(word)
+    if tag == "null":
+        return None
+    if tag in ("bool", "int", "float") or word[:1] in ("[", "{"):
+        parsed = parse_yaml(word, ignored := Diagnostics())
         if parsed is not None and not ignored:
             return parsed.data
     return text

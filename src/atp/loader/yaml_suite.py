@@ -1,5 +1,6 @@
 """YAML suites (document 1)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from atp.loader.cases import YAML_KEYS, CaseReader
@@ -25,20 +26,25 @@ def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
     secrets = fill_variables(parsed, source.text, given.env, notes)
     data, locate = parsed.data, parsed.locator
     if not isinstance(data, dict):
-        notes.error("wrong-type", "a suite must be a mapping", locate.value(()), "begin with `test_suite:`")
+        code, message = (
+            ("empty", "there is nothing in this file") if data is None else ("wrong-type", "a suite must be a mapping")
+        )
+        notes.error(code, message, locate.value(()), "begin with `test_suite:`")
         return None
     suite = _read_head(data, given, notes, locate)
     if suite is None:
         return None
     suite.path = source.path
     suite.secrets = secrets | agent_secrets(suite.agents)
+    notes.secrets.update(suite.secrets)
     reader = CaseReader(
         notes,
         given,
         YAML_KEYS,
         needs_name=True,
         defaults=suite.defaults,
-        agent_names=frozenset(agent.name for agent in suite.agents),
+        # An agent named on the command line may replace the suite's, and then the tests' own lists don't count.
+        agent_names=None if given.agent else frozenset(name for _, name in _agent_names(data.get("agents"))),
     )
     tests = data.get("tests")
     for index, raw in enumerate(tests if isinstance(tests, list) else ()):
@@ -64,9 +70,10 @@ def _read_head(data: dict[str, Any], given: Given, notes: Diagnostics, locate: L
     _check_filled(data, "tests", "at least one test is required", notes, locate)
     if not given.agent:
         _check_filled(data, "agents", "at least one agent is required", notes, locate)
-    suite = read(Suite, head, notes, locate) or read(Suite, {"test_suite": "suite"}, notes, locate)
-    if suite is not None:
-        _check_agent_names(suite.agents, data.get("agents"), notes, locate)
+    if data.get("agents") is None:
+        head.pop("agents", None)
+    suite = read(Suite, head, notes, locate, spare={"test_suite": "suite"})
+    _check_agent_names(data.get("agents"), notes, locate)
     return suite
 
 
@@ -80,14 +87,21 @@ def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnosti
         notes.error("wrong-type", "`tests` must be a list", locate.value((key,)), "begin each test with `- id:`")
 
 
-def _check_agent_names(agents: list[Agent], written: Any, notes: Diagnostics, locate: Locator) -> None:
-    seen: set[Any] = set()
-    for number, raw in enumerate(written if isinstance(written, list) else ()):
-        name = raw.get("name") if isinstance(raw, dict) else None
-        if isinstance(name, str) and name in seen:
+def _check_agent_names(agents: Any, notes: Diagnostics, locate: Locator) -> None:
+    seen: set[str] = set()
+    for number, name in _agent_names(agents):
+        if name in seen:
             at = locate.value(("agents", number, "name"))
             notes.error("duplicate-agent", f"the agent `{name}` is there twice", at, "give it another name")
-        seen.add(name if isinstance(name, str) else None)
+        seen.add(name)
+
+
+def _agent_names(agents: Any) -> Iterator[tuple[int, str]]:
+    """The names as written, also of agents that could not be read: a test may mean them all the same."""
+    for number, raw in enumerate(agents if isinstance(agents, list) else ()):
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str):
+            yield number, name
 
 
 def agent_secrets(agents: list[Agent]) -> set[str]:

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.suite.kinds import Kinds
+from atp.suite.paths import JsonPathText
 from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
 
 
@@ -35,18 +36,43 @@ class HttpConfig(AgentConfig):
     """Where requests go when the answer is to be streamed."""
     health_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
     """An address that answers when the agent is ready."""
-    retry: Whole = 0
-    """How often to try again on connection errors, 429 and 502 to 504."""
+    retry: Whole | None = None
+    """How often to try again on connection errors, 429 and 502 to 504; otherwise as often as the run says."""
     model: str | None = None
     """With `protocol: openai`: the model's name."""
     body: Json = None
-    """With `protocol: json`: the request's body, a template."""
-    output_path: str | None = None
-    """With `protocol: json`: a JSONPath to the answer."""
-    tool_calls_path: str | None = None
-    """With `protocol: json`: a JSONPath to the tool calls."""
-    usage_path: str | None = None
-    """With `protocol: json`: a JSONPath to the usage."""
+    """With `protocol: json`: the request's body, a template. `{{prompt}}`, `{{messages}}`, `{{task.description}}`,
+    `{{session_id}}`, `{{options.x}}`, `{{state}}` and the like are filled in."""
+    output_path: JsonPathText | None = None
+    """With `protocol: json`: a JSONPath to the answer; otherwise all that comes back is the answer."""
+    tool_calls_path: JsonPathText | None = None
+    """With `protocol: json`: a JSONPath to the tool calls, objects with `name` and `arguments`."""
+    usage_path: JsonPathText | None = None
+    """With `protocol: json`: a JSONPath to the usage, an object with `input_tokens`, `output_tokens`, `cost_usd` …"""
+    state_path: JsonPathText | None = None
+    """With `protocol: json`: a JSONPath to what the next turn gets as `{{state}}`."""
+
+    @model_validator(mode="after")
+    def _fits_protocol(self) -> "HttpConfig":
+        for protocol, keys in _KEYS_OF.items():
+            for key in keys:
+                if protocol != self.protocol and getattr(self, key) is not None:
+                    raise PydanticCustomError(
+                        "protocol_key",
+                        "`{key}` goes with `protocol: {protocol}`, not with `{given}`",
+                        {"key": key, "protocol": protocol, "given": self.protocol},
+                    )
+        if self.protocol == "json" and self.body is None:
+            raise PydanticCustomError("protocol_body", "`protocol: json` needs `body`")
+        return self
+
+
+_KEYS_OF = {
+    "atp": ("stream_endpoint",),
+    "openai": ("model",),
+    "json": ("body", "output_path", "tool_calls_path", "usage_path", "state_path"),
+}
+"""Keys of `HttpConfig` that only one protocol has a use for."""
 
 
 class CliConfig(AgentConfig):
@@ -116,6 +142,8 @@ class DockerConfig(AgentConfig):
 class LangGraphConfig(OpenRecord, AgentConfig):
     """A LangGraph graph. Further keys go to the graph's `configurable`."""
 
+    model_config = ConfigDict(extra="allow")
+
     graph_path: Text | None = None
     """`file.py` or `file.py:name`."""
     module: Text | None = None
@@ -161,6 +189,7 @@ class CustomConfig(AgentConfig):
     """Python code of the user's. All keys are handed to it."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Json]
 
     entry: Text | None = None
     """`module:function` or `path/to/file.py:function`."""

@@ -5,7 +5,7 @@ The keys are those of the documents; where two of them spell a key in two ways, 
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.suite.kinds import Kinds
@@ -38,8 +38,10 @@ class Assertion(Record):
     def _flatten_config(cls, raw: Any) -> Any:
         # Document 1 nests a kind's keys in `config`, documents 4 and 5 write them flat. Both at once is fine unless
         # they contradict each other.
-        if type(raw) is not dict or type(config := raw.get("config")) is not dict:
+        if type(raw) is not dict or "config" not in raw:
             return raw
+        if not isinstance(config := raw["config"], dict):
+            raise PydanticCustomError("dict_type", "`config` must be a mapping", {"key": "config"})
         flat = {key: value for key, value in raw.items() if key != "config"}
         if twice := flat.keys() & config.keys():
             raise PydanticCustomError(
@@ -52,7 +54,7 @@ ASSERTIONS = Kinds[Assertion]("atp.checks")
 AnyAssertion = Annotated[Assertion, ASSERTIONS]
 """One assertion of any registered kind."""
 
-Matched = Annotated[Json, check_matchers]
+Matched = Annotated[Json, AfterValidator(check_matchers)]
 """A JSON value in which an object such as `{"$gt": 3}` is a matcher."""
 
 
@@ -147,7 +149,7 @@ class ToolCalled(Assertion):
     """Always `tool_called`."""
     name: Text = Field(validation_alias=AliasChoices("name", "value"))
     """The tool's exact name; `server__tool` also answers to `tool`."""
-    arguments: Annotated[JsonObject, check_matchers] | None = None
+    arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
     """A recursive subset of the call's arguments."""
     times: Whole | None = None
     """Exactly so often; left out: at least once."""
@@ -165,7 +167,7 @@ class NotToolCalled(Assertion):
     """Always `not_tool_called`."""
     name: Text = Field(validation_alias=AliasChoices("name", "value"))
     """The tool's name."""
-    arguments: Annotated[JsonObject, check_matchers] | None = None
+    arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
     """Only calls with these arguments count."""
 
 

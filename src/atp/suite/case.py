@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.suite.assertion import AnyAssertion
+from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Place, Record, Seconds, Text
+from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Place, Record, Score, Seconds, Text
 from atp.suite.reference import BareAgent
 
 
@@ -109,7 +110,7 @@ def _messages(value: Any) -> Any:
 class Case(Record):
     """One test case, whichever dialect it was written in."""
 
-    index: int = 0
+    index: int = Field(default=0, exclude=True)
     """Its place in the file, from 0."""
     id: Text
     """Unique within the suite."""
@@ -167,7 +168,7 @@ class Case(Record):
     """Short for the limit `timeout_seconds`, where the loader puts it."""
     scoring: Weights | None = None
     """Weights of the score."""
-    min_score: Annotated[Amount, Field(le=100)] | None = None
+    min_score: Score | None = None
     """The least score that passes."""
     pass_rate: Fraction | None = None
     """The share of trials that must pass; otherwise all of them."""
@@ -190,6 +191,12 @@ class Case(Record):
     """A Python function called after each trial."""
     place: Place = Field(default_factory=Place, exclude=True, repr=False)
     """Where it stands in its file."""
+
+    @field_validator("expected")
+    @classmethod
+    def _matchers_exist(cls, expected: Any, info: ValidationInfo) -> Any:
+        # Alone it means `equals`, with its matchers; beside assertions it may be data for a script.
+        return expected if info.data.get("assertions") else check_matchers(expected)
 
     @property
     def mode(self) -> Literal["task", "messages", "chains", "dialogue"]:

@@ -9,6 +9,17 @@ from atp.suite.record import Json, JsonObject, Record, Text
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
+# What may be text or more is told apart by its form, so that a mistake in it isn't also reported as "not a text".
+
+
+def _content_form(value: Any) -> str:
+    return "parts" if isinstance(value, list) else "text"
+
+
+def _address_form(value: Any) -> str:
+    return "object" if isinstance(value, dict | Record) else "text"
+
+
 class TextPart(Record):
     """A piece of text in a message."""
 
@@ -43,7 +54,9 @@ class ImageUrlPart(Record):
 
     type: Literal["image_url"]
     """Always `image_url`."""
-    image_url: Text | ImageAddress
+    image_url: Annotated[
+        Annotated[Text, Tag("text")] | Annotated[ImageAddress, Tag("object")], Discriminator(_address_form)
+    ]
     """The address, or an object with `url` and `detail`."""
 
 
@@ -72,14 +85,7 @@ class AudioPart(Record):
 
 
 Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Field(discriminator="type")]
-
-
-def _form(content: Any) -> str:
-    return "parts" if isinstance(content, list) else "text"
-
-
-# Told apart by form, so that a mistake in a part isn't also reported as "not a text".
-Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
 
 
 class Message(Record):

@@ -1,6 +1,7 @@
 """The base of every word of the vocabulary, and the scalar types they share."""
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -28,6 +29,7 @@ class OpenRecord(Record):
     """A record that hands further keys on to code we don't know, but still catches a slip in one of its own."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, "Json"]
 
     @model_validator(mode="before")
     @classmethod
@@ -97,9 +99,16 @@ def _duration(value: Any) -> Any:
     return _no_bool(value)
 
 
+def compile_regex(pattern: str) -> re.Pattern[str]:
+    """A regular expression. Python has doubts about some that it takes, which are no help to who runs the tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return re.compile(pattern)
+
+
 def _regex(value: str) -> str:
     try:
-        re.compile(value)
+        compile_regex(value)
     except (re.error, OverflowError, RecursionError) as error:
         raise PydanticCustomError("regex", "not a regular expression: {why}", {"why": str(error)}) from error
     return value
@@ -119,6 +128,8 @@ Whole = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]
 """A whole number from 0."""
 Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_no_bool)]
 """A number from 0 to 1."""
+Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_no_bool)]
+"""A number from 0 to 100."""
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_no_bool)]
 """A number that isn't negative."""
 Seconds = Annotated[float, Field(gt=0), BeforeValidator(_duration)]

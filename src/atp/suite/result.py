@@ -179,6 +179,22 @@ class Verdict(Struct, omit_defaults=True, kw_only=True):
         return self.outcome == "passed"
 
 
+class CheckpointResult(Struct, omit_defaults=True, kw_only=True):
+    """What became of a checkpoint of a dialogue."""
+
+    id: str
+    """The checkpoint's name."""
+    reached_at_turn: int | None = None
+    """The turn that reached it, if one did."""
+    required: bool = True
+    """Whether the case fails without it."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was reached."""
+        return self.reached_at_turn is not None
+
+
 class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Everything about one trial: one agent × case × variation × run."""
 
@@ -202,10 +218,14 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What broke, if the trial could not be completed or judged."""
     verdicts: list[Verdict] = field(default_factory=list)
     """What the checks found."""
+    checkpoints: list[CheckpointResult] = field(default_factory=list)
+    """What a dialogue reached, in the order of the case's checkpoints."""
     score: float | None = None
     """From 0 to 100; nothing if there is nothing to score."""
     dimensions: dict[str, float] = field(default_factory=dict)
     """The parts of the score that had data, each from 0 to 1."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """The parts that had none, and why; the others' weights are rescaled."""
     transcript: Transcript = field(default_factory=Transcript)
     """What was said and seen."""
     started_at: float = 0.0
@@ -220,3 +240,42 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What could not be observed, and where figures disagree."""
     workspace: str | None = None
     """The workspace folder, if it was kept."""
+
+
+class CaseResult(Struct, omit_defaults=True, kw_only=True):
+    """All trials of one case against one agent, and what they come to."""
+
+    agent: str
+    """The agent's name."""
+    case: str
+    """The case's id."""
+    name: str = ""
+    """The case's name."""
+    index: int = 0
+    """The case's place in its file."""
+    file: str | None = None
+    """The file it stands in."""
+    line: int = 0
+    """The line it begins on."""
+    tags: list[str] = field(default_factory=list)
+    """Its tags."""
+    input: Any = None
+    """What is said to the agent."""
+    expected: Any = None
+    """The expected output, if the case gives one."""
+    required_rate: float | None = None
+    """The share of trials that must pass, if not all (`pass_rate` of the case)."""
+    reason: str | None = None
+    """Why the case failed, where none of its trials did."""
+    status: Status = "passed"
+    """What its trials come to."""
+    trials: list[TrialResult] = field(default_factory=list)
+    """Its trials: variations × runs, in order."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it is not `passed`: the first trial's reason that has its status, else the first reason."""
+        if self.reason is not None:
+            return self.reason
+        reasons = [trial.error for trial in self.trials if trial.error and trial.status == self.status]
+        return next(iter(reasons or [trial.error for trial in self.trials if trial.error]), None)

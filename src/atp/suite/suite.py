@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from atp.suite.agent import AGENTS, AnyAgent
 from atp.suite.assertion import ASSERTIONS, AllOf, AnyOf, AtLeast, Group, NoneOf
 from atp.suite.case import Case, Checkpoint, Limits, Weights
-from atp.suite.record import Amount, Count, Fraction, Record, Seconds, Text
+from atp.suite.record import Count, Fraction, Record, Score, Seconds, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message"]
 
@@ -23,7 +23,7 @@ class Defaults(Record):
     """Limits, merged field by field."""
     scoring: Weights | None = None
     """Weights, replaced as a whole."""
-    min_score: Annotated[Amount, Field(le=100)] | None = None
+    min_score: Score | None = None
     """The least score that passes."""
     pass_rate: Fraction | None = None
     """The share of trials that must pass."""

@@ -1,0 +1,121 @@
+"""What a function of the user's gives back, as a reply."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from atp.agents.adapter import AgentError, Reply, TurnRequest
+from atp.agents.artifacts import Artifacts, take_in
+from atp.agents.breach import Breach, broken, cut
+from atp.agents.events import EVENT_TYPES, read_event
+from atp.agents.plain import NotJson, plain
+from atp.agents.usage import read_usage
+from atp.suite.result import ToolCall, Usage
+
+PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state"))
+"""A dict with no other keys than these is a reply in parts; any other is the output itself."""
+
+
+class _Call(Struct):
+    name: Annotated[str, Meta(min_length=1)]
+    arguments: Any = None
+    result: Any = None
+    error: Any = None
+    duration_ms: int | float | None = None
+
+
+class Answer:
+    """A reply in the making.
+
+    A function returns it whole. A generator yields events, which are told at once; pieces of text, which together are
+    the answer; or a whole answer, which then stands in place of the pieces. Replies in parts add up.
+    """
+
+    def __init__(self, request: TurnRequest) -> None:
+        self._request = request
+        self._pieces: list[str] = []
+        self._whole = False
+        self.reply = Reply(tool_calls=[], artifacts=[])
+
+    def finish(self) -> Reply:
+        """All that came."""
+        if not self._whole and self._pieces:
+            self.reply.output = "".join(self._pieces)
+        return self.reply
+
+    def yielded(self, value: Any) -> None:
+        """An event, a piece of the answer, or all of it. What is raised when a limit is passed comes through here."""
+        if isinstance(value, str):
+            self._pieces.append(self._plain(value))
+        elif isinstance(value, dict) and ("event_type" in value or value.get("type") in EVENT_TYPES):
+            self._event(self._plain(value))
+        elif value is not None:
+            self.given_back(value)
+
+    def given_back(self, value: Any) -> None:
+        """The whole answer, or a reply in parts."""
+        value = self._plain(value)
+        if type(value) is dict and value and value.keys() <= PARTS:
+            try:
+                self._parts(value)
+            except Breach as breach:
+                raise broken(breach, value) from breach
+        else:
+            self._whole, self.reply.output = True, value
+
+    def _plain(self, value: Any) -> Any:
+        try:
+            return plain(value)
+        except NotJson as error:
+            raise AgentError(f"agent error: returned {error}, which is not JSON") from error
+
+    def _event(self, value: dict[str, Any]) -> None:
+        if "event_type" not in value:
+            value["event_type"] = value.pop("type")
+        try:
+            event = read_event(value, self._request)
+        except Breach as breach:
+            raise broken(breach, value) from breach
+        self._request.emit(event)
+
+    def _parts(self, parts: dict[str, Any]) -> None:
+        reply = self.reply
+        if "output" in parts:
+            self._whole, reply.output = True, parts["output"]
+        if "state" in parts:
+            reply.state = parts["state"]
+        if parts.get("tool_calls") is not None:
+            reply.tool_calls.extend(self._tool_calls(parts["tool_calls"]))
+        if parts.get("artifacts") is not None:
+            sent = _convert(parts["artifacts"], Artifacts, "artifacts")
+            reply.artifacts.extend(take_in(sent, self._request.workspace))
+        if parts.get("usage") is not None:
+            usage, unknown = read_usage(parts["usage"], "usage")
+            if unknown:
+                self._request.log(f"beside the usage: {cut(unknown)}")
+            reply.usage = reply.usage or Usage()
+            reply.usage.add(usage)
+
+    def _tool_calls(self, raw: Any) -> list[ToolCall]:
+        made = []
+        for call in _convert(raw, list[_Call], "tool_calls"):
+            error = call.error if call.error is None or isinstance(call.error, str) else cut(call.error)
+            made.append(
+                ToolCall(
+                    name=call.name,
+                    arguments=call.arguments,
+                    result=call.result,
+                    error=error,
+                    turn=self._request.turn,
+                    duration_ms=call.duration_ms,
+                )
+            )
+        return made
+
+
+def _convert(raw: Any, shape: Any, what: str) -> Any:
+    try:
+        return msgspec.convert(raw, shape)
+    except msgspec.ValidationError as error:
+        raise Breach(f"{what}: {error}") from error

@@ -1,0 +1,61 @@
+"""What an agent sent that breaks the rules, and how that is told."""
+
+from typing import Any
+
+import msgspec
+
+from atp.agents.adapter import AgentError, Reply
+
+RAW_LENGTH = 2000
+"""So much of what an agent sent goes into the report."""
+
+
+class Breach(Exception):
+    """A rule of the protocol that was broken; the message says which."""
+
+
+def broken(why: object, raw: Any, reply: Reply | None = None) -> AgentError:
+    """The agent's error, with what it sent."""
+    return AgentError(f"agent error: broke the protocol: {why}", raw=cut(raw), reply=reply)
+
+
+def cut(raw: Any, length: int = RAW_LENGTH) -> str:
+    """What an agent sent, as text of a readable size."""
+    if isinstance(raw, bytes | bytearray | memoryview):
+        text = bytes(raw[: length * 4 + 4]).decode(errors="replace")
+    elif isinstance(raw, str):
+        text = raw
+    else:
+        text = json_text(raw)
+    return text if len(text) <= length else f"{text[:length]} … (cut)"
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, as far as it is JSON."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
+
+
+def read_json(raw: bytes, what: str) -> Any:
+    """The JSON value in some bytes; raises `Breach` when there is none."""
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if not raw.strip():
+        raise Breach(f"{what} is empty")
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Breach(f"{what} is not JSON: {_reason(error)}") from error
+
+
+def write_json(value: Any) -> bytes:
+    """A request of ours as JSON."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:  # half a surrogate pair from a test file, say
+        raise AgentError(f"the request can't be written as JSON: {_reason(error)}", "environment") from error
+
+
+def _reason(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,103 @@
+"""Events: what an agent tells of its work while it is at it."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from atp.agents.adapter import TurnRequest
+from atp.agents.breach import Breach, cut
+from atp.suite.result import Event, ToolCall
+
+_Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None
+
+
+class _ToolCall(Struct):
+    tool: Annotated[str, Meta(min_length=1)]
+    duration_ms: _Number = None
+    status: Literal["success", "error"] | None = None
+
+
+class _LlmRequest(Struct):
+    model: str | None = None
+    input_tokens: _Number = None
+    output_tokens: _Number = None
+    duration_ms: _Number = None
+
+
+class _Reasoning(Struct):
+    step: int | float | str | None = None  # a number counts as a step, words describe one
+
+
+class _Error(Struct):
+    error_type: str | None = None
+    message: str | None = None
+    recoverable: bool | None = None
+
+
+class _Progress(Struct):
+    current_step: _Number = None
+    percentage: int | float | None = None
+    message: str | None = None
+
+
+class _Message(Struct):
+    role: str | None = None
+
+
+_PAYLOADS: dict[str, type[Struct]] = {
+    "tool_call": _ToolCall,
+    "llm_request": _LlmRequest,
+    "reasoning": _Reasoning,
+    "error": _Error,
+    "progress": _Progress,
+    "message": _Message,
+}
+EVENT_TYPES = frozenset(_PAYLOADS)
+"""The events there are."""
+
+
+class _Envelope(Struct):
+    event_type: str
+    payload: dict[str, Any]
+    version: Literal["1.0"] | None = None
+    task_id: str | None = None
+    sequence: Annotated[int, Meta(ge=0)] | None = None
+    timestamp: Any = None
+
+
+_KNOWN = frozenset(_Envelope.__struct_fields__)
+
+
+def read_event(raw: Any, request: TurnRequest) -> Event:
+    """The event in a message of the agent's; raises `Breach` when it isn't one."""
+    try:
+        envelope = msgspec.convert(raw, _Envelope)
+    except msgspec.ValidationError as error:
+        raise Breach(f"event: {error}") from error
+    kind = envelope.event_type
+    if kind not in _PAYLOADS:
+        raise Breach(f"event: there is no event_type `{cut(kind, 80)}`")
+    try:
+        msgspec.convert(envelope.payload, _PAYLOADS[kind])
+    except msgspec.ValidationError as error:
+        raise Breach(f"payload of a `{kind}` event: {error}") from error
+    if envelope.task_id is not None and envelope.task_id != request.task_id:
+        raise Breach(f"a `{kind}` event is about the task `{cut(envelope.task_id, 150)}`, not `{request.task_id}`")
+    if unknown := {key: value for key, value in raw.items() if key not in _KNOWN}:
+        request.log(f"beside a `{kind}` event: {cut(unknown)}")
+    return Event(type=kind, payload=envelope.payload, turn=request.turn)
+
+
+def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
+    """The call that a `tool_call` event tells of."""
+    failed = payload.get("status") == "error"
+    output = payload.get("output")
+    return ToolCall(
+        name=payload["tool"],
+        arguments=payload["input"] if "input" in payload else payload.get("args"),
+        result=None if failed else output,
+        error=(output if isinstance(output, str) and output else cut(output or "failed")) if failed else None,
+        turn=turn,
+        duration_ms=payload.get("duration_ms"),
+    )

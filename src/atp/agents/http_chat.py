@@ -1,0 +1,72 @@
+"""`protocol: openai`: an agent that is spoken to as a model, in chat completions."""
+
+from typing import Any
+
+from atp.agents.adapter import AgentError, Observes, Reply, Surroundings, TurnRequest
+from atp.agents.attachments import Attachments
+from atp.agents.breach import Breach, cut, read_json, write_json
+from atp.agents.tool_calls import read_tool_calls
+from atp.agents.usage import read_usage
+from atp.suite.agent import HttpConfig
+from atp.suite.options import Options
+from atp.suite.result import Usage
+
+
+class ChatDialect:
+    """Writes requests and reads answers of OpenAI's chat completions."""
+
+    accept = "application/json"
+    streams = False
+    observes = Observes(cost=False)
+
+    def __init__(self, config: HttpConfig, surroundings: Surroundings) -> None:
+        self._model = config.model
+        self._attachments = Attachments((surroundings.base, *surroundings.search))
+
+    def body(self, request: TurnRequest) -> bytes:
+        """The whole conversation; options beyond those that ATP knows (`temperature`, …) go along."""
+        sent = {name: value for name, value in request.options.items() if name not in Options.model_fields}
+        if self._model is not None:
+            sent["model"] = self._model
+        sent["messages"] = [self._attachments.message(message) for message in request.messages]
+        return write_json(sent)
+
+    def read(self, raw: bytes, request: TurnRequest) -> Reply:
+        """The first choice."""
+        answer = read_json(raw, "the answer")
+        if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
+            error = answer["error"]
+            raise AgentError(f"agent error: {cut(error.get('message', error) if isinstance(error, dict) else error)}")
+        message = _message(answer)
+        calls = message.get("tool_calls")
+        if calls is None and message.get("function_call"):
+            calls = [message["function_call"]]
+        usage = _usage(answer["usage"]) if answer.get("usage") is not None else None
+        return Reply(output=_text(message), tool_calls=read_tool_calls(calls, request.turn), usage=usage)
+
+
+def _message(answer: Any) -> dict[str, Any]:
+    try:
+        message = answer["choices"][0]["message"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise Breach("the answer has no `choices[0].message`") from error
+    if not isinstance(message, dict):
+        raise Breach("`choices[0].message` is not an object")
+    return message
+
+
+def _text(message: dict[str, Any]) -> Any:
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return message.get("refusal") if content is None else content
+
+
+def _usage(raw: Any) -> Usage:
+    usage, further = read_usage(raw, "usage")
+    details = further.get("prompt_tokens_details")
+    if isinstance(details, dict) and details.get("cached_tokens") is not None:
+        cached, _ = read_usage({"cache_read_tokens": details["cached_tokens"]}, "usage")
+        usage.cache_read_tokens = cached.cache_read_tokens
+    return usage

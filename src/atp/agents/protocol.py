@@ -1,0 +1,118 @@
+"""The wire protocol of `http`, `cli` and `docker` agents (ATP protocol 1.0): what is sent and what may come back."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from atp.agents.adapter import AgentError, Reply, TurnRequest
+from atp.agents.artifacts import Artifacts, take_in, unknown_fields
+from atp.agents.breach import Breach, broken, cut, read_json, write_json
+from atp.agents.usage import read_usage
+from atp.suite.result import Artifact
+
+VERSION = "1.0"
+LONGEST_DESCRIPTION = 100_000
+
+_IDENTITY = {"test_id": "case_id", "test_name": "case_name", "user_id": "user", "team_id": "team"}
+_HANDED_ON = ("run", "iteration", "session_id", "locale", "client_type", "client_ip", "referer", "accept", "connector")
+
+
+def build_request(request: TurnRequest, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The request object of a turn."""
+    return {
+        "version": VERSION,
+        "task_id": request.task_id,
+        "task": _task(request),
+        "constraints": {name: value for name, value in request.constraints.items() if value is not None},
+        "context": {
+            "workspace_path": str(request.workspace()),
+            "tools_endpoint": None,
+            "environment": dict(environment or {}),
+        },
+        "metadata": _metadata(request),
+    }
+
+
+def encode_request(request: TurnRequest, environment: Mapping[str, str] | None = None) -> bytes:
+    """The request of a turn as it goes over the wire."""
+    return write_json(build_request(request, environment))
+
+
+def _task(request: TurnRequest) -> dict[str, Any]:
+    task, data = request.task, request.task.get("input_data")
+    description = task.get("description", "")
+    if request.conversation or request.turn > 1:
+        description = request.prompt or "(the newest message has no words: see input_data.messages)"
+        data = {**(data or {}), "messages": request.messages}
+    if len(description) > LONGEST_DESCRIPTION:
+        raise AgentError(
+            f"the prompt has {len(description)} characters; the protocol carries {LONGEST_DESCRIPTION}", "environment"
+        )
+    return {"description": description, "input_data": data, "expected_artifacts": task.get("expected_artifacts")}
+
+
+def _metadata(request: TurnRequest) -> dict[str, Any]:
+    context = request.context
+    given = {name: context.get(source) for name, source in _IDENTITY.items()}
+    given |= {name: context.get(name) for name in _HANDED_ON}
+    given |= {"turn": request.turn, "options": request.options}
+    own: dict[str, Any] = context.get("metadata") or {}
+    return {**own, **{name: value for name, value in given.items() if value is not None}}
+
+
+class _Response(Struct):
+    task_id: str
+    status: Literal["completed", "failed", "timeout", "cancelled", "partial"]
+    version: Literal["1.0"] | None = None
+    artifacts: Artifacts | None = None
+    metrics: dict[str, Any] | None = None
+    error: Any = None
+    output: Any | UnsetType = UNSET
+
+
+_KNOWN = frozenset(_Response.__struct_fields__)
+
+
+def read_response(raw: bytes, request: TurnRequest) -> Reply:
+    """The reply in a response; an agent that failed or broke the protocol is an `AgentError`."""
+    try:
+        return take_response(read_json(raw, "the response"), request)
+    except Breach as breach:
+        raise broken(breach, raw) from breach
+
+
+def take_response(message: Any, request: TurnRequest) -> Reply:
+    """The same for a message that is read already; raises `Breach` as well."""
+    try:
+        response = msgspec.convert(message, _Response)
+    except msgspec.ValidationError as error:
+        raise Breach(f"response: {error}") from error
+    if response.task_id != request.task_id:
+        raise Breach(f"the response is about the task `{cut(response.task_id, 150)}`, not `{request.task_id}`")
+    artifacts = take_in(response.artifacts or (), request.workspace)
+    usage, more = read_usage(response.metrics, "metrics") if response.metrics is not None else (None, {})
+    beside = {key: value for key, value in message.items() if key not in _KNOWN}
+    beside |= {"metrics": more} if more else {}
+    beside |= {"artifacts": strange} if (strange := unknown_fields(message.get("artifacts"))) else {}
+    if beside:
+        request.log(f"beside the response: {cut(beside)}")
+    reply = Reply(output=_answer(response, artifacts), artifacts=artifacts, usage=usage)
+    if response.status != "completed":
+        said = response.error if isinstance(response.error, str) else cut(response.error)
+        told = said if response.error else f"status `{response.status}`"
+        raise AgentError(f"agent error: {cut(told)}", reply=reply)
+    return reply
+
+
+def _answer(response: _Response, artifacts: list[Artifact]) -> Any:
+    """The answer in words: the structured artifact `output` or `response`, the field `output`, a lone text."""
+    for name in ("output", "response"):
+        for one in artifacts:
+            if one.kind == "structured" and one.name == name:
+                return one.data
+    if response.output is not UNSET:
+        return response.output
+    texts = [one.text for one in artifacts if one.text is not None]
+    return texts[0] if len(texts) == 1 else None

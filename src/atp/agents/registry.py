@@ -1,0 +1,54 @@
+"""From an agent of a suite to the adapter that reaches it.
+
+Adapters are found by the agent's `type`, ours and a plugin's in the same way; they load when a plan needs them.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeVar
+
+from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.suite.agent import AGENTS, Agent
+
+MakesAdapter = Callable[[Agent, Surroundings], Adapter]
+Made = TypeVar("Made", bound=Callable[..., Adapter])
+
+_ADAPTERS: dict[str, "MakesAdapter | str"] = {}
+
+
+def adapter_for(kind: str) -> Callable[[Made], Made]:
+    """A decorator: this class, called with an agent and its surroundings, reaches agents of this kind."""
+
+    def register(made: Made) -> Made:
+        _ADAPTERS[kind] = made
+        return made
+
+    return register
+
+
+def adapter_at(kind: str, place: str) -> None:
+    """The same for a class in a module that isn't loaded before it is needed: `package.module:Class`."""
+    _ADAPTERS[kind] = place
+
+
+def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
+    """The adapter that reaches an agent. Raises `ConfigurationError` when it can't be set up as it is written."""
+    found = _ADAPTERS.get(agent.type)
+    if found is None:
+        AGENTS.discover()  # a plugin's module registers the shape of a configuration and the adapter together
+        found = _ADAPTERS.get(agent.type)
+    if found is None:
+        known = ", ".join(f"`{kind}`" for kind in sorted(_ADAPTERS))
+        raise ConfigurationError(
+            f"agents of type `{agent.type}` need an adapter that isn't installed", f"there are adapters for {known}"
+        )
+    if isinstance(found, str):
+        module, _, name = found.partition(":")
+        loaded: MakesAdapter = getattr(import_module(module), name)
+        _ADAPTERS[agent.type] = found = loaded
+    return found(agent, surroundings)
+
+
+adapter_at("custom", "atp.agents.custom:CustomAdapter")
+adapter_at("http", "atp.agents.http:HttpAdapter")
+adapter_at("cli", "atp.agents.cli:CliAdapter")

@@ -1,0 +1,143 @@
+"""How the agent worked: repeated actions, efficient use of tools, errors, rules about tools."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from atp.checks.canonical import canonical
+from atp.checks.evidence import Evidence
+from atp.checks.registry import check
+from atp.checks.tools import arguments_of, first_call, in_words, out_of_order
+from atp.checks.verdicts import SHORT, cut_text, failed, passed, show
+from atp.suite.assertion import Behavior
+from atp.suite.result import Event, ToolCall, Verdict
+
+
+class Repeats(NamedTuple):
+    """The calls that said nothing new."""
+
+    places: list[int]
+    """Their places among the calls, from 0; a retry right after an error is not one."""
+    unique: int
+    """How many different calls there were."""
+
+
+def repeats(calls: list[ToolCall]) -> Repeats:
+    """Calls of the same tool with the same arguments as one before."""
+    seen: set[tuple[str, str]] = set()
+    places: list[int] = []
+    before: tuple[str, str] | None = None
+    for place, call in enumerate(calls):
+        action = (call.name, canonical(arguments_of(call)))
+        retry = action == before and calls[place - 1].error is not None
+        if action in seen and not retry:
+            places.append(place)
+        seen.add(action)
+        before = action
+    return Repeats(places, len(seen))
+
+
+@check("behavior")
+def behavior(assertion: Behavior, evidence: Evidence) -> Verdict:
+    """A named check, rules about tools, or both: all must hold."""
+    score = None
+    problems = list(_rules(assertion, evidence.tool_calls))
+    if assertion.check is not None:
+        named = _NAMED[assertion.check](assertion, evidence)
+        score = named.score
+        problems[:0] = named.problems
+    where = "tool calls" if evidence.turn is None else f"tool calls of turn {evidence.turn}"
+    expected = assertion.check or "rules about tools"
+    if not problems:
+        return passed(f"{expected}: it holds", expected=expected, where=where, score=score)
+    return failed("; ".join(problems), expected=expected, found=in_words(evidence.tool_calls), where=where, score=score)
+
+
+class Named(NamedTuple):
+    """What a named check found."""
+
+    problems: list[str]
+    """What is wrong, in words."""
+    score: float | None = None
+    """From 0 to 1, where the check gives one."""
+
+
+def _no_repeated_actions(assertion: Behavior, evidence: Evidence) -> Named:
+    calls = evidence.tool_calls
+    found = repeats(calls).places
+    if len(found) <= assertion.max_repeats:
+        return Named([])
+    allowed = f", {assertion.max_repeats} allowed" if assertion.max_repeats else ""
+    return Named([f"{_counted(len(found), 'repeated action')}{allowed}: {_call(found[0], calls)}"])
+
+
+def _efficient_tool_use(assertion: Behavior, evidence: Evidence) -> Named:
+    calls = evidence.tool_calls
+    found = repeats(calls)
+    problems = []
+    if len(found.places) > assertion.max_redundant_calls:
+        allowed = f", {assertion.max_redundant_calls} allowed" if assertion.max_redundant_calls else ""
+        first = _call(found.places[0], calls)
+        problems.append(f"{_counted(len(found.places), 'redundant call')}{allowed}: {first}")
+    most = evidence.case.limits.max_steps if assertion.max_tool_calls is None else None
+    if most is not None and len(calls) > most:
+        problems.append(f"{_counted(len(calls), 'tool call')}, at most {most} allowed (max_steps)")
+    return Named(problems, found.unique / len(calls) if calls else None)
+
+
+def _no_errors(assertion: Behavior, evidence: Evidence) -> Named:
+    problems = []
+    forgiving = assertion.allow_recovered
+    calls = evidence.tool_calls
+    late = {call.name: place for place, call in enumerate(calls) if call.error is None}
+    for place, call in enumerate(calls):
+        if call.error is not None and not (forgiving and late.get(call.name, -1) > place):
+            problems.append(f"{_call(place, calls)} failed: {show(call.error, SHORT)}")
+    for event in evidence.events:
+        if event.type == "error" and not (forgiving and _recovered(event, evidence)):
+            said = event.payload.get("message") or event.payload.get("error_type") or "no message"
+            problems.append(f"error in turn {event.turn}: {show(said, SHORT)}")
+    more = [f"and {len(problems) - 3} more"] if len(problems) > 3 else []
+    return Named(problems[:3] + more)
+
+
+def _recovered(event: Event, evidence: Evidence) -> bool:
+    """Whether an error, which the agent itself calls recoverable, was followed by an answer."""
+    if event.payload.get("recoverable") is not True:
+        return False
+    turns = evidence.transcript.turns
+    return any(turn.turn == event.turn and turn.output is not None for turn in turns)
+
+
+_NAMED: dict[str, Callable[[Behavior, Evidence], Named]] = {
+    "no_repeated_actions": _no_repeated_actions,
+    "efficient_tool_use": _efficient_tool_use,
+    "no_errors": _no_errors,
+}
+
+
+def _rules(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
+    """What breaks the rules about tools, in words."""
+    for tool in rules.must_use_tools or ():
+        if first_call(calls, tool) is None:
+            yield f"`{tool}` was not used"
+    for tool in rules.forbidden_tools or ():
+        place = first_call(calls, tool)
+        if place is not None:
+            yield f"forbidden tool used: {_call(place, calls)}"
+    if rules.min_tool_calls is not None and len(calls) < rules.min_tool_calls:
+        yield f"{_counted(len(calls), 'tool call')}, at least {rules.min_tool_calls} wanted"
+    if rules.max_tool_calls is not None and len(calls) > rules.max_tool_calls:
+        yield f"{_counted(len(calls), 'tool call')}, at most {rules.max_tool_calls} allowed"
+    if rules.tool_order:
+        missing = out_of_order(rules.tool_order, calls)
+        if missing is not None:
+            yield f"the order {' → '.join(rules.tool_order)} is broken at `{missing}`"
+
+
+def _call(place: int, calls: list[ToolCall]) -> str:
+    call = calls[place]
+    return f"call {place + 1}, {cut_text(call.name, 60)}({show(arguments_of(call), SHORT)}) in turn {call.turn}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,104 @@
+"""Evidence: all that a check may look at, and what several checks need of it worked out once."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from atp.checks.subject import Subject
+from atp.suite.case import Case
+from atp.suite.result import Event, ToolCall, Transcript
+
+
+class Workspace(Protocol):
+    """What checks know of a trial's folder."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one: a trial that never asked for its folder has none."""
+
+    def path(self) -> Path:
+        """The folder."""
+
+    def made(self) -> Mapping[str, Path]:
+        """The files that the agent made or changed, by their path in the folder, with `/` between its parts."""
+
+
+class Evidence:
+    """What came of a trial, or of one turn of it."""
+
+    def __init__(
+        self,
+        *,
+        case: Case,
+        transcript: Transcript,
+        workspace: Workspace | None = None,
+        folders: Sequence[Path] = (),
+        context: Mapping[str, Any] | None = None,
+        turn: int | None = None,
+    ) -> None:
+        self.case = case
+        """What was asked for: input, expected output, limits."""
+        self.transcript = transcript
+        """What was said and seen."""
+        self.workspace = workspace
+        """The trial's folder."""
+        self.folders = tuple(folders)
+        """Where `scripts/` is looked for, in this order: the agent's folder, the suite's, the project's root."""
+        self.context = context or {}
+        """Who the trial ran as, and what else its scripts should know."""
+        self.turn = turn
+        """Only this turn counts, from 1; left out, the whole conversation does, and the last answer is the output."""
+
+    def of_turn(self, turn: int) -> "Evidence":
+        """The same trial, but only this turn of it."""
+        return Evidence(
+            case=self.case,
+            transcript=self.transcript,
+            workspace=self.workspace,
+            folders=self.folders,
+            context=self.context,
+            turn=turn,
+        )
+
+    @cached_property
+    def answer(self) -> Subject:
+        """What the agent answered."""
+        turns = self.transcript.turns
+        if self.turn is not None:
+            output = next((one.output for one in turns if one.turn == self.turn), None)
+            return Subject(output, "the output", f"turn {self.turn}")
+        where = f"turn {turns[-1].turn}" if len(turns) > 1 else "output"
+        return Subject(self.transcript.output, "the output", where)
+
+    @property
+    def output(self) -> Any:
+        """The answer as it is: text or any JSON value; nothing is an empty answer."""
+        return self.answer.value
+
+    @cached_property
+    def input(self) -> Any:
+        """What was said to the agent: as the case gives it, or what this turn or this variation of it said."""
+        turns = self.transcript.turns
+        if self.turn is not None:
+            return next((one.input for one in turns if one.turn == self.turn), None)
+        if self.case.mode in ("chains", "dialogue") and turns:
+            return turns[0].input if len(turns) == 1 else [one.input for one in turns]
+        return self.case.input
+
+    @cached_property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tools called, in order."""
+        calls = self.transcript.tool_calls
+        return calls if self.turn is None else [call for call in calls if call.turn == self.turn]
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What else was seen, in order."""
+        events = self.transcript.events
+        return events if self.turn is None else [event for event in events if event.turn == self.turn]
+
+    @cached_property
+    def made(self) -> Mapping[str, Path]:
+        """The files that the agent made or changed in its workspace."""
+        return self.workspace.made() if self.workspace is not None else {}

@@ -1,0 +1,172 @@
+"""The JSON in an agent's answer: all of it, a fenced block, or an object or list in the midst of prose.
+
+The text is hostile: megabytes of `{`, of nested brackets, of things that only look like JSON. So each piece of it is
+read a bounded number of times, and what is nested deeper than `DEEPEST` is not taken for JSON.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Final, NoReturn
+
+DEEPEST = 200
+"""Levels of nesting. What walks through a value may then do so by recursion."""
+MOST_TRIES = 50_000
+"""Places in prose that look like the beginning of JSON; a text with more of them is not searched to its end."""
+MOST_BLOCKS = 1_000
+"""Fenced blocks that are looked into."""
+_FIRST_WINDOW = 256
+"""Characters; see `_read_at`."""
+
+
+class Missing(Enum):
+    """The type of `MISSING`."""
+
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Final = Missing.MISSING
+"""There is no value, which is not the value null."""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder()
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_BEGINS = re.compile(r'\{\s*["}]|\[\s*[\]\[{"\-0-9tfn]')
+_FIRST_TEXT = re.compile(r'[{\[]\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*', re.DOTALL)
+_BEGINS_ANY = frozenset('{["-0123456789tfn')
+
+
+def find_json(text: str) -> Any:
+    """The JSON value in a text, or `MISSING`.
+
+    Looked for in this order: the whole text; the first fenced block that is JSON, blocks marked `json` before others;
+    the longest object or list in the text, of equally long ones the first.
+    """
+    whole = read_whole(text)
+    if whole is not MISSING:
+        return whole
+    others = []
+    for mark, block in _blocks(text):
+        value = read_whole(block)
+        if value is MISSING:
+            continue
+        if mark.startswith("json"):
+            return value
+        if isinstance(value, dict | list):
+            others.append(value)
+    return others[0] if others else _in_prose(text)
+
+
+def read_whole(text: str) -> Any:
+    """The value, if the text is JSON and nothing else."""
+    text = text.strip("\ufeff \t\r\n")
+    if text[:1] not in _BEGINS_ANY or not text:
+        return MISSING
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return MISSING
+    return value if end == len(text) and _sound(value, text, 0, end) else MISSING
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """The fenced blocks, each with what it is marked as. One that isn't closed goes on to the end of the text."""
+    if "```" not in text and "~~~" not in text:
+        return
+    fence, mark, begin = "", "", 0
+    count = 0
+    for line in _FENCE.finditer(text):
+        marker, rest = line[1], line[2].strip()
+        if not fence:
+            if "`" not in rest:
+                fence, mark, begin = marker, rest.lower(), line.end()
+        elif marker.startswith(fence) and not rest:
+            yield mark, text[begin : line.start()]
+            fence = ""
+            count += 1
+            if count == MOST_BLOCKS:
+                return
+    if fence:
+        yield mark, text[begin:]
+
+
+def _in_prose(text: str) -> Any:
+    best: Any = MISSING
+    longest = 0
+    position = 0
+    for _ in range(MOST_TRIES):
+        begin = _BEGINS.search(text, position)
+        if begin is None:
+            return best
+        try:
+            value, end = _read_at(text, begin.start())
+        except (RecursionError, ValueError):
+            return MISSING  # brackets or digits by the thousand
+        if end - begin.start() > longest and value is not MISSING and _sound(value, text, begin.start(), end):
+            best, longest = value, end - begin.start()
+        # What was read is not read again: a part of something that is broken as a whole is no answer, and megabytes
+        # of broken JSON must not be read once for each bracket.
+        position = max(end, begin.start() + 1)
+    return MISSING
+
+
+def _read_at(text: str, begin: int) -> tuple[Any, int]:
+    """The value that begins there and its end, or `MISSING` and how far it could be read.
+
+    The decoder counts the lines of all the text it was given when it fails, so it is given little, and more only if
+    that was not enough.
+    """
+    size = _FIRST_WINDOW
+    while True:
+        window = text[begin : begin + size]
+        try:
+            value, end = _DECODER.raw_decode(window)
+        except json.JSONDecodeError as error:
+            cut_off = error.pos > len(window) - 16 or error.msg.startswith("Unterminated")
+            if cut_off and begin + size < len(text):
+                size *= 4
+                continue
+            return MISSING, begin + (0 if _never_began(window, error.pos) else error.pos)
+        return value, begin + end
+
+
+def _never_began(window: str, failed_at: int) -> bool:
+    """Whether what failed was prose: a bracket, then words between quotation marks that belong to something else."""
+    first = _FIRST_TEXT.match(window)
+    return first is not None and first.end() == failed_at
+
+
+def _sound(value: Any, text: str, begin: int, end: int) -> bool:
+    """Whether a value that Python could read is one that we take for JSON. Only suspicious text needs looking at."""
+    if text.count("{", begin, end) + text.count("[", begin, end) > DEEPEST and not _shallow(value):
+        return False
+    if text.find("NaN", begin, end) < 0 and text.find("Infinity", begin, end) < 0:
+        return True
+    try:
+        _STRICT.raw_decode(text[begin:end])
+    except ValueError:
+        return False
+    return True
+
+
+def _shallow(value: Any) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return True
+    return False

@@ -1,0 +1,62 @@
+"""What a case leans on that an agent must be able to report.
+
+A limit, or a check that something did *not* happen, would hold because nobody looked. That is found before a run.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from atp.agents.adapter import Observes
+from atp.suite.assertion import Assertion, Behavior, Group, NotToolCalled, ToolCalled, ToolOrder, ToolResult
+from atp.suite.case import Case
+
+
+class Need(NamedTuple):
+    """Something that must be seen, and what for."""
+
+    what: str
+    """A field of `Observes`."""
+    why: str
+    """In words, for the message."""
+
+
+def needs(case: Case) -> Iterator[Need]:
+    """What the case can't do without seeing."""
+    limits = case.limits
+    if limits.allowed_tools is not None:
+        yield Need("tool_calls", "which tools it called (`allowed_tools`)")
+    if limits.max_steps is not None:
+        yield Need("steps", "its steps (`max_steps`)")
+    if limits.max_tokens is not None:
+        yield Need("tokens", "its tokens (`max_tokens`)")
+    if limits.budget_usd is not None:
+        yield Need("cost", "its cost (`budget_usd`)")
+    for assertion in case.assertions:
+        yield from _of_assertion(assertion, False)
+    for checkpoint in case.checkpoints:
+        yield from _of_assertion(checkpoint.assertion, False)
+
+
+def met(need: Need, observes: Observes) -> bool:
+    """Whether an agent can report it."""
+    if need.what == "steps":
+        return observes.steps or observes.tool_calls
+    if need.what == "cost":
+        return observes.cost or observes.tokens
+    return bool(getattr(observes, need.what))
+
+
+def _of_assertion(assertion: Assertion, turned: bool) -> Iterator[Need]:
+    turned ^= assertion.negate
+    match assertion:
+        case Group():
+            for one in assertion.assertions:
+                yield from _of_assertion(one, turned ^ (assertion.type == "none_of"))
+        case Behavior():
+            yield Need("tool_calls", f"its tool calls (`behavior` {assertion.check or 'rules'})")
+        case NotToolCalled() if not turned:
+            yield Need("tool_calls", f"its tool calls (`not_tool_called` {assertion.name})")
+        case ToolCalled() if turned or assertion.times == 0:
+            yield Need("tool_calls", f"its tool calls (`tool_called` {assertion.name}, negated)")
+        case ToolOrder() | ToolResult() if turned:
+            yield Need("tool_calls", f"its tool calls (`{assertion.type}`, negated)")

@@ -1,0 +1,203 @@
+"""Checks of what the agent answered: equals, contains, not_contains, regex, json_path, type, json_schema.
+
+Each is a function of what it looks at, so that a tool's result can be looked at in the same way.
+"""
+
+from typing import Any
+
+from atp.checks.canonical import canonical
+from atp.checks.compare import contained, difference, has_type, text_in_json, type_of
+from atp.checks.evidence import Evidence
+from atp.checks.found_json import MISSING
+from atp.checks.matchers import equals_matcher
+from atp.checks.patterns import search
+from atp.checks.places import look_up, unlike
+from atp.checks.registry import check
+from atp.checks.subject import Subject
+from atp.checks.verdicts import SHORT, failed, passed, show
+from atp.suite.assertion import Contains, Equals, JsonPath, JsonSchema, NotContains, RegexMatch, TypeIs
+from atp.suite.matcher import is_matcher
+from atp.suite.result import Verdict
+
+
+@check("equals")
+def equals(assertion: Equals, evidence: Evidence) -> Verdict:
+    """The output is this value."""
+    return is_value(assertion.value, evidence.answer)
+
+
+def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
+    """Whether a subject is a value; one that isn't text is also looked for as JSON in the subject's text."""
+    if is_matcher(value):
+        return equals_matcher(value, subject)
+    found = subject.value
+    if subject.is_text and not isinstance(value, str):
+        found = subject.json
+        if found is MISSING:
+            return _no_json(f"expected {show(value, SHORT)}", value, subject)
+    differs = difference(value, found, subset=subset)
+    if differs is None:
+        return passed(f"{subject.name} is as expected", expected=value, where=subject.where)
+    place = f"${differs.path}" if differs.path else subject.where
+    if differs.expected is MISSING:
+        message = f"unexpected {show(differs.found, SHORT)} at {place}"
+    else:
+        message = f"expected {show(differs.expected, SHORT)} at {place}, found {_shown(differs.found)}"
+        if isinstance(value, str) and isinstance(found, str) and value.split() == found.split():
+            message += " (they differ only in blanks)"
+    where = f"{subject.where}, {place}" if differs.path else subject.where
+    return failed(message, expected=value, found=found, where=where)
+
+
+def _no_json(expected: str, value: Any, subject: Subject) -> Verdict:
+    message = f"{expected}, found no JSON in {show(subject.text, SHORT)}"
+    return failed(message, expected=value, found=subject.text, where=subject.where)
+
+
+def _shown(found: Any) -> str:
+    return "nothing" if found is MISSING else show(found, SHORT)
+
+
+@check("contains")
+def contains(assertion: Contains, evidence: Evidence) -> Verdict:
+    """The output contains a text, an object's keys and values, or a list's element."""
+    return has(assertion.value, evidence.answer, assertion.ignore_case)
+
+
+def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
+    """Whether a value is in a subject."""
+    if _contains(value, subject, ignore_case):
+        return passed(f"{subject.name} contains {show(value, SHORT)}", expected=value, where=subject.where)
+    expected = f"expected {subject.name} to contain {show(value, SHORT)}"
+    if isinstance(value, dict | list) and subject.json is MISSING:
+        return _no_json(expected, value, subject)
+    found = subject.json if isinstance(value, dict | list) else subject.value
+    return failed(f"{expected}, found {_shown(found)}", expected=value, found=found, where=subject.where)
+
+
+@check("not_contains")
+def not_contains(assertion: NotContains, evidence: Evidence) -> Verdict:
+    """The output does not contain it."""
+    value, subject = assertion.value, evidence.answer
+    if not _contains(value, subject, assertion.ignore_case):
+        return passed(f"{subject.name} does not contain {show(value, SHORT)}", expected=value, where=subject.where)
+    message = f"expected {subject.name} not to contain {show(value, SHORT)}, found it"
+    found = _around(value, subject.text) if isinstance(value, str) else subject.value
+    return failed(message, expected=value, found=found, where=subject.where)
+
+
+def _contains(value: Any, subject: Subject, ignore_case: bool) -> bool:
+    if isinstance(value, str):
+        return _text_contains(value, subject, ignore_case)
+    if subject.is_text and not isinstance(value, dict | list):
+        return canonical(value) in subject.text
+    if subject.json is MISSING:
+        return False
+    return contained(_folded(value), _folded(subject.json)) if ignore_case else contained(value, subject.json)
+
+
+def _text_contains(value: str, subject: Subject, ignore_case: bool) -> bool:
+    text = subject.text
+    if ignore_case:
+        value, text = value.casefold(), text.casefold()
+    if value in text:
+        return True
+    json_text = subject.json_text
+    if json_text is None:
+        return False
+    return text_in_json(value, json_text.casefold() if ignore_case else json_text)
+
+
+def _folded(value: Any) -> Any:
+    """A copy in which letter case doesn't matter."""
+    if isinstance(value, str):
+        return value.casefold()
+    if isinstance(value, dict):
+        return {key.casefold(): _folded(item) for key, item in value.items()}
+    return [_folded(item) for item in value] if isinstance(value, list) else value
+
+
+def _around(value: str, text: str) -> str:
+    """The text around a find, so that one sees it."""
+    at = max(text.find(value), 0)
+    return text[max(at - SHORT, 0) : at + len(value) + SHORT]
+
+
+@check("regex")
+def regex(assertion: RegexMatch, evidence: Evidence) -> Verdict:
+    """A regular expression is found in the output's text."""
+    return has_match(assertion.pattern, evidence.answer)
+
+
+def has_match(pattern: str, subject: Subject) -> Verdict:
+    """Whether a regular expression is found in a subject's text."""
+    match = search(pattern, subject.text)
+    if match is None and subject.is_text and subject.json_text is not None:
+        match = search(pattern, subject.json_text)
+    if match is not None:
+        message = f"{show(pattern, SHORT)} matches at character {match.start()}"
+        return passed(message, expected=pattern, found=match[0], where=subject.where)
+    message = f"expected a match of {show(pattern, SHORT)}, found none in {show(subject.text, SHORT)}"
+    return failed(message, expected=pattern, found=subject.text, where=subject.where)
+
+
+@check("json_path")
+def json_path(assertion: JsonPath, evidence: Evidence) -> Verdict:
+    """The place a JSONPath names exists, or holds a value."""
+    value = assertion.value if "value" in assertion.model_fields_set else MISSING
+    return is_there(assertion.path, value, evidence.answer)
+
+
+def is_there(path: str, value: Any, subject: Subject) -> Verdict:
+    """Whether a place in a subject's JSON holds a value, or, if that is `MISSING`, exists."""
+    given = None if value is MISSING else value
+    expected = f"expected {path} to exist" if value is MISSING else f"expected {path} to be {show(value, SHORT)}"
+    if subject.json is MISSING:
+        return _no_json(expected, given, subject)
+    where = f"{subject.where}, {path}"
+    found = look_up(path, subject.json)
+    if (found is MISSING) if value is MISSING else unlike(path, value, found):
+        seen = None if found is MISSING else found
+        return failed(f"{expected}, found {_shown(found)} there", expected=given, found=seen, where=where)
+    message = f"{path} exists" if value is MISSING else f"{path} is as expected"
+    return passed(message, expected=given, found=None if found is MISSING else found, where=where)
+
+
+@check("type")
+def type_is(assertion: TypeIs, evidence: Evidence) -> Verdict:
+    """The output, or a place in it, has a JSON type."""
+    wanted, path, subject = assertion.value, assertion.path, evidence.answer
+    found = subject.value
+    name, where = subject.name, subject.where
+    if path is not None:
+        name, where = path, f"{where}, {path}"
+        if subject.json is MISSING:
+            return _no_json(f"expected {path} to be of type {wanted}", wanted, subject)
+        found = look_up(path, subject.json)
+    elif wanted in ("object", "array") and subject.is_text and subject.json is not MISSING:
+        found = subject.json
+    if has_type(found, wanted):
+        return passed(f"{name} is of type {wanted}", expected=wanted, found=found, where=where)
+    if found is MISSING:
+        return failed(f"expected {name} to be of type {wanted}, found nothing there", expected=wanted, where=where)
+    message = f"expected {name} to be of type {wanted}, found {type_of(found)}: {show(found, SHORT)}"
+    return failed(message, expected=wanted, found=found, where=where)
+
+
+@check("json_schema")
+def json_schema(assertion: JsonSchema, evidence: Evidence) -> Verdict:
+    """The output's JSON fits a JSON Schema."""
+    from atp.checks.schema import allows_text, fits_schema
+
+    path, subject = assertion.path, evidence.answer
+    found, where = subject.json, subject.where
+    if found is MISSING:
+        if path is not None or not subject.is_text or not allows_text(assertion.schema_):
+            return _no_json("expected JSON that fits the schema", None, subject)
+        found = subject.value
+    if path is not None:
+        where = f"{where}, {path}"
+        found = look_up(path, found)
+        if found is MISSING:
+            return failed(f"expected {path} to fit the schema, found nothing there", where=where)
+    return fits_schema(assertion.schema_, found, where)

@@ -1,0 +1,96 @@
+"""Regular expressions on text that an agent wrote.
+
+A pattern that is harmless on what its author had in mind can take years on what an agent sends (`(a|aa)+$`), and `re`
+can't be interrupted. So searches are done by the `regex` package, which reads the same syntax and can: each check has
+little time on the event loop, then, in a thread, `LONGEST` seconds, and then it is unjudged.
+"""
+
+import math
+import re
+from contextvars import ContextVar
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+AT_ONCE = 0.02
+"""Seconds a check may search while everything else waits."""
+LONGEST_AT_ONCE = 65_536
+"""Characters of a text that is searched while everything else waits: on long ones `regex` looks at the clock seldom."""
+LONGEST = 2.0
+"""Seconds a check may search at all."""
+
+
+class TooSlow(Exception):
+    """A check has used up its time for searching."""
+
+
+class Patience:
+    """How many seconds of searching are left, and how long a text may be."""
+
+    __slots__ = ("left", "longest_text")
+
+    def __init__(self, left: float, longest_text: float) -> None:
+        self.left = left
+        self.longest_text = longest_text
+
+
+_patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+
+
+def be_quick() -> None:
+    """Whatever is searched from here on, in this task, has to be done at once."""
+    _patience.set(Patience(AT_ONCE, LONGEST_AT_ONCE))
+
+
+def be_patient(seconds: float = LONGEST) -> None:
+    """Whatever is searched from here on, in this task or thread, takes no longer than this in all."""
+    _patience.set(Patience(seconds, math.inf))
+
+
+def search(pattern: str, text: str) -> Any:
+    """The first match, or none. Raises `TooSlow`."""
+    return run(_compiled(pattern).search, text)
+
+
+def run(method: Any, text: str) -> Any:
+    """Call a method of a compiled pattern within the time that is left."""
+    patience = _patience.get()
+    if patience is None:
+        patience = Patience(LONGEST, math.inf)
+    elif patience.left <= 0 or len(text) > patience.longest_text:
+        raise TooSlow
+    began = perf_counter()
+    try:
+        return method(text, timeout=patience.left)
+    except TimeoutError:
+        raise TooSlow from None
+    finally:
+        patience.left -= perf_counter() - began
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> Any:
+    import regex  # type: ignore[import-untyped]  # not before somebody searches
+
+    return regex.compile(_as_re_reads_it(pattern))
+
+
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\{(?!\d*,?\d*\})", re.DOTALL)
+_IN_SET = re.compile(r"\\.|\[", re.DOTALL)
+
+
+def _as_re_reads_it(pattern: str) -> str:
+    """Take away the meanings that `regex` gives to two forms which are plain text to `re`.
+
+    `x{e}` would match anything nearly like `x`, and `[[:alpha:]]` is a set of letters.
+    """
+    return _PARTS.sub(_plain_part, pattern) if "{" in pattern or "[" in pattern else pattern
+
+
+def _plain_part(part: "re.Match[str]") -> str:
+    text = part[0]
+    if text == "{":
+        return r"\{"
+    if text[0] == "[":
+        return "[" + _IN_SET.sub(lambda one: one[0] if one[0] != "[" else r"\[", text[1:])
+    return text

@@ -1,0 +1,131 @@
+"""Places in a JSON value: what a JSONPath (RFC 9535) finds there."""
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from atp.checks.compare import difference, fits
+from atp.checks.found_json import DEEPEST, MISSING
+from atp.checks.patterns import run
+from atp.suite.matcher import is_matcher
+from atp.suite.paths import full_path
+
+
+class Place(NamedTuple):
+    """A path, ready to be looked up."""
+
+    query: Any
+    """The compiled path."""
+    single: bool
+    """It names one place, by names and indexes only."""
+    steps: tuple[str | int, ...] | None
+    """Those names and indexes, if they are simple."""
+
+
+_SINGLE = re.compile(r"\$(?:\['(?:[^'\\]|\\.)*'\]|\[-?\d+\])*")
+_STEPS = re.compile(r"\['([^'\\]*)'\]|\[(-?\d+)\]")
+
+
+def look_up(path: str, value: Any) -> Any:
+    """What a path finds: the value of the one place it names, or the list of all that it finds.
+
+    `MISSING` if there is nothing. A list of one counts as its element.
+    """
+    place = _place(path)
+    if place.steps is not None:
+        return _walk(place.steps, value)
+    found = [node.value for node in place.query.find(value)]
+    return found[0] if len(found) == 1 else found or MISSING
+
+
+def names_one_place(path: str) -> bool:
+    """Whether a path can only ever find one value."""
+    return _place(path).single
+
+
+def unlike(path: str, value: Any, found: Any) -> bool:
+    """Whether what a path found is not the value that was expected there.
+
+    A list is also one of several values that a single one may have. Nothing at all is like no value; only where a path
+    could have found many is it like an empty list.
+    """
+    if found is MISSING:
+        return names_one_place(path) or not _allows_none(value)
+    if difference(value, found) is None:
+        return False
+    if isinstance(value, list) and not isinstance(found, list | dict):
+        return all(difference(one, found) is not None for one in value)
+    # A list of one counts as its element, but it still is a list.
+    return names_one_place(path) or difference(value, [found]) is not None
+
+
+def _allows_none(value: Any) -> bool:
+    return value == [] or (is_matcher(value) and "$length" in value and fits(value, []))
+
+
+def _walk(steps: tuple[str | int, ...], value: Any) -> Any:
+    for step in steps:
+        if isinstance(step, str):
+            if not isinstance(value, dict) or step not in value:
+                return MISSING
+        elif not isinstance(value, list) or not -len(value) <= step < len(value):
+            return MISSING
+        value = value[step]
+    return value
+
+
+@lru_cache(maxsize=1024)
+def _place(path: str) -> Place:
+    query = _environment().compile(full_path(path))
+    text = str(query)
+    single = _SINGLE.fullmatch(text) is not None
+    steps = None
+    if single and "\\" not in text:
+        steps = tuple(int(index) if index else name for name, index in _STEPS.findall(text))
+    return Place(query, single, steps)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    import jsonpath_rfc9535  # loaded when there is a path to follow
+
+    environment: Any = jsonpath_rfc9535.JSONPathEnvironment()
+    environment.max_recursion_depth = DEEPEST + 1
+    # The two major versions of the library keep their functions under different names.
+    functions = getattr(environment, "functions", None) or environment.function_extensions
+    for name, method in (("match", "fullmatch"), ("search", "search")):
+        functions[name] = _TimedFunction(functions[name], method)
+    return environment
+
+
+class _TimedFunction:
+    """A path's `match()` or `search()`, within the time that a check has for searching."""
+
+    def __init__(self, standard: Any, method: str) -> None:
+        self.arg_types = standard.arg_types
+        self.return_type = standard.return_type
+        self._method = method
+
+    def __call__(self, text: object, pattern: object) -> bool:
+        if not isinstance(text, str) or not isinstance(pattern, str):
+            return False
+        compiled = _i_regexp(pattern)
+        return compiled is not None and bool(run(getattr(compiled, self._method), text))
+
+
+_DOTS = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]|\.", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def _i_regexp(pattern: str) -> Any:
+    """A pattern of RFC 9485, compiled; nothing if it isn't one."""
+    import regex  # type: ignore[import-untyped]
+    from iregexp_check import check
+
+    if not check(pattern):
+        return None
+    standard = _DOTS.sub(lambda part: r"[^\n\r]" if part[0] == "." else part[0], pattern)
+    try:
+        return regex.compile(standard, regex.VERSION1)
+    except regex.error:
+        return None

@@ -1,0 +1,93 @@
+"""Values against a JSON Schema, in bounded time and without the network."""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import jsonschema.validators
+from jsonschema import ValidationError
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+from atp.checks.canonical import canonical
+from atp.checks.patterns import search
+from atp.checks.verdicts import SHORT, failed, passed, show
+from atp.suite.result import Verdict
+
+
+def allows_text(schema: dict[str, Any]) -> bool:
+    """Whether a schema asks for text, so that an answer without JSON in it may fit."""
+    wanted = schema.get("type")
+    return wanted == "string" or (isinstance(wanted, list) and "string" in wanted)
+
+
+def fits_schema(schema: dict[str, Any], value: Any, where: str) -> Verdict:
+    """Whether a value fits a schema; if not, the first thing that is wrong with it."""
+    error = next(iter(_validator(canonical(schema)).iter_errors(value)), None)
+    if error is None:
+        return passed("it fits the schema", found=value, where=where)
+    place = error.json_path
+    rule = f"{error.validator}: {show(error.validator_value, SHORT)}"
+    message = f"{place} does not fit the schema: found {show(error.instance, SHORT)}, expected {rule}"
+    return failed(
+        message, expected={str(error.validator): error.validator_value}, found=error.instance, where=f"{where}, {place}"
+    )
+
+
+@lru_cache(maxsize=256)
+def _validator(schema_text: str) -> Any:
+    schema = json.loads(schema_text)
+    validator: Any = _bounded(jsonschema.validators.validator_for(schema))
+    # Only the standard's own schemas can be referred to: nothing is fetched.
+    return validator(schema, registry=REGISTRY)
+
+
+@lru_cache(maxsize=16)
+def _bounded(standard: Any) -> Any:
+    """A draft whose keywords can't be made to take for ever by what an agent sends."""
+    ours = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    known = {name: rule for name, rule in ours.items() if name in standard.VALIDATORS}
+    return jsonschema.validators.extend(standard, known)  # type: ignore[no-untyped-call]
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "string") and search(pattern, instance) is None:
+        yield ValidationError("does not match")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "object"):
+        for pattern, schema in patterns.items():
+            for key, value in instance.items():
+                if search(pattern, key) is not None:
+                    yield from validator.descend(value, schema, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    known = schema.get("properties", {})
+    patterns = schema.get("patternProperties", {})
+    for key, value in instance.items():
+        if key in known or any(search(pattern, key) is not None for pattern in patterns):
+            continue
+        if allowed is False:
+            yield ValidationError("not allowed", path=[key], instance=value)
+        elif allowed is not True:
+            yield from validator.descend(value, allowed, path=key)
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if wanted and validator.is_type(instance, "array"):
+        seen = set()
+        for item in instance:
+            text = canonical(item)
+            if text in seen:
+                yield ValidationError("not unique")
+                return
+            seen.add(text)

@@ -1,0 +1,124 @@
+"""Verdicts as checks give them, with all that they show cut to a readable size.
+
+A check says only what it found. The registry adds what every assertion has: type, name, weight, `negate`, `message`.
+"""
+
+import json
+from typing import Any
+
+from atp.suite.result import Verdict
+
+READABLE = 300
+"""So many characters of a value are shown."""
+SHORT = 100
+"""So many of it stand in a sentence."""
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), default=repr).encode
+_WIDEST_INT = 64
+"""Bits; a longer number is shown as text, because not every reader of the journal could hold it."""
+
+
+def passed(
+    message: str = "",
+    *,
+    expected: Any = None,
+    found: Any = None,
+    where: str | None = None,
+    score: float | None = None,
+) -> Verdict:
+    """It holds."""
+    return Verdict(
+        type="",
+        outcome="passed",
+        message=message,
+        expected=cut(expected),
+        found=cut(found),
+        where=where,
+        score=score,
+    )
+
+
+def failed(
+    message: str,
+    *,
+    expected: Any = None,
+    found: Any = None,
+    where: str | None = None,
+    score: float | None = None,
+) -> Verdict:
+    """It does not hold."""
+    return Verdict(
+        type="",
+        outcome="failed",
+        message=message,
+        expected=cut(expected),
+        found=cut(found),
+        where=where,
+        score=score,
+    )
+
+
+def unjudged(reason: str, *, where: str | None = None) -> Verdict:
+    """Nobody can say, for this reason."""
+    return Verdict(type="", outcome="unjudged", message=cut_text(reason), where=where)
+
+
+def cut_text(text: str, most: int = READABLE) -> str:
+    """Text of at most `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut(value: Any, most: int = READABLE) -> Any:
+    """The value itself if it is small, else the beginning of its text."""
+    if value is None or value is True or value is False or type(value) is float:
+        return value
+    if isinstance(value, str):
+        return cut_text(value, most)
+    if type(value) is int:
+        return _shown_int(value)
+    text, whole = _text(value, most)
+    return value if whole else text
+
+
+def show(value: Any, most: int = READABLE) -> str:
+    """A value in words: JSON, text in quotes, never more of it than is shown."""
+    return _text(value, most)[0]
+
+
+def _text(value: Any, most: int) -> tuple[str, bool]:
+    """The beginning of a value's JSON text, and whether it is all of it."""
+    if isinstance(value, str):
+        return _ENCODE(cut_text(value, most)), len(value) <= most
+    beginning, room = _beginning(value, most)
+    text = _ENCODE(beginning)
+    return cut_text(text, most), room > 0 and len(text) <= most
+
+
+def _beginning(value: Any, room: int) -> tuple[Any, int]:
+    """As much of a value as there is room for, or a little more, and the room that is left.
+
+    Room is counted in the least characters that JSON needs, so what is left out here is past the end of what is shown.
+    """
+    kind = type(value)
+    if kind is str:
+        return value if len(value) < room else value[: max(room, 1)], room - len(value) - 2
+    if kind is dict:
+        members: dict[str, Any] = {}
+        for key, item in value.items():
+            if room <= 0:
+                break
+            name = str(key)[:room]
+            members[name], room = _beginning(item, room - len(name) - 5)
+        return members, room - 2
+    if kind is list or kind is tuple:
+        items = []
+        for item in value:
+            if room <= 0:
+                break
+            one, room = _beginning(item, room - 1)
+            items.append(one)
+        return items, room - 2
+    return _shown_int(value) if kind is int else value, room - 1
+
+
+def _shown_int(value: int) -> int | str:
+    return value if value.bit_length() <= _WIDEST_INT else f"a number of {value.bit_length()} bits"

@@ -1,0 +1,77 @@
+"""`atp convert`: a suite in another format."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atp.cli.inputs import load_all, secrets_of, takes_files
+from atp.loader.diagnostics import has_errors
+from atp.loader.diagnostics_text import count, printable, render
+from atp.loader.load import FileDialect, dialect_of
+from atp.loader.writing import write
+from atp.loader.writing.file import write_file
+from atp.suite.suite import Suite
+
+_NAMES: dict[str, FileDialect] = {"yaml": "yaml", "jsonl": "jsonl", "md": "markdown"}
+
+
+@click.command("convert")
+@takes_files
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file to write; - for stdout, with --to.")
+@click.option("--to", type=click.Choice(list(_NAMES)), help="The format, if OUT's extension doesn't tell it.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+def command(output: str, to: str | None, force: bool, **files: Any) -> int:
+    """Turn a suite into another format and list what was lost.
+
+    PATH is one file. OUT ends in .yaml, .yml, .jsonl, .json or .test.md. Variables are written with the values they
+    have now, secrets never: a variable stands for each. Exit 0 when OUT was written, else 2.
+    """
+    dialect = _dialect(output, to)
+    if not force:
+        _check_free(output)
+    loaded, notes = load_all(**files)
+    if len(loaded) > 1:
+        raise click.UsageError(f"convert takes one file, and PATH means {len(loaded)}.")
+    found = [*notes, *(note for one in loaded for note in one.diagnostics)]
+    if found:
+        click.echo(render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
+    suite = loaded[0].suite if loaded else None
+    return 2 if suite is None or has_errors(found) else _convert(suite, dialect, output)
+
+
+def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:
+    written = write(suite, dialect)
+    for loss in written.losses:
+        click.echo(f"lost: {printable(loss)}", err=True)
+    if not written.text:
+        click.echo(f"nothing written: {dialect} cannot say any of the cases", err=True)
+        return 2
+    if output == "-":
+        click.echo(written.text, nl=False)
+        return 0
+    try:
+        write_file(Path(output), written.text)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror or error}") from error
+    lost = f", {count(len(written.losses), 'thing')} lost" if written.losses else ""
+    click.echo(f"wrote {printable(output)}{lost}")
+    return 0
+
+
+def _dialect(output: str, to: str | None) -> FileDialect:
+    told = None if output == "-" else dialect_of(Path(output))
+    wanted = _NAMES[to] if to else None
+    if told and wanted and told != wanted and (told, wanted) != ("json", "jsonl"):
+        raise click.UsageError(f"{output} is {told} by its name, and --to says {to}.")
+    dialect = told or wanted
+    if dialect is None:
+        raise click.UsageError(f"{output} does not tell the format: give --to, or end it in .yaml, .jsonl or .test.md.")
+    return dialect
+
+
+def _check_free(output: str) -> None:
+    if output != "-" and os.path.lexists(output):
+        raise click.ClickException(f"{output} is there already: give --force to overwrite it.")

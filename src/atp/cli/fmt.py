@@ -1,0 +1,53 @@
+"""`atp fmt`: the canonical form of `.test.md` files."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from atp.loader.diagnostics import Diagnostics, has_errors
+from atp.loader.diagnostics_text import printable, render
+from atp.loader.given import Given
+from atp.loader.inputs import find_files
+from atp.loader.load import dialect_of, load_path
+from atp.loader.markdown.format import format_markdown
+from atp.loader.source import read_source
+from atp.loader.writing.file import write_file
+
+
+@click.command("fmt")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is not in its canonical form.")
+def command(paths: tuple[str, ...], check: bool) -> int:
+    """Bring .test.md files into their canonical form.
+
+    PATH is a file, a folder or a pattern. The wording of prompts and expectations is never touched, nor what a file
+    means. A file with errors is left as it is. Exit 0; 1 with --check if a file would change; 2 on errors.
+    """
+    notes = Diagnostics()
+    files = [path for path in find_files(paths, notes) if dialect_of(path) == "markdown" or str(path) in paths]
+    codes = [_format(path, check, notes) for path in files]
+    if notes:
+        click.echo(render(notes, sys.stderr.isatty()), err=True)
+    return max([*codes, 2 if has_errors(notes) else 0])
+
+
+def _format(path: Path, check: bool, notes: Diagnostics) -> int:
+    if dialect_of(path) != "markdown":
+        notes.error("not-markdown", f"{path}: only .test.md files have a canonical form", hint="name a .test.md file")
+        return 2
+    # Who is tested and who judges may come from the command line of the run: no reason not to format.
+    errors = [one for one in load_path(path, Given(agent=True, assessor=True)).diagnostics if one.severity == "error"]
+    source = None if errors else read_source(path, notes)
+    if source is None:
+        notes.extend(errors)
+        return 2
+    formatted = format_markdown(source.text)
+    if formatted.encode() == path.read_bytes():
+        return 0
+    if check:
+        click.echo(f"would change {printable(str(path))}")
+        return 1
+    write_file(path, formatted)
+    click.echo(f"formatted {printable(str(path))}")
+    return 0

@@ -1,0 +1,47 @@
+"""`atp init`: a small suite to start from."""
+
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from atp.loader.schema import schema
+from atp.loader.writing.file import write_file
+
+_STARTERS = {
+    "yaml": ["suite.yaml", "agent.py"],
+    "md": ["first.test.md", "agents/greeter.md", "agents/assessor.md"],
+    "jsonl": ["cases.jsonl", "agent.py"],
+}
+"""By format, the files of the folder `starters` that make a suite, the suite itself first."""
+_SCHEMA = ".atp/suite.schema.json"
+"""Where the first line of `suite.yaml` tells editors to look."""
+
+
+@click.command("init")
+@click.argument("kind", type=click.Choice(list(_STARTERS)), default="yaml", metavar="[yaml|md|jsonl]")
+@click.option("--dir", "folder", default=".", metavar="DIR", help="Where to write; the current folder by default.")
+def command(kind: str, folder: str) -> int:
+    """Write a small suite to start from, with what it needs.
+
+    Nothing is overwritten: if a file is there already, nothing is written and the exit code is 2.
+    """
+    root = Path(folder)
+    texts = {root / name: files("atp.cli").joinpath("starters", name).read_text("utf-8") for name in _STARTERS[kind]}
+    suite = next(iter(texts))
+    if kind == "yaml":
+        texts[root / _SCHEMA] = json.dumps(schema("yaml"), ensure_ascii=False) + "\n"
+    if taken := [str(path) for path in texts if os.path.lexists(path)]:
+        raise click.ClickException(f"{', '.join(taken)} is there already. Nothing was written.")
+    try:
+        for path in texts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            write_file(path, text)
+            click.echo(f"wrote {path}")
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be written: {error.strerror}") from error
+    click.echo(f"\nNext: atp validate {suite}")
+    return 0

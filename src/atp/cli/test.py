@@ -1,0 +1,67 @@
+"""`atp test`: run tests."""
+
+import json
+import shlex
+import sys
+from contextlib import redirect_stdout
+from typing import Any
+
+import click
+
+from atp.cli.options import given, takes_options
+from atp.loader.diagnostics import LoadError
+from atp.loader.diagnostics_text import render
+
+
+@click.command("test")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@takes_options
+def command(paths: tuple[str, ...], **flags: Any) -> int:
+    """Run tests.
+
+    PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
+    2: nothing could be run. 3: something else broke. 130: interrupted.
+    """
+    from atp.cli.streams import stdout_for_us
+
+    texts = tuple(flags.get("input") or ())
+    if not texts and not paths:
+        raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
+    try:
+        with stdout_for_us():
+            return _test(texts, paths, given(flags))
+    except LoadError as error:
+        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+        return 2
+
+
+def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from atp.report.choose import choose, reads
+    from atp.run.dry import DryRun
+    from atp.run.loop import run_to_end
+    from atp.run.session import prepare
+    from atp.run.source import Input
+    from atp.run.stop import Stop
+
+    with redirect_stdout(sys.stderr):  # importing an agent may print something
+        session = prepare(Input(texts, paths), flags)
+    if session.warnings and not session.options.quiet:
+        click.echo(render(session.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
+    if session.options.dry_run:
+        dry = DryRun(session)
+        for line in map(json.dumps, dry.events()) if session.options.json_events else dry.lines():
+            click.echo(line)
+        return 0
+    read = reads(session.given_input, [unit.source for unit in session.plan.units])
+    listeners = choose(session.options, read, session.secrets, _command(sys.argv))
+    stop = Stop(session.options)
+    code = run_to_end(session.run(listeners, stop), stop.interrupt, session.leave)
+    for problem in session.problems:
+        click.echo(f"atp: {problem}", err=True)
+    return code
+
+
+def _command(argv: list[str]) -> str:
+    """How this command was called, for telling how to go on with it."""
+    words = [word for word in argv[1:] if word != "--resume"]
+    return f"atp {shlex.join(words)}"

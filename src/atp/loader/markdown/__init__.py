@@ -1,0 +1,55 @@
+"""Markdown test files (`*.test.md`, documents 2 and 3).
+
+A text goes through these steps, one module each: the frontmatter is cut off (`frontmatter`), comments are taken out
+(`comments`, `page`), Markdown becomes a tree of blocks (`blocks`), headings and labels make sections and fields of it
+(`sections`, `fields`, `split`, `labels`), fields become texts (`items`, `render`), sections cases (`cases`, `names`,
+`befores`). No step knows the ones after it, and every mistake is noted at its place on the way.
+"""
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.given import Given
+from atp.loader.markdown.blocks import read_blocks
+from atp.loader.markdown.cases import CaseReader
+from atp.loader.markdown.frontmatter import Frontmatter, cut, read_frontmatter
+from atp.loader.markdown.names import Titles, stem
+from atp.loader.markdown.outline import Outline
+from atp.loader.markdown.page import Page, read_page
+from atp.loader.markdown.sections import read_outline
+from atp.loader.source import Source
+from atp.suite.case import Limits
+from atp.suite.suite import Defaults, Suite
+
+__all__ = ["Frontmatter", "load_markdown"]
+
+
+def load_markdown(source: Source, given: Given, notes: Diagnostics) -> Suite:
+    """The suite that a text makes, as far as it can be read; what is wrong with it is noted."""
+    head = cut(source.text, notes)
+    front = read_frontmatter(head, given, notes)
+    page = read_page(head.body, head.body_line, notes)
+    outline = read_outline(read_blocks(page, notes), page, notes)
+    return _suite(source, front, page, outline, notes)
+
+
+def _suite(source: Source, front: Frontmatter, page: Page, outline: Outline, notes: Diagnostics) -> Suite:
+    name = stem(source.path)
+    titles = Titles(outline)
+    cases = CaseReader(page, front, name, notes).read(outline, titles)
+    not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
+    return Suite(
+        name=next((title for title in not_cases if title), name),
+        dialect="markdown",
+        path=source.path,
+        description=front.description,
+        target=front.target,
+        assessor=front.assessor,
+        generator=front.generator,
+        iterations=front.iterations,
+        defaults=Defaults(
+            runs_per_test=front.runs,
+            timeout_seconds=front.timeout,
+            constraints=None if front.budget_usd is None else Limits(budget_usd=front.budget_usd),
+            pass_rate=front.pass_rate,
+        ),
+        cases=cases,
+    )

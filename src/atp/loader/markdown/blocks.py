@@ -1,0 +1,212 @@
+"""Markdown as a tree of blocks.
+
+markdown-it-py finds the blocks as CommonMark defines them. Its inline parser isn't run: prompts stay as written. The
+top-level loop is our own, so that the tokens of one block can be let go before the next is read, and so that a
+hostile file is stopped in time.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, lheading, paragraph
+from markdown_it.token import Token
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.markdown.page import Page, width
+
+DEEPEST = 60
+"""How deep blocks may be nested; a list in a list counts twice, being a list and an item."""
+MOST_LINES = 2_000_000
+"""How many lines a file may have."""
+MOST_BLOCKS = 200_000
+"""How many blocks may stand in one list or quote."""
+
+Kind = Literal["paragraph", "heading", "fence", "code", "html", "rule", "quote", "list", "item"]
+
+_KINDS: dict[str, Kind] = {
+    "paragraph_open": "paragraph",
+    "heading_open": "heading",
+    "fence": "fence",
+    "code_block": "code",
+    "html_block": "html",
+    "hr": "rule",
+    "blockquote_open": "quote",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "list_item_open": "item",
+}
+_CONTAINER_ENDS = {"blockquote_close", "bullet_list_close", "ordered_list_close", "list_item_close"}
+_MARKER = re.compile(r"[ \t]*([-*+]|\d{1,9}[.)])([ \t]*)")
+_RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+
+
+@dataclass(slots=True)
+class Block:
+    """A block of Markdown. Lines count from 0 in its page."""
+
+    kind: Kind
+    line: int
+    """Its first line."""
+    end: int
+    """The line after its last."""
+    text: str = ""
+    """What a paragraph or heading says, or what stands in a fence, code or HTML block; with its line breaks."""
+    markup: str = ""
+    """The fence, the rule, the `#`s of a heading, or an item's marker with its number."""
+    info: str = ""
+    """What stands behind an opening fence, or the line below an underlined heading."""
+    level: int = 0
+    """The level of a heading."""
+    closed: bool = True
+    """Whether a fence is closed."""
+    column: int = 0
+    """Where an item's marker stands."""
+    offset: int = 0
+    """Where an item's content begins, in characters."""
+    indent: int = 0
+    """Where an item's content begins, in columns (tabs are wide)."""
+    children: list["Block"] = field(default_factory=list)
+
+
+class _TooMuch(Exception):
+    def __init__(self, code: str, message: str, line: int) -> None:
+        super().__init__(message)
+        self.code, self.message, self.line = code, message, line
+
+
+def _guard(state: StateBlock, start: int, _end: int, _silent: bool) -> bool:
+    """A rule that is asked before all others and never applies: it counts."""
+    if state.level > DEEPEST:
+        raise _TooMuch("too-deep", "lists and quotes are nested too deep here", start)
+    state.env["left"] -= 1
+    if state.env["left"] < 0:
+        raise _TooMuch("too-large", f"more than {MOST_BLOCKS:,} paragraphs in one list or quote", start)
+    return False
+
+
+def _words(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A shortcut: what begins with a letter, bold or not, is a paragraph or a heading with a line below it."""
+    at = state.bMarks[start] + state.tShift[start]
+    if state.src.startswith(("**", "__"), at):
+        at += 2
+    if not state.src[at : at + 1].isalpha() or state.is_code_block(start):
+        return False
+    return lheading(state, start, end, silent) or paragraph(state, start, end, silent)
+
+
+@lru_cache(maxsize=1)
+def parser() -> MarkdownIt:
+    """CommonMark, but link definitions are text: they could be what a prompt says."""
+    markdown = MarkdownIt("commonmark", {"maxNesting": DEEPEST + 10}).disable("reference")
+    markdown.block.ruler.before("code", "guard", _guard)
+    markdown.block.ruler.after("guard", "words", _words)
+    return markdown
+
+
+def read_blocks(page: Page, notes: Diagnostics) -> list[Block]:
+    """The blocks of a page, as far as it can be read."""
+    blocks: list[Block] = []
+    try:
+        _read(page, blocks)
+    except _TooMuch as stop:
+        notes.error(stop.code, stop.message, page.start_of(stop.line), "write it flatter, or split the file")
+    for block in _fences(blocks):
+        at = page.place(block.line, page.lines[block.line].find(block.markup))
+        notes.error("unclosed-fence", f"the fence `{block.markup}` is not closed", at, "close it in the same item")
+    return blocks
+
+
+def _read(page: Page, blocks: list[Block]) -> None:
+    if len(page.lines) > MOST_LINES:
+        raise _TooMuch("too-large", f"more than {MOST_LINES:,} lines", MOST_LINES)
+    state = StateBlock("\n".join(page.lines) + "\n", parser(), {}, [])
+    rules = parser().block.ruler.getRules("")
+    line = state.skipEmptyLines(0)
+    while line < state.lineMax:
+        state.env["left"] = MOST_BLOCKS
+        for rule in rules:
+            if rule(state, line, state.lineMax, False):
+                break
+        blocks.extend(_build(state.tokens, page))
+        state.tokens.clear()
+        line = state.skipEmptyLines(state.line)
+
+
+def _build(tokens: list[Token], page: Page) -> list[Block]:
+    """The tree that a flat list of tokens stands for."""
+    top: list[Block] = []
+    around: list[Block] = []
+    block = None
+    for token in tokens:
+        if token.type == "inline":
+            assert block is not None
+            block.text = token.content
+        elif token.type in _CONTAINER_ENDS:
+            done = around.pop()
+            done.end = done.children[-1].end if done.children else done.line + 1
+        elif kind := _KINDS.get(token.type):
+            assert token.map is not None
+            block = Block(kind, token.map[0], token.map[1], token.content, token.markup, token.info)
+            (around[-1].children if around else top).append(block)
+            _complete(block, token, around, page)
+            if kind in ("quote", "list", "item"):
+                around.append(block)
+    return top
+
+
+def _complete(block: Block, token: Token, around: list[Block], page: Page) -> None:
+    match block.kind:
+        case "heading":
+            block.level = int(token.tag[1:])
+            block.info = page.lines[block.end - 1].strip() if token.markup in "-=" else ""
+        case "fence":
+            block.closed = block.end - block.line == block.text.count("\n") + 2
+            block.info = token.info.rstrip()
+        case "item":
+            block.markup = token.info + token.markup
+            outer = around[-2] if len(around) > 1 and around[-2].kind == "item" else None
+            _find_content(block, page.lines[block.line], outer)
+        case "rule":
+            rule = _RULE.search(page.lines[block.line])
+            block.markup = rule[0].rstrip() if rule else token.markup
+
+
+def _find_content(item: Block, line: str, outer: Block | None) -> None:
+    """Where an item's marker and content stand; an item may begin on the line of the item around it."""
+    start = outer.offset if outer is not None and outer.line == item.line else 0
+    marker = _MARKER.match(line, start)
+    if marker is None:  # in a quote, whose items nobody asks about
+        return
+    item.column = marker.start(1)
+    after = width(" " * _columns(line, marker.end(1)) + marker[2]) - _columns(line, marker.end(1))
+    empty = marker.end() == len(line)
+    if empty or after > 4:  # an empty first line, or code that begins one blank behind the marker
+        after = 1
+        item.offset = min(marker.end(1) + 1, len(line))
+    else:
+        item.offset = marker.end()
+    item.indent = _columns(line, marker.end(1)) + after
+
+
+def _columns(line: str, end: int) -> int:
+    """How many columns the first `end` characters of a line take."""
+    if "\t" not in line:
+        return end
+    columns = 0
+    for character in line[:end]:
+        columns += 4 - columns % 4 if character == "\t" else 1
+    return columns
+
+
+def _fences(blocks: list[Block]) -> list[Block]:
+    """The fences that aren't closed."""
+    open_ones: list[Block] = []
+    for block in blocks:
+        if block.kind == "fence" and not block.closed:
+            open_ones.append(block)
+        elif block.children:
+            open_ones.extend(_fences(block.children))
+    return open_ones

@@ -1,0 +1,210 @@
+"""The blocks below a heading, sorted into fields and prose."""
+
+import re
+from dataclasses import replace
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.labels import TITLES, FieldKind, Label, label_at_start, unknown_label
+from atp.loader.markdown.outline import CASE_MAKERS, Field, Form, Outline, Section, Unread
+from atp.loader.markdown.page import Page
+from atp.loader.markdown.split import LabelLine, cut_item, split_paragraph
+
+_WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
+"""Those that can be several paragraphs or a fence."""
+_SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
+"""Link definitions, and blanks that Markdown doesn't take for blanks."""
+PLACEHOLDER = re.compile(r"<insert\b", re.IGNORECASE)
+
+
+class FieldReader:
+    """Reads blocks into a section. A field stays open until its content ends or another label comes."""
+
+    def __init__(self, section: Section, outline: Outline, page: Page, notes: Diagnostics) -> None:
+        self._section = section
+        self._outline = outline
+        self._page = page
+        self._notes = notes
+        self._open: Field | None = None
+        self._suspect: Unread | None = None
+        """What to say if a list or fence comes next that belongs to no field."""
+
+    def read(self, blocks: list[Block]) -> None:
+        """Read blocks in order."""
+        for block in blocks:
+            match block.kind:
+                case "paragraph":
+                    self._read_paragraph(block)
+                case "list":
+                    self._read_list(block)
+                case _:
+                    self._read_other(block)
+
+    def open_heading(self, heading: Block, label: Label) -> None:
+        """Open the field that a heading is the label of."""
+        column = max(0, self._page.lines[heading.line].find(heading.text.partition("\n")[0]))
+        opened = self._open_field(label, "heading", heading.line, column)
+        opened.heading = heading
+        if not label.alone:
+            opened.beside = True
+            value = " ".join(heading.text.split())[label.end :]
+            opened.add(Block("paragraph", heading.line, heading.line + 1, value))
+
+    def _open_field(self, label: Label, form: Form, line: int, column: int) -> Field:
+        if label.meant:
+            right = label.meant.title()
+            at = self._page.place(line, column)
+            self._notes.warn("misspelled-label", f"`{label.word}` is read as `{right}`", at, f"write `{right}`")
+        self._open = opened = Field(label.kind, form, line, column, column + label.end - label.start, key=label.key)
+        self._suspect = None
+        self._add(opened)
+        return opened
+
+    def _add(self, part: Field | Block) -> None:
+        self._section.add(part)
+        self._outline.flow.append(part)
+
+    def _read_paragraph(self, block: Block) -> None:
+        for piece in split_paragraph(block, self._page):
+            if isinstance(piece, LabelLine):
+                opened = self._open_field(piece.label, "line", piece.line, piece.column)
+                opened.beside = piece.beside
+                if piece.value is not None:
+                    opened.add(piece.value)
+            elif all(_SAYS_NOTHING.match(line) for line in piece.text.split("\n")):
+                self._outline.flow.append(piece)
+            else:
+                self._read_text(piece)
+
+    def _read_text(self, block: Block) -> None:
+        if self._open is not None and _takes_text(self._open):
+            self._open.add(block)
+            return
+        self._suspect_list_below(block)
+        self._open = None
+        self._add(block)
+
+    def _suspect_list_below(self, block: Block) -> None:
+        """Prose that looks as if it introduces a list must not hide that the list isn't read."""
+        line = block.text.rpartition("\n")[2].strip()
+        at = self._page.place_of(block.end - 1, line)
+        self._suspect = None
+        if (word := unknown_label(line)) is not None:
+            message = f"`{word}` is no label: what stands below it is not read"
+            self._suspect = Unread("unknown-label", message, at, f"known: {', '.join(TITLES.values())}")
+        elif self._open is not None and self._open.kind in CASE_MAKERS and line.endswith(":"):
+            message = f"this text ends the {self._open.title}: the list below it is not read"
+            self._suspect = Unread("unread-list", message, at, "repeat the label, or move the text above it")
+
+    def _read_other(self, block: Block) -> None:
+        """A fence, code, a quote, HTML or a rule."""
+        opened = self._open
+        if opened is not None:
+            if block.kind in ("fence", "code"):
+                takes = opened.kind in _WORDY or (opened.kind == "setting" and not opened.contents)
+            elif block.kind == "html":
+                # Tags around a list are no prompt, but a template's placeholder stands for one.
+                if not opened.contents and not PLACEHOLDER.search(block.text):
+                    self._note_unread(block)
+                    self._outline.flow.append(block)
+                    return
+                takes = not opened.contents
+            else:
+                takes = block.kind == "quote" and _takes_text(opened)
+            if takes:
+                opened.add(block)
+                return
+        self._open = None
+        self._note_unread(block)
+        self._add(block)
+
+    def _note_unread(self, block: Block) -> None:
+        if self._suspect is not None and block.kind in ("list", "fence"):
+            self._section.unread.append(self._suspect)
+        self._suspect = None
+        if block.kind not in ("code", "html"):
+            return
+        for number, line in enumerate(block.text.split("\n")):
+            label = label_at_start(line)
+            if label and label.marked and not label.meant and label.kind in CASE_MAKERS:
+                what = "code, being indented by four or more" if block.kind == "code" else "raw HTML"
+                hint = "indent it by less than four" if block.kind == "code" else "put an empty line before it"
+                at = self._page.place_of(block.line + number, line.strip())
+                message = f"`{label.word}` is no label here: Markdown takes it for {what}"
+                self._notes.warn("label-not-read", message, at, hint)
+
+    def _read_list(self, block: Block) -> None:
+        """The items of the open field, or labels themselves, or prose."""
+        labels: set[int] = set()
+        if self._open is None or (self._open.contents and self._open.kind not in CASE_MAKERS):
+            labels = _label_items(block.children)
+        if labels:
+            self._open = None  # below `**Tags:** slow` a list of labels is no list of tags
+        prose: list[Block] = []
+        for number, whole in enumerate(block.children):
+            item, rest = cut_item(whole, self._page) or (whole, [])
+            if self._open is not None:
+                self._open.add(item)
+            elif number in labels:
+                self._add_prose(block, prose)
+                prose = []
+                self._read_label_item(item)
+            else:
+                prose.append(item)
+                self._note_beside_labels(item, labels)
+            if rest:
+                self._add_prose(block, prose)
+                prose = []
+                self.read(rest)
+        self._add_prose(block, prose)
+
+    def _note_beside_labels(self, item: Block, labels: set[int]) -> None:
+        if labels:
+            at = self._page.place(item.line, item.column)
+            message = "this item stands in a list of labels, but is none: it is not read"
+            self._section.unread.append(Unread("unread-item", message, at, "nest it below its label"))
+
+    def _add_prose(self, block: Block, items: list[Block]) -> None:
+        if items:
+            part = replace(block, line=items[0].line, end=items[-1].end, children=items)
+            self._note_unread(part)
+            self._add(part)
+
+    def _read_label_item(self, item: Block) -> None:
+        """Document 2's form: the label is an item, and its own items are nested below it."""
+        first = item.children[0]
+        label = _item_label(item)
+        assert label is not None
+        line, *more = first.text.split("\n")
+        column = max(0, self._page.lines[first.line].rfind(line.strip()))
+        opened = self._open_field(label, "item", first.line, column)
+        opened.beside = not label.alone
+        if value := "\n".join([*([] if label.alone else [line[label.end :]]), *more]):
+            at = first.line + (1 if label.alone else 0)
+            opened.add(Block("paragraph", at, first.end, value))
+        for child in item.children[1:]:
+            for content in child.children if child.kind == "list" else [child]:
+                opened.add(content)
+        self._open = None
+
+
+def _takes_text(field: Field) -> bool:
+    """Whether prose is still a field's content; after a list or a fence it ends the field."""
+    if not field.contents:
+        return True
+    begins_with_text = field.contents[0].kind in ("paragraph", "quote")
+    return begins_with_text and field.kind in _WORDY and not field.has_items
+
+
+def _item_label(item: Block) -> Label | None:
+    if not item.children or item.children[0].kind != "paragraph":
+        return None
+    return label_at_start(item.children[0].text.partition("\n")[0])
+
+
+def _label_items(items: list[Block]) -> set[int]:
+    """Which items of a list are labels: those with nothing beside them, or all, if all of them are."""
+    labels = {number: label for number, item in enumerate(items) if (label := _item_label(item))}
+    if len(labels) == len(items) and (len(items) > 1 or labels[0].marked):
+        return set(labels)
+    return {n for n, label in labels.items() if label.alone and (label.marked or len(items[n].children) > 1)}

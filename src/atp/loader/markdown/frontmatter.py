@@ -1,0 +1,168 @@
+"""The frontmatter of a test file: finding it, and what may stand in it."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.given import Given
+from atp.loader.shapes import Locator, Path, read
+from atp.loader.yaml_nodes import parse_yaml
+from atp.suite.near import near_miss
+from atp.suite.record import Amount, Count, Fraction, Place, Record, Seconds, Text
+
+
+def comma_separated(value: Any) -> Any:
+    """`smoke, slow` is a list of two."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+class Frontmatter(Record):
+    """What a test file says about how it is run."""
+
+    target: Text | None = None
+    """The path of the agent under test, in the folder `agents/`."""
+    assessor: Text | None = None
+    """The path of the agent that judges expectations; the built-in one if there is none."""
+    generator: Text | None = None
+    """The path of the agent that makes variations of prompts."""
+    iterations: Count | None = None
+    """How many variations of each case to run; every listed one once if not given."""
+    description: str | None = None
+    """What the file tests."""
+    runs: Count | None = None
+    """How many times to repeat each trial."""
+    timeout: Seconds | None = None
+    """The longest a trial may take."""
+    tags: Annotated[list[Text], BeforeValidator(comma_separated)] = Field(default_factory=list)
+    """Tags of every case in the file."""
+    pass_rate: Fraction | None = None
+    """The share of trials that must pass; otherwise all of them."""
+    budget_usd: Amount | None = None
+    """The most a trial may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A file cut in two. Line numbers count from 1 in the file."""
+
+    yaml: str | None
+    """None if there is no frontmatter."""
+    yaml_line: int
+    body: str
+    body_line: int
+
+
+_LIKE_MARKDOWN = re.compile(r"\s*$|#{1,6}\s|[*_]{2}|[-*+]\s")
+
+
+def cut(text: str, notes: Diagnostics) -> Head:
+    """Part the frontmatter from the body."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    start = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if lines[start].rstrip() != "---":
+        hint = "begin the file with `---`, `target: agents/…`, `---`"
+        notes.error("missing-frontmatter", "the file has no frontmatter", Place(1, 1), hint)
+        return Head(None, 1, "\n".join(lines), 1)
+    end = next((number for number in range(start + 1, len(lines)) if lines[number].rstrip() in ("---", "...")), None)
+    body = (end or 0) + 1
+    if end is None:
+        notes.error("unclosed-frontmatter", "the frontmatter is not closed", Place(start + 1, 1), "close it with `---`")
+        # Read on where it looks like Markdown, so that the cases can still be shown.
+        follows = (number for number in range(start + 1, len(lines)) if _LIKE_MARKDOWN.match(lines[number]))
+        end = body = next(follows, len(lines))
+    return Head("\n".join(lines[start + 1 : end]), start + 2, "\n".join(lines[body:]), body + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """Places of keys that were written in any letter case."""
+
+    locator: Locator
+    written: dict[str, str]
+
+    def key(self, path: Path) -> Place:
+        return self.locator.key(self._as_written(path))
+
+    def value(self, path: Path) -> Place:
+        return self.locator.value(self._as_written(path))
+
+    def _as_written(self, path: Path) -> Path:
+        return (self.written.get(str(path[0]), path[0]), *path[1:]) if path else path
+
+
+def read_frontmatter(head: Head, given: Given, notes: Diagnostics) -> Frontmatter:
+    """What the frontmatter says, as far as it can be read."""
+    if head.yaml is None:
+        return Frontmatter()
+    opening = Place(head.yaml_line - 1, 1)
+    if all(not line.strip() or line.lstrip().startswith("#") for line in head.yaml.split("\n")):
+        _check_parts(set(), opening, given, notes)
+        return Frontmatter()
+    parsed = parse_yaml(head.yaml, notes, head.yaml_line)
+    if parsed is None:
+        return Frontmatter()
+    if not isinstance(parsed.data, dict):
+        at = parsed.locator.value(())
+        notes.error("wrong-type", "the frontmatter must be a mapping", at, "write `target: agents/…`")
+        return Frontmatter()
+    raw, written = _fold(parsed.data, parsed.locator, notes)
+    locate = _Folded(parsed.locator, written)
+    front = read(Frontmatter, raw, notes, locate) or Frontmatter()
+    _check_parts(set(written), opening, given, notes)
+    for key in ("target", "assessor", "generator"):
+        path = getattr(front, key)
+        if path is not None and agent_file(path) is None:
+            hint = "agents live in the project's folder `agents/`: write `agents/my-agent.md`"
+            message = f"`{key}` is not a path in the folder `agents/`: {path!r}"
+            notes.error("outside-agents", message, locate.value((key,)), hint)
+    return front
+
+
+def _fold(data: dict[str, Any], locator: Locator, notes: Diagnostics) -> tuple[dict[str, Any], dict[str, str]]:
+    """The keys we know, in lower case, and how they are written.
+
+    What isn't known belongs to another tool, unless it is a slip.
+    """
+    raw: dict[str, Any] = {}
+    written: dict[str, str] = {}
+    for key, value in data.items():
+        folded = key.lower()
+        at = locator.key((key,))
+        if folded not in Frontmatter.model_fields:
+            meant = near_miss(folded, Frontmatter.model_fields)
+            if meant:
+                notes.error("unknown-key", f"unknown key `{key}`", at, f"did you mean `{meant}`?")
+                written.setdefault(meant, key)
+            else:
+                known = ", ".join(Frontmatter.model_fields)
+                notes.warn("unknown-key", f"the key `{key}` means nothing here", at, f"known: {known}")
+        elif folded in raw:
+            notes.error("duplicate-key", f"`{key}` is given twice", at, "remove one of them")
+        elif value is not None:
+            raw[folded] = value
+            written[folded] = key
+        elif folded not in ("target", "assessor"):
+            notes.error("empty", f"`{key}` is empty", at, "give it a value or leave the key out")
+    return raw, written
+
+
+def _check_parts(said: set[str], opening: Place, given: Given, notes: Diagnostics) -> None:
+    if "target" not in said and not given.agent:
+        notes.error("missing-target", "there is no `target`", opening, "add `target: agents/…`, or name an agent (-n)")
+    if "assessor" not in said and not given.assessor:
+        message = "there is no `assessor`: the built-in one judges"
+        notes.warn("missing-assessor", message, opening, "add `assessor: agents/…`, or give --assessor")
+
+
+def agent_file(path: str) -> str | None:
+    """The file in the project's `agents/` that a path means, or none if it is anywhere else."""
+    if "\\" in path or ":" in path or "\0" in path:
+        return None
+    inside = posixpath.normpath(path.strip().lstrip("/"))
+    if not inside.startswith("agents/"):
+        return None
+    return inside if inside.lower().endswith(".md") else f"{inside}.md"

@@ -1,0 +1,256 @@
+"""What the contents of a field say: prompts, chains of prompts, expectations, names."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.fields import PLACEHOLDER
+from atp.loader.markdown.labels import TITLES, is_keyword, label_at_start, unknown_label
+from atp.loader.markdown.outline import Field
+from atp.loader.markdown.page import Page, width
+from atp.loader.markdown.render import text_of, unboxed
+from atp.suite.record import Place
+
+_MARKER = re.compile(r"\s*([-*+]|\d{1,9}[.)])\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing a field says."""
+
+    text: str
+    at: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Prompts that are said one after the other."""
+
+    prompts: list[str]
+    at: Place
+
+
+class ItemReader:
+    """Reads the contents of fields, and says what is odd about them."""
+
+    def __init__(self, page: Page, notes: Diagnostics) -> None:
+        self._page = page
+        self._notes = notes
+
+    def chains(self, field: Field) -> list[Chain]:
+        """The prompt chains of a field; one with no prompt left is no chain."""
+        self._check_mixture(field)
+        chains: list[Chain] = []
+        one = Chain([], self._page.place(field.line, field.column))
+        for group in grouped(field.contents):
+            inner = self._chain(group[0]) if group[0].kind == "item" else None
+            at = self._place(group)
+            if inner is not None:
+                chains.append(Chain([self._prompt(part) for part in grouped(inner)], at))
+            elif field.kind == "chain":
+                if not one.prompts:
+                    chains.append(one)
+                one.prompts.append(self._prompt(group))
+            else:
+                chains.append(Chain([self._prompt(group)], at))
+        kept = [Chain([prompt for prompt in chain.prompts if prompt], chain.at) for chain in chains]
+        return [chain for chain in kept if chain.prompts]
+
+    def expectations(self, field: Field) -> list[str]:
+        """The expectations of a field."""
+        self._check_mixture(field)
+        texts: list[str] = []
+        for group in grouped(field.contents):
+            text = self._text(group)
+            if text:
+                texts.append(text)
+            else:
+                self._notes.error("empty-expectation", "this expectation is empty", self._place(group), "say it")
+        return texts
+
+    def entries(self, field: Field) -> list[Entry]:
+        """What a field of names or values says."""
+        texts = ((text_of(_inside(group)), self._place(group)) for group in grouped(field.contents))
+        return [Entry(text, at) for text, at in texts if text]
+
+    def intent(self, field: Field) -> str:
+        """The text of an intent."""
+        for group in grouped(field.contents):
+            self.check_placeholders(group)
+        return "\n".join(entry.text for entry in self.entries(field))
+
+    def _prompt(self, group: list[Block]) -> str:
+        text = self._text(group)
+        if not text:
+            hint = "say something, or remove it"
+            self._notes.error("empty-prompt", "this prompt is empty", self._place(group), hint)
+        return text
+
+    def _text(self, group: list[Block]) -> str:
+        inside = _inside(group)
+        text = text_of(inside)
+        if PLACEHOLDER.search(text):
+            self.check_placeholders(group)
+        if group[0].kind == "item":
+            self._check_item(group[0], inside)
+        return text if text.strip() else ""
+
+    def _place(self, group: list[Block]) -> Place:
+        """Where the text begins; of an empty item, its marker."""
+        block = group[0]
+        if block.kind == "item":
+            if not block.children:
+                return self._page.place(block.line, block.column)
+            if block.children[0].line == block.line:
+                return self._page.place(block.line, block.offset)
+            block = block.children[0]
+        if block.kind == "paragraph":
+            return self._page.place_of(block.line, block.text.partition("\n")[0].strip())
+        return self._page.start_of(block.line)
+
+    def _chain(self, item: Block) -> list[Block] | None:
+        """The contents of an item that the word `chain` makes a chain."""
+        found = chain_of(item)
+        if found is None:
+            return None
+        at = self._place([item])
+        if found.misspelled:
+            self._notes.warn("misspelled-label", f"`{found.misspelled}` is read as `Chain`", at, "write `Chain`")
+        if found.beside:
+            message = "the text beside `Chain` is read as its first prompt"
+            self._notes.warn("text-beside-chain", message, at, "make it an item")
+        if not found.contents:
+            self._notes.error("empty-chain", "this chain has no prompts", at, "list them below it, indented")
+        return found.contents
+
+    def _check_mixture(self, field: Field) -> None:
+        """Contents of several kinds below one label may be meant in more than one way."""
+        fences = 0
+        groups = list(grouped(field.contents))
+        for number, group in enumerate(groups):
+            at = self._place(group)
+            title = field.title
+            match group[0].kind:
+                case "fence" if number and groups[number - 1][0].kind == "item":
+                    message = "this block is read as an item of its own"
+                    self._notes.warn("fence-after-list", message, at, "indent it to make it a part of the item above")
+                case "fence":
+                    fences += 1
+                    if fences > 1 and field.kind != "chain":
+                        message = f"several blocks below one label are read as several {title}"
+                        self._notes.warn("several-fences", message, at, "make each an item of a list")
+                case "code":
+                    message = "Markdown takes this for code, because it is indented by four or more"
+                    self._notes.warn("indented-code", message, at, "indent it less, or put it in a fence")
+                case "quote" | "paragraph" | "html":
+                    self._check_bare(group, field, followed=len(groups) > number + 1, first=number == 0)
+
+    def _check_bare(self, group: list[Block], field: Field, followed: bool, first: bool) -> None:
+        paragraphs = [block for block in group if block.kind == "paragraph"]
+        if len(paragraphs) > 1:
+            at = self._page.place_of(paragraphs[1].line, paragraphs[1].text.partition("\n")[0].strip())
+            message = f"these paragraphs are read as one of the {field.title}"
+            self._notes.warn("several-paragraphs", message, at, "make each an item of a list, or all of it one item")
+        for block in paragraphs:
+            self._check_no_list(block, beside=field.beside and first and block is group[0], numbers=True)
+        if group[0].kind == "quote":
+            message = "a quote below a label is read as text, without its `>`"
+            self._notes.warn("quote", message, self._place(group), "make it an item of a list")
+        beside = field.beside and first and not group[0].text.rstrip().endswith(":")
+        if followed and not beside:
+            message = f"the text above this list is read as one of the {field.title}"
+            self._notes.warn("text-before-list", message, self._place(group), "make it an item, or move it")
+
+    def _check_item(self, item: Block, inside: list[Block]) -> None:
+        for block in inside:
+            if block.kind == "list":
+                at = self._page.place(block.line, block.children[0].column)
+                message = "this list is read as a part of its item"
+                hint = "write `Chain:` above it if each is a prompt of its own, or indent it less"
+                self._notes.warn("nested-list", message, at, hint)
+            elif block.kind == "paragraph" and block.end - block.line > 1:
+                self._check_lazy_label(block, item)
+                self._check_no_list(block, beside=True, numbers=False)
+
+    def _check_no_list(self, paragraph: Block, beside: bool, numbers: bool) -> None:
+        """What looks like a list and is text to Markdown: one that is indented too far, or begins with 2."""
+        for number, line in enumerate(paragraph.text.split("\n")):
+            marker = _MARKER.match(line) if number or not beside else None
+            if marker and (marker[1] in "-*+" or (numbers and number == 0)):
+                at = self._page.place_of(paragraph.line + number, line.strip())
+                message = "Markdown takes this for text, not for an item of a list"
+                self._notes.warn("not-a-list", message, at, "put an empty line above the list, and indent it less")
+                return
+
+    def _check_lazy_label(self, paragraph: Block, item: Block) -> None:
+        """A label we don't know on the line below an item becomes a part of it, which nobody means."""
+        for number, line in enumerate(paragraph.text.split("\n")[1:], paragraph.line + 1):
+            word = unknown_label(line)
+            if word is not None and width(self._page.lines[number]) < item.indent:
+                at = self._page.place_of(number, line.strip())
+                message = f"`{word}` is no label, and is read as a part of the item above it"
+                hint = f"known: {', '.join(TITLES.values())}; put an empty line before prose"
+                self._notes.warn("unknown-label", message, at, hint)
+
+    def check_placeholders(self, group: list[Block]) -> None:
+        """Note what a template left to fill in."""
+        for number in range(group[0].line, min(group[-1].end, len(self._page.lines))):
+            for found in PLACEHOLDER.finditer(self._page.lines[number]):
+                at = self._page.place(number, found.start())
+                self._notes.warn("placeholder", "this placeholder is not filled in", at, "put your own text here")
+
+
+def grouped(contents: list[Block]) -> Iterator[list[Block]]:
+    """Contents by what is one entry: an item, a fence, or text with the fences that follow it."""
+    text: list[Block] = []
+    for block in contents:
+        if block.kind == "item":
+            if text:
+                yield text
+                text = []
+            yield [block]
+        elif text or block.kind not in ("fence", "code"):
+            text.append(block)
+        else:
+            yield [block]
+    if text:
+        yield text
+
+
+@dataclass(frozen=True, slots=True)
+class ChainItem:
+    """An item that is a chain of prompts."""
+
+    contents: list[Block]
+    beside: bool = False
+    """Whether the first prompt stands beside the word `chain`."""
+    misspelled: str | None = None
+    """The word, if it isn't quite `chain`."""
+
+
+def chain_of(item: Block) -> ChainItem | None:
+    """The chain that an item is, if it begins with the word."""
+    children = unboxed(item)
+    if not children or children[0].kind != "paragraph":
+        return None
+    first, *rest = children
+    contents = [inner for block in rest for inner in (block.children if block.kind == "list" else [block])]
+    line, *more = first.text.split("\n")
+    keyword = is_keyword(line) if not more else None
+    if keyword is not None and (contents or keyword.marked or line.rstrip().endswith(":")):
+        return ChainItem(contents, misspelled=keyword.word if keyword.meant else None)
+    label = label_at_start(line)
+    if label is None or label.kind != "chain" or not label.marked or label.meant or not contents:
+        return None
+    beside = Block("paragraph", first.line, first.end, "\n".join([line[label.end :], *more]).strip())
+    return ChainItem([beside, *contents], beside=True)
+
+
+def _inside(group: list[Block]) -> list[Block]:
+    """The blocks that make the text of an entry; a quote below a label only sets it off."""
+    first = group[0]
+    if first.kind == "item":
+        return unboxed(first)
+    return first.children if first.kind == "quote" and len(group) == 1 else group

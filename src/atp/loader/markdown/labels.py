@@ -1,0 +1,169 @@
+"""Labels: the words that make a line of a section one of its fields.
+
+Here it is only said whether a line looks like a label; where it stands decides the rest.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from atp.loader.cases import COMMON_KEYS
+from atp.suite.near import edits
+
+FieldKind = Literal["prompts", "chain", "expectations", "before", "intent", "id", "tags", "actor", "setting"]
+
+TITLES = {
+    "prompts": "Prompts",
+    "chain": "Chain",
+    "expectations": "Expectations",
+    "before": "Before",
+    "intent": "Test Intent",
+    "id": "ID",
+    "tags": "Tags",
+    "actor": "Actor",
+}
+"""How each is spelled when we write it."""
+SETTINGS = {key.replace("_", " "): key for key in COMMON_KEYS - {"tags", "user"}}
+"""Labels for the keys that a case takes in every dialect. Everyday words, so only `**Timeout:**` in bold is one."""
+
+_WORDS: dict[str, FieldKind] = {
+    "prompts": "prompts",
+    "prompt": "prompts",
+    "prompt(s)": "prompts",
+    "single prompt": "prompts",
+    "input": "prompts",
+    "chain": "chain",
+    "prompt chain": "chain",
+    "expectations": "expectations",
+    "expectation": "expectations",
+    "expectation(s)": "expectations",
+    "expected": "expectations",
+    "assertions": "expectations",
+    "before": "before",
+    "befores": "before",
+    "before(s)": "before",
+    "dependencies": "before",
+    "test intent": "intent",
+    "intent": "intent",
+    "description": "intent",
+    "id": "id",
+    "tags": "tags",
+    "actor": "actor",
+}
+
+# Words of their own that are only a letter or two away from a label.
+_OTHER_WORDS = """
+    action active after again author brain cabin chair champ chaos charm chart chat china claim content contents
+    doctor drain extent factor gain grain impute indent inspected insertions invent latent main motor pain patent
+    plain potent prescription put rain respected sector stain tabs train tutor unexpected vector
+"""
+_NO_SLIPS = frozenset(_OTHER_WORDS.split())
+
+_WORD = r"[^*`:\s](?:[^*`:]{0,38}?[^*`:\s])??"
+_MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
+_PLAIN = re.compile(r"\s*(?P<word>[A-Za-z][A-Za-z()\- \u00a0]{1,29}?)\s?:(?=\s|$)")
+_LAST = re.compile(rf"(?P<mark>\*\*|__)(?P<word>{_WORD})(?::(?P=mark)|(?P=mark):)$")
+_ALONE = re.compile(r"(?P<mark>\*{1,3}|_{1,3}|)(?P<word>[^*_`:\n]{2,20}?)\s?(?P<in>:?)(?P=mark)(?P<out>\s?:?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label found in a line."""
+
+    kind: FieldKind
+    word: str
+    """As written."""
+    start: int
+    """Where it begins in its line."""
+    end: int
+    """Where its value begins, if there is one."""
+    alone: bool
+    """Nothing stands behind it."""
+    marked: bool
+    """Bold or italic."""
+    key: str = ""
+    """The key that a setting is for."""
+    meant: str | None = None
+    """The label it was probably meant to be, when it is misspelled."""
+
+
+def label_at_start(line: str) -> Label | None:
+    """The label that a line begins with. Without a colon it must be bold or italic, and alone."""
+    marked = _MARKED.match(line)
+    match = marked or _PLAIN.match(line)
+    if match is None:
+        return None
+    alone = not line[match.end() :].strip()
+    if marked and not (alone or marked["in"] or marked["out"]):
+        return None
+    kind, meant = look_up(match["word"])
+    key = "" if kind else _setting(match["word"]) if marked and len(marked["mark"]) > 1 else ""
+    if key and (match["in"] or match["out"]):
+        kind = "setting"
+    # A plain word before a colon is ordinary prose, unless it is hardly anything but a slip.
+    if kind is None or (meant and not marked and not alone and not (len(meant) > 5 and match["word"][0].isupper())):
+        return None
+    start = match.start("mark") if marked else match.start("word")
+    end = len(line) - len(line[match.end() :].lstrip())
+    return Label(kind, match["word"], start, end, alone, marked is not None, key, meant)
+
+
+def _setting(word: str) -> str:
+    return SETTINGS.get(" ".join(word.lower().replace("-", " ").replace("_", " ").split()), "")
+
+
+def label_at_end(line: str) -> Label | None:
+    """The bold label with a colon that a line of prose ends with."""
+    bare = line.rstrip()
+    if not bare.endswith(("**", "__", ":")):
+        return None
+    match = _LAST.search(bare, max(0, len(bare) - 50))
+    if match is None or not bare[: match.start()].strip():
+        return None
+    kind, meant = look_up(match["word"])
+    return None if kind is None else Label(kind, match["word"], match.start(), len(line), True, True, "", meant)
+
+
+def label_alone(text: str) -> Label | None:
+    """The label that a text consists of: a heading, or the first line of an item. No colon is needed."""
+    match = _ALONE.fullmatch(text.strip())
+    if match is None:
+        return None
+    kind, meant = look_up(match["word"])
+    return None if kind is None else Label(kind, match["word"], 0, len(text), True, bool(match["mark"]), "", meant)
+
+
+def is_keyword(text: str) -> Label | None:
+    """The word `chain` of an item that holds one."""
+    label = label_alone(text)
+    if label is None or label.kind != "chain":
+        return None
+    # A misspelled plain word is more likely what a prompt says.
+    return label if label.marked or not label.meant or text.rstrip().endswith(":") else None
+
+
+def unknown_label(line: str) -> str | None:
+    """The word of a line that looks like a label and is none we know."""
+    match = _MARKED.match(line)
+    if match is None or len(match["mark"]) < 2 or line[match.end() :].strip() or look_up(match["word"])[0]:
+        return None
+    return match["word"]
+
+
+@lru_cache(maxsize=4096)
+def look_up(word: str) -> tuple[FieldKind | None, str | None]:
+    """What a word labels, and the right spelling if it is misspelled."""
+    plain = " ".join(word.lower().split())
+    if kind := _WORDS.get(plain):
+        return kind, None
+    if plain in _NO_SLIPS:
+        return None, None
+    best: tuple[int, str] | None = None
+    for known in _WORDS:
+        # Two edits make a short word out of almost any other.
+        allowed = 2 if len(known) > 4 else 1 if len(known) > 2 else 0
+        distance = edits(plain, known, allowed)
+        if distance <= allowed and (best is None or distance < best[0]):
+            best = (distance, known)
+    return (_WORDS[best[1]], best[1]) if best else (None, None)

@@ -1,0 +1,100 @@
+"""What a test file is made of: sections, and in each the fields that its labels open and the prose around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.labels import TITLES, FieldKind
+from atp.suite.record import Place
+
+CASE_MAKERS: set[FieldKind] = {"prompts", "chain", "expectations"}
+"""A section with one of these is a case."""
+
+Form = Literal["line", "heading", "item"]
+"""How a label is written: in a line of text, as a heading, or as an item of a list (document 2)."""
+
+
+@dataclass(slots=True)
+class Field:
+    """What a label says of its section."""
+
+    kind: FieldKind
+    form: Form
+    line: int
+    column: int
+    end: int
+    """The column behind the label."""
+    contents: list[Block] = field(default_factory=list)
+    """Paragraphs, fences and items, in order."""
+    beside: bool = False
+    """Whether the first of them stands on the label's own line."""
+    heading: Block | None = None
+    """The heading that is its label."""
+    key: str = ""
+    """The key that a setting is for."""
+
+    has_items: bool = False
+
+    def add(self, block: Block) -> None:
+        """Add content at the end."""
+        self.contents.append(block)
+        self.has_items = self.has_items or block.kind == "item"
+
+    @property
+    def title(self) -> str:
+        """The label as we write it."""
+        return TITLES.get(self.kind) or self.key.replace("_", " ").title()
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A diagnostic about what looks like a part of a case and isn't read as one."""
+
+    code: str
+    message: str
+    at: Place
+    hint: str
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and what stands below it, up to the next heading that isn't a field of it."""
+
+    heading: Block | None = None
+    """None for what stands before the first heading."""
+    around: "Section | None" = None
+    """The section it is a part of."""
+    parts: list[Field | Block] = field(default_factory=list)
+    """Fields and prose, in order."""
+    unread: list[Unread] = field(default_factory=list)
+    """Of interest only if the section is a case."""
+    is_case: bool = False
+    """Whether it says something to an agent or expects something of one."""
+    last: Field | None = None
+    """The last of its fields."""
+
+    @property
+    def level(self) -> int:
+        """The level of its heading."""
+        return self.heading.level if self.heading else 0
+
+    @property
+    def fields(self) -> Iterator[Field]:
+        """What its labels say."""
+        return (part for part in self.parts if isinstance(part, Field))
+
+    def add(self, part: Field | Block) -> None:
+        """Add a field or prose at the end."""
+        self.parts.append(part)
+        if isinstance(part, Field):
+            self.last = part
+            self.is_case = self.is_case or part.kind in CASE_MAKERS
+
+
+@dataclass(slots=True)
+class Outline:
+    """The sections of a file, and all that it is made of in the order of its lines."""
+
+    sections: list[Section]
+    flow: list[Section | Field | Block]

@@ -1,0 +1,78 @@
+"""Settings: the keys that a case takes in every dialect, as labels (`**Timeout:** 30s`, `**Metadata:**` and a list).
+
+Their values are YAML: on the label's line, in a fence, or as a list of `key: value`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from atp.loader.diagnostics import Diagnostics
+from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.outline import Field, Section
+from atp.loader.markdown.page import Page
+from atp.loader.markdown.render import text_of
+from atp.loader.shapes import Locator, Path, read
+from atp.loader.yaml_nodes import parse_yaml
+from atp.suite.case import Case
+from atp.suite.record import Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """Places in the value of a setting."""
+
+    label: Place
+    inside: Locator
+
+    def key(self, path: Path) -> Place:
+        return self.inside.key(path[1:]) if len(path) > 1 else self.label
+
+    def value(self, path: Path) -> Place:
+        return self.inside.value(path[1:])
+
+
+def read_settings(section: Section, page: Page, notes: Diagnostics) -> dict[str, Any]:
+    """What the settings of a section say, by the fields of a case."""
+    settings: dict[str, Any] = {}
+    for field in section.fields:
+        if field.kind != "setting":
+            continue
+        at = page.place(field.line, field.column)
+        if not field.contents:
+            notes.error("empty", f"`{field.title}` is empty", at, "give it a value, or remove it")
+            continue
+        name = "limits" if field.key == "constraints" else field.key
+        if name in settings:
+            notes.error("given-twice", f"`{field.title}` is given twice", at, "remove one of them")
+            continue
+        parsed = parse_yaml(*_yaml(field, page, notes))
+        if parsed is None:
+            continue
+        case = read(Case, {"id": "-", field.key: parsed.data}, notes, _Below(at, parsed.locator))
+        if case is not None and name in case.model_fields_set:
+            settings[name] = getattr(case, name)
+    return settings
+
+
+def _yaml(field: Field, page: Page, notes: Diagnostics) -> tuple[str, Diagnostics, int]:
+    """The value as YAML that stands where it stands in the file, so that places in it are right."""
+    first = field.contents[0]
+    lines: list[str] = []
+    if first.kind in ("fence", "code"):
+        column = len(page.lines[first.line]) - len(page.lines[first.line].lstrip())
+        start = first.line + (first.kind == "fence")
+        lines = [" " * column + line for line in first.text.split("\n")]
+    else:
+        start = first.line
+        column = _column(first, page)
+        for block in field.contents:
+            text = text_of(block.children if block.kind == "item" else [block])
+            lines.extend([""] * (block.line - start - len(lines)))
+            lines.append(" " * column + text)
+    return "\n".join(lines), notes, page.first_line + start
+
+
+def _column(block: Block, page: Page) -> int:
+    if block.kind == "item":
+        return block.offset
+    return max(0, page.lines[block.line].rfind(block.text.partition("\n")[0].strip()))

@@ -1,0 +1,137 @@
+"""Where a label parts a paragraph or an item that CommonMark takes for one.
+
+`- warm` with `**Expectations:**` on the next line is one item to CommonMark, and a label to whoever wrote it.
+"""
+
+from dataclasses import dataclass, replace
+
+from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.labels import Label, label_at_end, label_at_start
+from atp.loader.markdown.page import Page, width
+
+_ENDS_SENTENCE = tuple(".!?:;…)]\"'”’»`*_")
+
+
+@dataclass(slots=True)
+class LabelLine:
+    """A label in a paragraph, and what stands behind it there."""
+
+    label: Label
+    line: int
+    column: int
+    value: Block | None
+    """The rest of the paragraph, up to the next label."""
+    beside: bool
+    """Whether the value begins on the label's own line."""
+
+
+def split_paragraph(block: Block, page: Page) -> list[Block | LabelLine]:
+    """A paragraph as prose and labels, in order."""
+    pieces: list[Block | LabelLine] = []
+    lines = block.text.split("\n")
+    held: list[str] = []
+    held_from = block.line
+    opened: LabelLine | None = None
+    for number, line in enumerate(lines):
+        at = block.line + number
+        label = _label_here(lines, number, opened is not None and opened.line == at - 1)
+        last = label_at_end(line) if label is None else None
+        found = label or last
+        if found is None:
+            if held or line.strip():
+                held_from = held_from if held else at
+                held.append(line)
+            continue
+        if last is not None:
+            held_from = held_from if held else at
+            held.append(line[: last.start])
+        _settle(pieces, opened, held, held_from, at + 1 if last else at)
+        column = max(0, page.lines[at].rfind(line.strip())) - (len(line) - len(line.lstrip()))
+        opened = LabelLine(found, at, column + found.start, None, not found.alone)
+        held, held_from = ([] if found.alone else [line[found.end :]]), at
+    _settle(pieces, opened, held, held_from, block.end)
+    return pieces
+
+
+def _settle(pieces: list[Block | LabelLine], opened: LabelLine | None, held: list[str], start: int, end: int) -> None:
+    """Lines are the value of the label above them, else prose."""
+    text = Block("paragraph", start, end, "\n".join(held)) if held else None
+    if opened is not None:
+        opened.value = text
+        pieces.append(opened)
+    elif text is not None:
+        pieces.append(text)
+
+
+def _label_here(lines: list[str], number: int, below_label: bool = False) -> Label | None:
+    """The label at the start of a line, if it isn't just a word there that prose was wrapped at."""
+    label = label_at_start(lines[number])
+    if label is None or label.marked or label.alone or number == 0 or below_label:
+        return label
+    return label if label.word[0].isupper() or lines[number - 1].rstrip().endswith(_ENDS_SENTENCE) else None
+
+
+def cut_item(item: Block, page: Page) -> tuple[Block, list[Block]] | None:
+    """An item up to the label that ends it, and all that follows; the first of that begins with the label."""
+    if item.end - item.line < 2:
+        return None
+    return _cut(item, page, last=True)
+
+
+def _cut(item: Block, page: Page, last: bool) -> tuple[Block, list[Block]] | None:
+    for number, child in enumerate(item.children):
+        is_last = last and number == len(item.children) - 1
+        found: tuple[list[Block], list[Block]] | None = None
+        if child.kind == "paragraph":
+            found = _cut_paragraph(child, _label_line(child, item, page, number == 0, is_last))
+        elif child.kind == "list":
+            found = _cut_list(child, page, is_last)
+        if found is not None:
+            kept = [*item.children[:number], *found[0]]
+            end = kept[-1].end if kept else item.line + 1
+            return replace(item, children=kept, end=end), [*found[1], *item.children[number + 1 :]]
+    return None
+
+
+def _cut_paragraph(paragraph: Block, line: int | None) -> tuple[list[Block], list[Block]] | None:
+    if line is None:
+        return None
+    lines = paragraph.text.split("\n")
+    cut = paragraph.line + line
+    kept = [replace(paragraph, end=cut, text="\n".join(lines[:line]).rstrip())] if line else []
+    return kept, [replace(paragraph, line=cut, text="\n".join(lines[line:]))]
+
+
+def _cut_list(block: Block, page: Page, last: bool) -> tuple[list[Block], list[Block]] | None:
+    for number, item in enumerate(block.children):
+        if item.end - item.line < 2:
+            continue
+        found = _cut(item, page, last and number == len(block.children) - 1)
+        if found is not None:
+            head, rest = found
+            kept = replace(block, children=[*block.children[:number], head], end=head.end)
+            if after := block.children[number + 1 :]:
+                rest = [*rest, replace(block, children=after, line=after[0].line)]
+            return [kept], rest
+    return None
+
+
+def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bool) -> int | None:
+    """Which line of an item's paragraph is a label of the section and not the item's text.
+
+    One that isn't indented like the item's content was never meant as part of it. One that is belongs to the item,
+    unless it is a bold label with nothing behind it at the very end, indented no more than a label may be.
+    """
+    if paragraph.end - paragraph.line < 2 and (first or not last):
+        return None
+    lines = paragraph.text.split("\n")
+    for number in range(1, len(lines)):
+        indent = width(page.lines[paragraph.line + number])
+        if indent < item.indent and _label_here(lines, number):
+            return number
+    number = len(lines) - 1
+    if last and (number or not first) and width(page.lines[paragraph.line + number]) <= 3:
+        label = label_at_start(lines[number])
+        if label and label.marked and label.alone:
+            return number
+    return None

@@ -1,0 +1,259 @@
+"""JSON Schema of each format, for editors, made from the same shapes that loading uses.
+
+pydantic knows the types. What it can't know is added here: the other spellings of a key, the short forms that the
+loaders accept, the keys of each dialect, and the fields' docstrings.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import AliasChoices, BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from atp.loader.cases import JSONL_KEYS, YAML_KEYS
+from atp.loader.docstrings import field_docstrings
+from atp.loader.markdown.frontmatter import Frontmatter
+from atp.loader.yaml_suite import SUITE_KEYS
+from atp.suite.agent import AGENTS
+from atp.suite.assertion import ASSERTIONS, Assertion
+from atp.suite.case import Case, Simulator
+from atp.suite.kinds import Kinds
+from atp.suite.record import Record, Seconds
+from atp.suite.suite import Suite
+
+Schema = dict[str, Any]
+SchemaName = Literal["yaml", "jsonl", "frontmatter"]
+
+_VARIABLE: Schema = {"type": "string", "pattern": r"\$\{"}
+_DURATION: Schema = {
+    "type": "string",
+    "pattern": r"^\s*(?:(?:\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)\s*)+|\d+(?:\.\d+)?\s*)$",
+}
+_READS_DURATION = next(rule.func for rule in get_args(Seconds) if hasattr(rule, "func"))
+
+
+def schema(name: SchemaName) -> Schema:
+    """The schema of a YAML suite, of one record of a JSONL file, or of a Markdown file's frontmatter."""
+    ASSERTIONS.discover()
+    AGENTS.discover()
+    shape, generator, title = _SCHEMAS[name]
+    made = _shared(shape.model_json_schema(schema_generator=generator), "Assertion", ASSERTIONS)
+    return {"$schema": generator.schema_dialect, **made, "title": title}
+
+
+class _Schema(GenerateJsonSchema):
+    """pydantic's schema of our records, with all that a file may say."""
+
+    case_keys: ClassVar[frozenset[str]] = JSONL_KEYS
+    case_needs: ClassVar[list[str]] = ["id"]
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        """A title that repeats the key in capitals helps nobody."""
+        return False
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
+        """Without OpenAPI's list of tags: each kind says its `type` itself."""
+        made = super().tagged_union_schema(schema)
+        made.pop("discriminator", None)
+        return made
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Schema:
+        """Durations can be written as text."""
+        made = super().function_before_schema(schema)
+        return _either(made, _DURATION) if schema["function"]["function"] is _READS_DURATION else made
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        """A record with every spelling of its keys."""
+        made, shape = super().model_schema(schema), schema["cls"]
+        if not issubclass(shape, Record):
+            return made
+        allowed = SUITE_KEYS if shape is Suite else self.case_keys if shape is Case else None
+        names = _spellings(shape, allowed)
+        _spell_out(made, shape, names)
+        if issubclass(shape, Assertion):
+            _allow_config(made)
+            _require(made, shape, names, _beside_or_in_config)
+            return made
+        _require(made, shape, names, _beside)
+        if shape is Suite:
+            _finish_suite(made)
+        elif shape is Case:
+            _finish_case(made, self.case_needs)
+        elif shape is Simulator:
+            made["required"] = ["use"]
+        elif shape is Frontmatter:
+            _finish_frontmatter(made)
+        return made
+
+
+class _YamlSchema(_Schema):
+    """In YAML a variable can stand for any text, number or boolean."""
+
+    case_keys = YAML_KEYS
+    case_needs: ClassVar[list[str]] = ["id", "name"]
+
+    def bool_schema(self, schema: core_schema.BoolSchema) -> Schema:
+        """Or a variable."""
+        return _either(super().bool_schema(schema), _VARIABLE)
+
+    def int_schema(self, schema: core_schema.IntSchema) -> Schema:
+        """Or a variable."""
+        return _either(super().int_schema(schema), _VARIABLE)
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> Schema:
+        """Or a variable."""
+        return _either(super().float_schema(schema), _VARIABLE)
+
+    def str_schema(self, schema: core_schema.StringSchema) -> Schema:
+        """Or a variable, where not any text will do."""
+        made = super().str_schema(schema)
+        return _either(made, _VARIABLE) if "pattern" in made else made
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> Schema:
+        """Or a variable, but not for the `type` that tells kinds apart."""
+        made = super().literal_schema(schema)
+        return _either(made, _VARIABLE) if len(schema["expected"]) > 1 else made
+
+
+class _FrontmatterSchema(_Schema):
+    """In frontmatter a number may stand in quotes."""
+
+    def int_schema(self, schema: core_schema.IntSchema) -> Schema:
+        """Or the same as text."""
+        return _either(super().int_schema(schema), {"type": "string", "pattern": r"^\s*[0-9]+\s*$"})
+
+
+_SCHEMAS: dict[str, tuple[type[BaseModel], type[_Schema], str]] = {
+    "yaml": (Suite, _YamlSchema, "ATP test suite"),
+    "jsonl": (Case, _Schema, "ATP test case"),
+    "frontmatter": (Frontmatter, _FrontmatterSchema, "Frontmatter of an ATP test file"),
+}
+
+
+def _shared(made: Schema, name: str, kinds: Kinds[Any]) -> Schema:
+    """A schema that says once what "one of these kinds" is: it stands in many places."""
+    union = {"oneOf": [{"$ref": f"#/$defs/{shape.__name__}"} for shape in kinds.shapes.values()]}
+    shared: Schema = _replaced(made, union, {"$ref": f"#/$defs/{name}"})
+    if shared == made:
+        return made
+    return shared | {"$defs": shared["$defs"] | {name: union}}
+
+
+def _replaced(value: Any, old: Any, new: Any) -> Any:
+    if value == old:
+        return new
+    if isinstance(value, dict):
+        return {key: _replaced(item, old, new) for key, item in value.items()}
+    return [_replaced(item, old, new) for item in value] if isinstance(value, list) else value
+
+
+def _either(one: Schema, other: Schema) -> Schema:
+    choices = one["anyOf"] if one.keys() == {"anyOf"} else [one]
+    return {"anyOf": [*choices, other]}
+
+
+def _spellings(shape: type[BaseModel], allowed: frozenset[str] | None) -> dict[str, list[str]]:
+    """The keys that a file may give for each field."""
+    found = {}
+    for name, field in shape.model_fields.items():
+        alias = field.validation_alias
+        spellings = [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else [str(alias or name)]
+        kept = [one for one in spellings if allowed is None or one in allowed]
+        if kept:
+            found[name] = kept
+    return found
+
+
+def _spell_out(made: Schema, shape: type[BaseModel], names: dict[str, list[str]]) -> None:
+    """Give each spelling its property, with the field's docstring."""
+    docstrings = field_docstrings(shape)
+    known: dict[str, Schema] = made.get("properties", {})
+    made["properties"] = {}
+    for name, spellings in names.items():
+        found = next(known[one] for one in spellings if one in known)
+        described = {"description": docstrings[name]} if name in docstrings else {}
+        plain = {key: value for key, value in found.items() if (key, value) != ("default", None)}
+        made["properties"] |= dict.fromkeys(spellings, plain | described)
+
+
+Places = Callable[[str], list[Schema]]
+
+
+def _beside(key: str) -> list[Schema]:
+    return [{"required": [key]}]
+
+
+def _beside_or_in_config(key: str) -> list[Schema]:
+    return [{"required": [key]}, {"properties": {"config": {"required": [key]}}, "required": ["config"]}]
+
+
+def _require(made: Schema, shape: type[BaseModel], names: dict[str, list[str]], places: Places) -> None:
+    """What must be there, and what must not be there twice."""
+    required: list[str] = []
+    rules: list[Schema] = []
+    for name, spellings in names.items():
+        given = [place for one in spellings for place in places(one)]
+        if shape.model_fields[name].is_required():
+            if len(given) == 1 or name == "type":
+                required.append(spellings[0])
+            else:
+                rules.append({"oneOf": given})
+        elif len(spellings) > 1 and (shape, name) != (Case, "messages"):
+            rules += [{"not": {"allOf": list(pair)}} for pair in combinations(given, 2)]
+    made.pop("required", None)
+    if required:
+        made["required"] = required
+    if rules:
+        made["allOf"] = rules
+
+
+def _allow_config(made: Schema) -> None:
+    """Document 1 writes a kind's own keys in `config`, and so may the common ones be."""
+    inside = {key: value for key, value in made["properties"].items() if key != "type"}
+    made["properties"]["config"] = {
+        "type": "object",
+        "description": "The keys of this kind; they may also stand beside `type`.",
+        "properties": inside,
+        "additionalProperties": made.get("additionalProperties", True),
+    }
+
+
+def _finish_suite(made: Schema) -> None:
+    properties = made["properties"]
+    properties["version"] = _either({"type": "string", "minLength": 1}, {"type": "number"}) | {
+        "description": properties["version"]["description"]
+    }
+    for key in ("agents", "tests"):
+        properties[key]["minItems"] = 1
+    made["required"] = ["test_suite", "agents", "tests"]
+
+
+def _finish_case(made: Schema, needs: list[str]) -> None:
+    """The short forms of a list, and that a case says something to the agent in one way."""
+    properties = made["properties"]
+    for key in ("assertions", "assert", "messages", "input"):
+        many = properties[key]
+        short = [many["items"]] if "assert" in key else [many["items"], {"type": "string"}]
+        listed = {"type": "array", "items": many["items"], **({} if "assert" in key else {"minItems": 1})}
+        properties[key] = {"anyOf": [listed, *short], "description": many["description"]}
+    properties["checkpoints"]["minItems"] = 1
+    made["required"] = needs
+    made["anyOf"] = [{"required": [key]} for key in ("task", "input", "messages", "simulator", "checkpoints")]
+    made.setdefault("allOf", []).extend({"not": {"required": ["task", other]}} for other in ("input", "messages"))
+    made["dependentRequired"] = {"simulator": ["checkpoints"], "checkpoints": ["simulator"]}
+
+
+def _finish_frontmatter(made: Schema) -> None:
+    """Other tools keep keys of theirs there; one of ours that is there must not be empty."""
+    for key, value in made["properties"].items():
+        choices = [one for one in value.pop("anyOf", []) if one != {"type": "null"}]
+        made["properties"][key] = value | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
+    listed = made["properties"]["tags"]
+    made["properties"]["tags"] = {
+        "anyOf": [{"type": "array", "items": listed["items"]}, {"type": "string"}],
+        "description": f"{listed['description']} A list, or text with commas.",
+    }
+    made["required"] = ["target"]
+    made["additionalProperties"] = True

@@ -1,0 +1,138 @@
+"""What YAML tests and JSONL records have in common: a case as the keys that both take, and what neither can say."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from atp.loader.writing.said import said
+from atp.loader.writing.written import Losses
+from atp.suite.assertion import Assertion
+from atp.suite.case import Case, Checkpoint, Limits, Task
+from atp.suite.message import Message
+from atp.suite.record import Record
+from atp.suite.suite import Defaults, Suite
+
+
+@dataclass(slots=True)
+class CaseWriter:
+    """Writes the cases of one suite, one after the other."""
+
+    suite: Suite
+    losses: Losses
+    assertion: Callable[[Assertion], dict[str, Any]]
+    """How the dialect writes an assertion."""
+    defaults: Defaults = field(default_factory=Defaults)
+    """What the file says once for all cases, so that they needn't."""
+
+    def write(self, case: Case) -> dict[str, Any] | None:
+        """The case as a record in the documents' order of keys, or nothing when its heart can't be said."""
+        says = self._says(case)
+        if says is None:
+            self.losses.case(case, "everything", _why_unsaid(case))
+            return None
+        self._note_losses(case)
+        defaults = self.defaults
+        record = {
+            "id": case.id,
+            "name": case.name or case.id,
+            "description": case.description,
+            "tags": case.tags or None,
+            "skip": case.skip or None,
+            "agents": case.agents,
+            **says,
+            "simulator": _said(case.simulator),
+            "checkpoints": [said(one) | {"assertion": self.assertion(one.assertion)} for one in case.checkpoints]
+            or None,
+            "max_turns": case.max_turns,
+            "constraints": self._limits(case) or None,
+            "assertions": [self.assertion(one) for one in case.assertions] or None,
+            "expectations": case.expectations or None,
+            "expected": case.expected,
+            "scoring": _said(_unless(defaults.scoring, case.scoring)),
+            **{key: _unless(getattr(defaults, key), getattr(case, key)) for key in ("min_score", "pass_rate")},
+            "runs": _unless(defaults.runs_per_test, case.runs),
+            **{key: getattr(case, key) for key in ("user", "team", "locale")},
+            "metadata": case.metadata or None,
+            "options": _said(case.options),
+            **{key: getattr(case, key) for key in ("workspace", "before_hook", "after_hook")},
+        }
+        expects_null = "expected" in case.model_fields_set and case.expected is None
+        return {
+            key: value for key, value in record.items() if value is not None or (key == "expected" and expects_null)
+        }
+
+    def _says(self, case: Case) -> dict[str, Any] | None:
+        """What the agent is told: the only form of a chain that both dialects have is a task."""
+        if case.task is not None:
+            return {"task": said(case.task)}
+        if case.messages:
+            text = plain_message(case.messages)
+            return {"messages": [said(one) for one in case.messages]} if text is None else {"input": text}
+        if case.chains:
+            single = next((chain[0] for chain in case.chains if len(chain) == 1 and _fits_task(chain[0])), None)
+            if single is None:
+                return None
+            if len(case.chains) > 1:
+                self.losses.case(
+                    case, "chains", f"{len(case.chains) - 1} of {len(case.chains)}: one prompt is all it takes"
+                )
+            return {"task": {"description": single}}
+        return {} if case.mode == "dialogue" else None
+
+    def _checkpoint(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        plain = said(checkpoint)
+        del plain["assertion"]
+        return plain | {"assertion": self.assertion(checkpoint.assertion)}
+
+    def _limits(self, case: Case) -> dict[str, Any]:
+        defaults = self.defaults
+        inherited = (
+            Limits(timeout_seconds=defaults.timeout_seconds).given() | (defaults.constraints or Limits()).given()
+        )
+        return {
+            key: value
+            for key, value in said(case.limits).items()
+            if value is not None and (key not in inherited or inherited[key] != value)
+        }
+
+    def _note_losses(self, case: Case) -> None:
+        if case.intent is not None:
+            self.losses.case(case, "intent")
+        if case.befores:
+            self.losses.case(case, "befores", ", ".join(f"`{self.suite.cases[one].id}`" for one in case.befores))
+        if case.path not in ([], [case.name], [self.suite.name, case.name]):
+            self.losses.case(case, "path", " / ".join(case.path))
+        if case.iterations is not None and case.iterations != self.suite.iterations:
+            self.losses.case(case, "iterations", str(case.iterations))
+
+
+def plain_message(messages: list[Message]) -> str | None:
+    """The text of a conversation that is nothing but one thing a user says."""
+    text = messages[0].content if len(messages) == 1 else None
+    return text if isinstance(text, str) and said(messages[0]) == {"role": "user", "content": text} else None
+
+
+def _said(record: Record | None) -> dict[str, Any] | None:
+    return None if record is None else said(record)
+
+
+def _unless(default: Any, value: Any) -> Any:
+    return None if value == default else value
+
+
+def _fits_task(prompt: str) -> bool:
+    try:
+        Task(description=prompt)
+    except ValidationError:
+        return False
+    return True
+
+
+def _why_unsaid(case: Case) -> str:
+    if not case.chains:
+        return "it says nothing to the agent"
+    return (
+        "its chains have several prompts" if all(len(chain) > 1 for chain in case.chains) else "its prompt is too long"
+    )

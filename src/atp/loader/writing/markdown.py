@@ -1,0 +1,124 @@
+"""Markdown test files (documents 2, 3)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+from urllib.parse import quote
+
+from atp.loader.markdown.names import slug, stem
+from atp.loader.writing.hiding import Hiding
+from atp.loader.writing.markdown_cases import Sheet, make_sheets
+from atp.loader.writing.markdown_head import front_keys
+from atp.loader.writing.markdown_text import item, reads_plainly, title
+from atp.loader.writing.written import Losses, Written
+from atp.loader.writing.yaml_text import yaml_text
+from atp.suite.suite import Suite
+
+_DEEPEST = 6
+"""How deep headings go."""
+_PLAIN_NAME = re.compile(r"[^\W_][\w .()-]*")
+_PLAIN_WORD = re.compile(r"[^\W_][\w./-]*")
+
+
+def write_markdown(suite: Suite) -> Written:
+    """Frontmatter, and a section a case."""
+    losses = Losses()
+    hiding = Hiding(suite.secrets)
+    name = _suite_name(hiding.hide(suite.name, losses.secret(), ("name",)), losses)
+    sheets = make_sheets(suite.cases, name, hiding, losses)
+    front = hiding.hide(front_keys(suite, [sheet.case for sheet in sheets], losses), losses.secret())
+    losses.sort(key=lambda loss: not loss.startswith("suite: "))
+    if not sheets:
+        return Written("", losses)
+    first = [] if name == (_first_heading(sheets) or stem(suite.path)) else [_heading(1, name)]
+    return Written("\n".join([_head(front), *first, *_sections(sheets, [name] if first else [])]), losses)
+
+
+def _head(front: dict[str, Any]) -> str:
+    text = yaml_text(front) if front else ""
+    # The reader takes the line end before `---` for its own, but a block of text needs it.
+    has_block = "\n " in text
+    return "---\n" + text + ("\n" if has_block else "") + "---\n"
+
+
+def _suite_name(name: str, losses: Losses) -> str:
+    for one in (name, " ".join(name.split()), "Tests"):
+        if title(one):
+            if one != name:
+                losses.suite("name")
+            return one
+    raise AssertionError("the last of them is a title")
+
+
+def _sections(sheets: list[Sheet], open_path: list[str]) -> Iterator[str]:
+    """Headings and fields, each set off by a blank line. A heading that is still open isn't repeated."""
+    names = Counter(name for sheet in sheets for name in {_fold(sheet.name), _fold(sheet.path[-1])})
+    slugs = Counter(slug(sheet.path[-1]) for sheet in sheets)
+    for sheet in sheets:
+        for depth in range(_still_open(open_path, sheet), len(sheet.path)):
+            yield _heading(depth + 1, sheet.path[depth])
+        own_slug = slug(sheet.path[-1])
+        if sheet.id != own_slug or slugs[own_slug] > 1:
+            yield _field("ID", [sheet.id])
+        if sheet.tags:
+            yield _tags(sheet.tags)
+        if sheet.user is not None:
+            yield _field("Actor", [sheet.user])
+        if sheet.intent is not None:
+            yield _field("Test Intent", [sheet.intent])
+        if sheet.befores:
+            yield "**Before:**\n\n" + "".join(f"- {_reference(one, sheets, names)}\n" for one in sheet.befores)
+        if sheet.chains:
+            yield "**Prompts:**\n\n" + "".join(_chain(chain) for chain in sheet.chains)
+        if sheet.expectations:
+            yield "**Expectations:**\n\n" + "".join(item(one) for one in sheet.expectations)
+        open_path = sheet.path
+
+
+def _first_heading(sheets: list[Sheet]) -> str | None:
+    """The first heading that isn't a case's: the reader calls the suite so."""
+    open_path: list[str] = []
+    for sheet in sheets:
+        known = _still_open(open_path, sheet)
+        if known < len(sheet.path) - 1:
+            return sheet.path[known]
+        open_path = sheet.path
+    return None
+
+
+def _still_open(open_path: list[str], sheet: Sheet) -> int:
+    """How many of the headings around a case needn't be written again."""
+    pairs = zip(open_path, sheet.path[:-1], strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _heading(level: int, name: str) -> str:
+    return f"{'#' * min(level, _DEEPEST)} {title(name)}\n"
+
+
+def _field(label: str, texts: list[str]) -> str:
+    """A label with its value beside it, or below it where that would be read otherwise."""
+    if len(texts) == 1 and texts[0][0].isalnum() and reads_plainly(texts[0]):
+        return f"**{label}:** {texts[0]}\n"
+    return f"**{label}:**\n\n" + "".join(item(text) for text in texts)
+
+
+def _tags(tags: list[str]) -> str:
+    return _field("Tags", [", ".join(tags)] if all(map(_PLAIN_WORD.fullmatch, tags)) else tags)
+
+
+def _chain(chain: list[str]) -> str:
+    return item(chain[0]) if len(chain) == 1 else "- **Chain:**\n" + "".join(item(prompt, "  ") for prompt in chain)
+
+
+def _reference(sheet: Sheet, sheets: list[Sheet], names: Counter[str]) -> str:
+    """A before by its name where that means only one case, else by a link to its id."""
+    if names[_fold(sheet.name)] == 1 and _PLAIN_NAME.fullmatch(sheet.name):
+        return sheet.name
+    return f"[{sheets.index(sheet)}](#{quote(sheet.id, safe='')})"
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())

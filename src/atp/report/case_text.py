@@ -1,0 +1,134 @@
+"""A case on the console, as in document 5: a line that says how it ended, what was checked, and what went wrong."""
+
+from collections.abc import Iterator
+
+from atp.report.conversation_text import conversation_lines
+from atp.report.hiding import Hide
+from atp.report.result_object import messages_count, no_assertions, shown_trial, warnings
+from atp.report.shown import Line, one_line, some_lines, value_text
+from atp.report.stability_object import stability_text
+from atp.run.durations import elapsed
+from atp.stats.stability import blames_agent
+from atp.suite.result import CaseResult, TrialResult, Verdict
+
+MOST_FAILURES = 10
+"""How many failed checks of a case are shown."""
+MOST_WARNINGS = 5
+DEEPEST = 3
+"""How many groups of checks deep a failure is followed."""
+
+_MARKS = {
+    "passed": ("✓", "passed"),
+    "failed": ("✗", "failed"),
+    "timeout": ("✗", "failed"),
+    "error": ("!", "error"),
+    "blocked": ("!", "error"),
+    "cancelled": ("-", "other"),
+    "skipped": ("-", "other"),
+}
+
+
+def mark(case: CaseResult, trial: TrialResult) -> tuple[str, str]:
+    """How a case is marked: `✗` for what the summary counts as failed, errors of the agent included."""
+    return _MARKS["failed" if blames_agent(trial) and case.status == "error" else case.status]
+
+
+def title(name: str, identity: str, hide: Hide) -> str:
+    """`[id] name`, or the id alone where it is the name, too."""
+    shown = f"[{one_line(hide(identity), 80)}]"
+    return f"{shown} {one_line(hide(name), 120)}" if name and name != identity else shown
+
+
+def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbose: bool = False) -> list[Line]:
+    """All that is said of a case."""
+    trial = shown_trial(case)
+    sign, look = mark(case, trial)
+    by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
+    note = f"{case.status}, " if case.status in ("blocked", "cancelled") else ""
+    took = elapsed(sum(one.duration_ms for one in case.trials))
+    lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took})", look)]
+    if case.status != "blocked":
+        lines.append((_checked(case, trial), "detail"))
+    if len(case.trials) > 1:
+        lines.append((f"  {stability_text(case)}", "detail"))
+        if case.status != "passed":
+            lines.append((f"  {_which(case, trial)}:", "detail"))
+    lines.extend(_went_wrong(case, trial, hide))
+    lines.extend(_besides(case, trial, hide, verbose))
+    if verbose:
+        for one in case.trials:
+            lines.extend([(f"  {_which(case, one)}:", "detail")] if len(case.trials) > 1 else [])
+            lines.extend(conversation_lines(case, one, hide))
+    return lines
+
+
+def _checked(case: CaseResult, trial: TrialResult) -> str:
+    said = f"  Messages: {messages_count(case, trial)}"
+    if points := trial.checkpoints:
+        said += f", Checkpoints: {sum(one.passed for one in points)}/{len(points)} reached"
+    if checks := trial.verdicts:
+        return f"{said}, Assertions: {sum(one.passed for one in checks)}/{len(checks)} passed"
+    if points:
+        return said
+    return f"{said}, {'no assertions' if no_assertions(case.trials) else 'Assertions: not reached'}"
+
+
+def _which(case: CaseResult, trial: TrialResult) -> str:
+    """`run 2`, `variation 3, run 2`: only what there is more than one of."""
+    parts = []
+    if any(one.variation for one in case.trials):
+        parts.append(f"variation {trial.variation + 1}")
+    if any(one.run > 1 for one in case.trials):
+        parts.append(f"run {trial.run}")
+    return ", ".join(parts)
+
+
+def _went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
+    if case.status == "passed":
+        return
+    bad = [one for one in trial.verdicts if not one.passed]
+    told = {one.message for one in bad} | {case.status}
+    if trial.error and trial.error not in told:
+        blame = f" (blame: {trial.blame})" if trial.blame else ""
+        lines = some_lines(hide(trial.error), "  ", "failed")
+        lines[-1] = (lines[-1][0] + blame, lines[-1][1])
+        yield from lines
+    elif trial.blame:
+        yield f"  blame: {trial.blame}", "error"
+    for verdict in bad[:MOST_FAILURES]:
+        yield from _failure(verdict, hide, "  ", 1)
+    if len(bad) > MOST_FAILURES:
+        yield f"  … and {len(bad) - MOST_FAILURES} more", "detail"
+
+
+def _failure(verdict: Verdict, hide: Hide, indent: str, depth: int) -> Iterator[Line]:
+    unjudged = "not judged: " if verdict.outcome == "unjudged" else ""
+    message = hide(verdict.message) or (hide(verdict.name) or "")
+    yield from some_lines(f"{verdict.type}: {unjudged}{message}", indent, "failed")
+    for label, value in (("expected", verdict.expected), ("found", verdict.found)):
+        if value is None:
+            continue
+        text = value_text(hide(value))
+        if text not in message:
+            yield f"{indent}  {label + ':':<9} {text}", "detail"
+    if verdict.where and verdict.where not in message:
+        yield f"{indent}  where:    {one_line(hide(verdict.where))}", "detail"
+    if depth < DEEPEST:
+        for part in [one for one in verdict.parts if not one.passed][:MOST_FAILURES]:
+            yield from _failure(part, hide, indent + "  ", depth + 1)
+
+
+def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) -> Iterator[Line]:
+    """What a person should know although it decides nothing."""
+    if trial.retries:
+        yield f"  tried {trial.attempt} times: {one_line(hide(trial.retries[-1]))}", "detail"
+    found = warnings(case.trials)
+    for warning in found[:MOST_WARNINGS]:
+        yield f"  warning: {one_line(hide(warning))}", "detail"
+    if len(found) > MOST_WARNINGS:
+        yield f"  … and {len(found) - MOST_WARNINGS} more warnings", "detail"
+    if trial.workspace:
+        yield f"  workspace: {one_line(hide(trial.workspace))}", "detail"
+    if verbose and trial.score is not None:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())
+        yield f"  score: {trial.score:g}{f' ({parts})' if parts else ''}", "detail"

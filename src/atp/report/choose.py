@@ -1,0 +1,130 @@
+"""From what the command line asks for to the listeners that do it."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.report.answer import Answer
+from atp.report.console import Console, Look
+from atp.report.events import Events
+from atp.report.jsonl import JsonlReport
+from atp.report.page import PlainPage
+from atp.report.reporter import REPORTERS, Reporter
+from atp.run.listener import Listener
+from atp.run.options import Options
+from atp.run.source import CaseSource, Input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What a run reads, as far as it decides on what it writes."""
+
+    message: bool = False
+    """A message and nothing else: direct-message mode."""
+    jsonl: Path | None = None
+    """The one JSONL file that was given."""
+    files: tuple[Path, ...] = ()
+    """All test files."""
+
+
+def reads(given: Input, sources: Sequence[CaseSource]) -> Reads:
+    """What was given to test."""
+    files = tuple(Path(one.suite.path) for one in sources if one.suite.path)
+    named = [Path(text) for text in (*given.paths, *given.texts)]
+    single = len(sources) == len(files) == len(named) == 1 and sources[0].suite.dialect == "jsonl"
+    return Reads(
+        message=bool(sources) and all(one.suite.dialect == "message" for one in sources),
+        jsonl=named[0] if single and named[0].suffix.lower() == ".jsonl" and named[0].is_file() else None,
+        files=files,
+    )
+
+
+def choose(
+    options: Options,
+    given: Reads,
+    secrets: Iterable[str] = (),
+    command: str = "atp test",
+    now: float | None = None,
+) -> list[Listener]:
+    """The listeners of a run. Raises `LoadError` for a report that can't be made or written, before anything runs."""
+    hidden = tuple(secrets)
+    notes = Diagnostics("<command line>")
+    reporters = _reporters(options, given, hidden, notes)
+    taken = any(one.path is None for one in reporters)
+    if options.json_events and taken:
+        notes.error("stdout-twice", "--json and -r both want stdout", hint="write the report to a file, with -o")
+    if notes:
+        raise LoadError(notes)
+    if not options.output and given.jsonl is not None:
+        reporters.append(JsonlReport(default_path(given.jsonl, now), hidden, fresh=True))
+    if options.json_events:
+        reporters.append(Events(None, hidden))
+    elif given.message and not options.output and not taken:
+        reporters.append(Answer(None, hidden))
+        taken = True
+    listeners: list[Listener] = [*reporters]
+    look = Look(quiet=options.quiet, verbose=options.verbose, command=command, secrets=hidden, reports=reporters)
+    if not options.json_events and (stream := sys.stderr if taken else sys.stdout) is not None:
+        # A progress line would get between the lines of what is on stdout, if both are on the same terminal.
+        alone = not (taken and sys.stdout is not None and sys.stdout.isatty())
+        listeners.append(console(stream, look, live=alone))  # last, so that it knows what became of the reports
+    return listeners
+
+
+def console(stream: TextIO, look: Look, *, live: bool = True) -> Console:
+    """A live one on a terminal, plain lines elsewhere."""
+    if live and stream.isatty() and not look.quiet and os.environ.get("TERM", "") not in ("dumb", "unknown"):
+        from atp.report.live import LiveConsole
+
+        return LiveConsole(stream, look)
+    return Console(PlainPage(stream), look)
+
+
+def default_path(file: Path, now: float | None = None) -> Path:
+    """Document 4's default, beside the input, in local time."""
+    stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now))
+    return file.parent / f"output-{stamp}.jsonl"
+
+
+def _reporters(options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics) -> list[Reporter]:
+    """`-r` is for the first `-o`, or for stdout if there is none; the extension tells the format of the others."""
+    named = REPORTERS.named(options.reporter) if options.reporter else None
+    if options.reporter and named is None:
+        known = ", ".join(REPORTERS.names)
+        notes.error("unknown-reporter", f"-r {options.reporter}: there is no such reporter", hint=f"use {known}")
+    made: list[Reporter] = []
+    taken: dict[Path, str] = {file.resolve(): "it is a test file of this run" for file in given.files}
+    for number, text in enumerate(options.output):
+        path = Path(text)
+        by_name = options.reporter and not number
+        kind = named if by_name else REPORTERS.for_extension(path.suffix)
+        if kind is None and not by_name:
+            ending = f"no report is called *{path.suffix}" if path.suffix else "its extension tells no format"
+            hint = f"use {', '.join(REPORTERS.extensions)}"
+            notes.error("unknown-report-format", f"-o {text}: {ending}", hint=hint)
+        elif why := taken.get(path.resolve()) or _unwritable(path):
+            notes.error("unwritable-report", f"-o {text}: {why}", hint="name another file")
+        elif kind is not None:
+            made.append(kind(path, secrets))
+        taken[path.resolve()] = "two reports can't have the same file"
+    if not options.output and given.jsonl is not None and (why := _unwritable(default_path(given.jsonl))):
+        notes.error("unwritable-report", f"the report beside {given.jsonl}: {why}", hint="name another file with -o")
+    if named and not options.output:
+        made.append(named(None, secrets))
+    return made
+
+
+def _unwritable(path: Path) -> str | None:
+    """Why a report can't be written there, as far as can be told without touching anything."""
+    if path.is_dir():
+        return "it is a folder"
+    if path.exists():
+        return None if os.access(path, os.W_OK) else "there is no permission to write it"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return None if os.access(path.parent, os.W_OK | os.X_OK) else f"there is no permission to write to {path.parent}"

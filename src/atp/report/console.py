@@ -1,0 +1,128 @@
+"""The console, as in document 5: a line for each case as it ends, and the summary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from atp.report.case_text import case_lines, mark, title
+from atp.report.hiding import hider
+from atp.report.page import Page
+from atp.report.reporter import Reporter
+from atp.report.result_object import shown_trial
+from atp.report.shown import INFO, Line, one_line
+from atp.report.summary_text import THICK, counted, heading, summary_lines
+from atp.run.journal import NAME
+from atp.run.listener import Listener, RunEnd, RunInfo
+from atp.suite.case import Case
+from atp.suite.result import CaseResult
+
+MOST_REPEATED = 20
+"""How many failures are listed again at the end."""
+ON_A_SCREEN = 20
+"""So many cases can be overlooked without such a list."""
+_BLANK: Line = ("", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How much is shown, and of what."""
+
+    quiet: bool = False
+    """Only the summary."""
+    verbose: bool = False
+    """Conversations, too."""
+    command: str = "atp test"
+    """How ATP was called, to say how to go on."""
+    secrets: Sequence[str] = ()
+    """What no line may show."""
+    reports: Sequence[Reporter] = ()
+    """The reports that are written besides."""
+
+
+class Console(Listener):
+    """Tells a person what happens."""
+
+    def __init__(self, page: Page, look: Look) -> None:
+        self._page = page
+        self._look = look
+        self._hide = hider(look.secrets)
+        self._several = False
+        self._cases = 0
+        self._cost = 0.0
+        self._bad: list[Line] = []
+        self._more_bad = 0
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be shown."""
+        return self._page.problems
+
+    def start(self, info: RunInfo) -> None:
+        """The head: what is tested, and how."""
+        self._several = len(info.agents) > 1
+        if not self._look.quiet:
+            lines = [THICK, ("  Agent Test", "title"), THICK, *_about(info, self._look)]
+            self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
+
+    def skipped(self, file: str | None, case: Case) -> None:
+        """A case that is left out."""
+        if not self._look.quiet:
+            self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), _BLANK])
+
+    def case(self, result: CaseResult) -> None:
+        """A case that ended."""
+        self._cases += 1
+        self._cost += sum(trial.transcript.usage.cost_usd or 0.0 for trial in result.trials)
+        if result.status != "passed":
+            self._remember(result)
+        if not self._look.quiet:
+            lines = case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
+            lines.append(_BLANK)
+            self._page.show(lines)
+
+    def end(self, end: RunEnd) -> None:
+        """The summary, what there is to read, and how to go on."""
+        lines = summary_lines(end, self._hide, self._cost)
+        if self._bad and (self._look.quiet or self._cases > ON_A_SCREEN):
+            lines += [_BLANK, *self._bad]
+            if self._more_bad:
+                lines.append((f"  … and {self._more_bad} more", "detail"))
+        self._page.show([*lines, _BLANK, *_where(end, self._look)])
+        self._page.close()
+
+    def _remember(self, result: CaseResult) -> None:
+        if len(self._bad) >= MOST_REPEATED:
+            self._more_bad += 1
+            return
+        sign, look = mark(result, shown_trial(result))
+        why = one_line(self._hide(shown_trial(result).error or result.status), 160)
+        self._bad.append((f"  {sign} {title(result.name, result.case, self._hide)}: {why}", look))
+
+
+def _about(info: RunInfo, look: Look) -> list[Line]:
+    hide = hider(look.secrets)
+    given = ", ".join(one_line(hide(one), 120) for one in info.input)
+    found = [
+        f"Agent{'s' if len(info.agents) > 1 else ''}: {', '.join(one_line(hide(name), 80) for name in info.agents)}",
+        f"Input: {given} ({counted(info.cases, 'test case')})",
+    ]
+    if info.connector:
+        found.append(f"Connector: {one_line(hide(info.connector))}")
+    if info.trials != info.cases:
+        found.append(f"Trials: {info.trials}{f' ({info.runs} runs each)' if info.runs > 1 else ''}")
+    if info.parallel > 1:
+        found.append(f"Parallel: {info.parallel}")
+    if info.resumed:
+        found.append(f"Resumed: {info.resumed} of {counted(info.trials, 'trial')} taken over from run {info.id}")
+    found.extend(one_line(hide(note)) for note in info.notes)
+    return [(f"{INFO} {text}", "info") for text in found]
+
+
+def _where(end: RunEnd, look: Look) -> list[Line]:
+    """Where everything is, and how to go on with what is not done."""
+    hide = hider(look.secrets)
+    found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
+    found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
+    if end.reason:
+        again = look.command if "--resume" in look.command else f"{look.command} --resume"
+        found.append(f"Go on with: {one_line(hide(again), 1000)}  (run {end.info.id})")
+    return [(f"{INFO} {text}", "info") for text in found]

@@ -1,0 +1,57 @@
+"""JSON that nothing breaks: whatever an agent says comes out as one line that every parser and terminal takes."""
+
+import re
+from typing import Any
+
+import msgspec
+
+DEEPEST = 200
+"""How deeply values may be nested where they have to be mended; below that, words stand for them."""
+
+_ENCODER = msgspec.json.Encoder()
+# JSON escapes the controls below U+0020 by itself. These steer a terminal, turn its text around or end a line for some
+# readers: DEL, C1, U+200E-F, U+2028-E, U+2066-9, in UTF-8.
+_STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+
+
+def encode(value: Any) -> bytes:
+    """The value as JSON, on one line."""
+    try:
+        data = _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError):  # a lone surrogate is a ValueError, too
+        data = _ENCODER.encode(_mended(value, 0))
+    if not data.isascii() or b"\x7f" in data:
+        data = _STEERING.sub(_escape, data)
+    return data
+
+
+def whole_text(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that has lost the other."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escape(found: "re.Match[bytes]") -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
+
+
+def _mended(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return whole_text(str.__str__(value))
+    if depth > DEEPEST:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {whole_text(_words(key)): _mended(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_mended(item, depth + 1) for item in value]
+    return whole_text(_words(value))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str):
+        return str.__str__(value)
+    try:
+        return str(value)
+    except Exception:  # somebody else's `__str__`
+        return f"({type(value).__name__})"

@@ -1,0 +1,203 @@
+"""The result of a case as an object: document 4's keys, document 5's, and ours; the same in every format."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from atp.report.encode import encode
+from atp.report.hiding import Hide
+from atp.report.stability_object import stability_object
+from atp.stats.stability import blames_agent, case_score
+from atp.stats.summary import percent
+from atp.suite.result import Artifact, CaseResult, ToolCall, TrialResult, Turn, Usage, Verdict
+
+NO_ASSERTIONS = "no assertions"
+"""The warning of a trial that nothing was checked in."""
+
+
+def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
+    """Everything a reader needs to know of a case, without secrets."""
+    trial = shown_trial(case)
+    seen = trial.transcript
+    output = hide(seen.output)
+    score = case_score(case.trials)
+    made: dict[str, Any] = {
+        "id": hide(case.case),
+        "name": hide(case.name or case.case),
+        "agent_id": hide(case.agent),
+        "status": case.status,
+        "input": hide(case.input),
+        "output": output,
+        "expected": hide(case.expected),
+        "duration_ms": milliseconds(sum(one.duration_ms for one in case.trials)),
+        "error": None if case.status == "passed" else hide(trial.error or case.error),
+        "blame": None if case.status == "passed" else trial.blame,
+        "pass_rate": percent(sum(one.status == "passed" for one in case.trials), len(case.trials)),
+        "messages_count": messages_count(case, trial),
+        "response": response(output),
+        "assertions": [_assertion(one, hide) for one in trial.verdicts],
+        "assertion_errors": assertion_errors(trial, hide),
+        "turns": [_turn(one, hide) for one in seen.turns],
+        "total_turns": len(seen.turns),
+        "checkpoints": [
+            {"id": hide(one.id), "reached_at_turn": one.reached_at_turn, "passed": one.passed}
+            for one in trial.checkpoints
+        ],
+        "missing_checkpoints": [hide(one.id) for one in trial.checkpoints if one.required and not one.passed],
+        "tool_calls": [_tool_call(one, hide) for one in seen.tool_calls],
+        "artifacts": [_artifact(one, hide) for one in seen.artifacts],
+        "file": hide(case.file),
+        "line": case.line,
+        "tags": hide(case.tags),
+        "score": None if score is None else round(score, 2),
+        "dimensions": _dimensions(case.trials),
+        "usage": usage(case.trials),
+        "attempt": max((one.attempt for one in case.trials), default=1),
+        "retries": [hide(why) for one in case.trials for why in one.retries],
+        "warnings": hide(warnings(case.trials)),
+        "no_assertions": no_assertions(case.trials),
+    }
+    if len(case.trials) > 1:
+        made |= stability_object(case)
+        made["run_details"] = [_detail(one, hide) for one in case.trials]
+    return made
+
+
+def shown_trial(case: CaseResult) -> TrialResult:
+    """The trial that stands for its case: the first that ended as the case did, by the agent's doing if that counts."""
+    alike = [trial for trial in case.trials if trial.status == case.status] or case.trials
+    if not alike:
+        return TrialResult(key="", agent=case.agent, case=case.case, status=case.status)
+    return next((trial for trial in alike if blames_agent(trial)), alike[0])
+
+
+def milliseconds(value: float) -> int:
+    """A duration as the documents write it: a whole number."""
+    return round(value)
+
+
+def messages_count(case: CaseResult, trial: TrialResult) -> int:
+    """How many messages the agent was last given (document 5 counts the history, not the answer)."""
+    messages = trial.transcript.messages
+    if (given := given_messages(case)) and messages and len(trial.transcript.turns) < 2:
+        return given
+    last_said = (number for number in range(len(messages), 0, -1) if messages[number - 1].get("role") == "user")
+    return next(last_said, 0)
+
+
+def given_messages(case: CaseResult) -> int:
+    """The length of the message history that the case begins with; 0 if it has none."""
+    given = case.input
+    return len(given) if isinstance(given, list) and given and isinstance(given[0], dict) else 0
+
+
+def response(output: Any) -> str:
+    """The answer in words: a text as it is, any other value as JSON."""
+    if isinstance(output, str):
+        return output
+    return "" if output is None else encode(output).decode()
+
+
+def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
+    """Why the failed checks failed."""
+    return [hide(one.message or f"{one.type} failed") for one in trial.verdicts if one.outcome == "failed"]
+
+
+def usage(trials: list[TrialResult]) -> dict[str, Any] | None:
+    """What all trials used together, as far as it is known."""
+    total = Usage()
+    for trial in trials:
+        total.add(trial.transcript.usage)
+    known = {name: value for name in total.__struct_fields__ if (value := getattr(total, name)) is not None}
+    return known or None
+
+
+def warnings(trials: list[TrialResult]) -> list[str]:
+    """What could not be observed, each said once."""
+    found = dict.fromkeys(warning for trial in trials for warning in trial.warnings)
+    found.pop(NO_ASSERTIONS, None)
+    return list(found)
+
+
+def no_assertions(trials: Iterable[TrialResult]) -> bool:
+    """Whether it passed, or didn't, without anything being checked."""
+    return any(NO_ASSERTIONS in trial.warnings for trial in trials)
+
+
+def _dimensions(trials: list[TrialResult]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for trial in trials:
+        for name, value in trial.dimensions.items():
+            values.setdefault(name, []).append(value)
+    return {name: round(sum(found) / len(found), 4) for name, found in values.items()}
+
+
+def _assertion(verdict: Verdict, hide: Hide) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": verdict.type}
+    if verdict.expected is not None:
+        made["value"] = hide(verdict.expected)
+    if verdict.name is not None and verdict.name != verdict.expected:
+        made["name"] = hide(verdict.name)
+    made["passed"] = verdict.passed
+    if verdict.outcome == "unjudged":
+        made["unjudged"] = True
+    if verdict.message:
+        made["message"] = hide(verdict.message)
+    if not verdict.passed and verdict.found is not None:
+        made["found"] = hide(verdict.found)
+    if verdict.where is not None:
+        made["where"] = hide(verdict.where)
+    if verdict.score is not None:
+        made["score"] = verdict.score
+    if verdict.weight != 1:
+        made["weight"] = verdict.weight
+    if verdict.critical:
+        made["critical"] = True
+    if verdict.judged:
+        made |= {"judged": True, "evidence": hide(verdict.evidence)}
+    if verdict.parts:
+        made["assertions"] = [_assertion(part, hide) for part in verdict.parts]
+    return made
+
+
+def _turn(turn: Turn, hide: Hide) -> dict[str, Any]:
+    return {
+        "turn": turn.turn,
+        "input": hide(turn.input),
+        "output": hide(turn.output),
+        "duration_ms": milliseconds(turn.duration_ms),
+    }
+
+
+def _tool_call(call: ToolCall, hide: Hide) -> dict[str, Any]:
+    made = {"name": hide(call.name), "arguments": hide(call.arguments), "result": hide(call.result), "turn": call.turn}
+    if call.error is not None:
+        made["error"] = hide(call.error)
+    if call.duration_ms is not None:
+        made["duration_ms"] = milliseconds(call.duration_ms)
+    return made
+
+
+def _artifact(artifact: Artifact, hide: Hide) -> dict[str, Any]:
+    """What there is; the content stays in the journal, where it doesn't make a report of gigabytes."""
+    made: dict[str, Any] = {"name": hide(artifact.name), "kind": artifact.kind}
+    for name in ("content_type", "size_bytes", "sha256"):
+        if (value := getattr(artifact, name)) is not None:
+            made[name] = hide(value)
+    return made
+
+
+def _detail(trial: TrialResult, hide: Hide) -> dict[str, Any]:
+    made = {
+        "run": trial.run,
+        "variation": trial.variation,
+        "status": trial.status,
+        "duration_ms": milliseconds(trial.duration_ms),
+        "output": hide(trial.transcript.output),
+        "error": hide(trial.error),
+        "score": trial.score,
+    }
+    if trial.blame is not None:
+        made["blame"] = trial.blame
+    if failures := assertion_errors(trial, hide):
+        made["assertion_errors"] = failures
+    return made

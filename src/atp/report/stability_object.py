@@ -1,0 +1,49 @@
+"""Document 4's stability fields of a case that ran more than once, for programs and for people."""
+
+from typing import Any
+
+from atp.stats.stability import Stability, by_variation, stability
+from atp.stats.summary import percent
+from atp.suite.result import CaseResult
+
+
+def stability_object(case: CaseResult) -> dict[str, Any]:
+    """The fields of "Stability Report Structure"; variations of the prompt are an axis of their own."""
+    made = _fields(stability(case.trials))
+    variations = by_variation(case.trials)
+    if len(variations) > 1:
+        made["iterations"] = len(variations)
+        made["variations"] = [{"variation": number, **_fields(one)} for number, one in variations.items()]
+    return made
+
+
+def stability_text(case: CaseResult) -> str:
+    """The same in a line: `Runs: 2/3 passed (66.7%), unstable`."""
+    found = stability(case.trials)
+    rate = percent(found.passed, found.runs)
+    said = f"Runs: {found.passed}/{found.runs} passed ({rate:g}%), {found.classification.replace('_', ' ')}"
+    said += f", consistency {found.consistency:.2f}"
+    if case.required_rate is not None:
+        said += f", {100 * case.required_rate:g}% needed"
+    return said
+
+
+def _fields(found: Stability) -> dict[str, Any]:
+    same = found.output_consistency
+    made: dict[str, Any] = {
+        "runs": found.runs,
+        "passed": found.passed,
+        "failed": found.failed,
+        "pass_rate": percent(found.passed, found.runs),
+        "consistency": round(found.consistency, 2),
+        "output_consistency": None if same is None else round(same, 2),
+        "stable": found.stable,
+        "classification": found.classification,
+        "avg_duration_ms": round(found.avg_duration_ms),
+        "min_duration_ms": round(found.min_duration_ms),
+        "max_duration_ms": round(found.max_duration_ms),
+        "std_deviation_ms": round(found.std_deviation_ms, 1),
+    }
+    if found.std_deviation_score is not None:
+        made["std_deviation_score"] = round(found.std_deviation_score, 2)
+    return made

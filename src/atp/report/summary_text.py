@@ -1,0 +1,50 @@
+"""The end of a run in words, as in document 5."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from atp.report.hiding import Hide
+from atp.report.run_object import not_run
+from atp.report.shown import Line, one_line
+from atp.run.durations import elapsed
+from atp.run.listener import RunEnd
+
+WIDTH = 63
+THICK = ("═" * WIDTH, "rule")
+THIN = ("─" * WIDTH, "rule")
+
+
+def heading(text: str) -> list[Line]:
+    """A title between two rules."""
+    return [THIN, (f"  {text}", "title"), THIN]
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def summary_lines(end: RunEnd, hide: Hide, cost: float = 0.0) -> list[Line]:
+    """The counts; those that are rarely anything else than zero only where they aren't."""
+    lines = heading("Summary")
+    lines.extend(_counts(end.counts))
+    if missing := not_run(end):
+        lines.append((f"  Not run: {missing}", "error"))
+    lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
+    if cost:
+        lines.append((f"  Cost:    ${cost:.4f}", ""))
+    if end.reason:
+        lines.append((f"  Stopped: {one_line(hide(end.reason))}", "error"))
+    return lines
+
+
+def _counts(counts: dict[str, Any]) -> Iterator[Line]:
+    yield f"  Total:   {counted(counts['total'], 'test')}", ""
+    yield f"  Passed:  {counts['passed']}", ""
+    yield f"  Failed:  {counts['failed']}", "failed" if counts["failed"] else ""
+    for name in ("errors", "blocked", "cancelled", "skipped"):
+        if number := counts.get(name):
+            yield f"  {name.capitalize() + ':':<8} {number}", "" if name == "skipped" else "error"
+    if counts.get("total_runs", 0) > counts.get("total_cases", 0):
+        yield f"  Runs:    {counts['total_runs']}, {counts['overall_pass_rate']:g}% passed", ""
+        yield f"  Stable:  {counts['stable_cases']} of {counted(counts['total_cases'], 'case')}", ""

@@ -1,0 +1,118 @@
+"""Leading a conversation with an agent: a task, a message history, a chain of prompts."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
+from atp.run.plan import Trial
+from atp.run.watch import Watch
+from atp.run.workspace import Workspace
+from atp.suite.result import Turn
+
+
+class Conversation:
+    """A trial's conversation, a turn after the other."""
+
+    def __init__(self, trial: Trial, watch: Watch, workspace: Workspace, task_id: str) -> None:
+        self._trial = trial
+        self._watch = watch
+        self._workspace = workspace
+        self._task_id = task_id
+        self._state: Any = None
+        self._context = self._make_context()
+        case = trial.case
+        self._options = case.options.model_dump(exclude_defaults=True) if case.options else {}
+        self._constraints = {**case.limits.given(), "timeout_seconds": trial.timeout}
+
+    async def hold(self, adapter: Adapter) -> None:
+        """Say all that the case says, and write down the answers."""
+        for number, messages in enumerate(self._sayings(), 1):
+            await self._say(adapter, messages, number)
+
+    def _sayings(self) -> Iterator[list[dict[str, Any]]]:
+        """What is added to the conversation before each turn."""
+        case = self._trial.case
+        if case.task is not None:
+            yield [{"role": "user", "content": case.task.description}]
+        elif self._trial.chain is not None:
+            for prompt in self._trial.chain:
+                yield [{"role": "user", "content": prompt}]
+        else:
+            yield [message.wire() for message in case.messages]
+
+    async def _say(self, adapter: Adapter, messages: list[dict[str, Any]], number: int) -> None:
+        watch, transcript = self._watch, self._watch.transcript
+        watch.turn = number
+        transcript.messages.extend(messages)
+        prompt = _text(messages[-1].get("content"))
+        request = TurnRequest(
+            messages=list(transcript.messages),
+            prompt=prompt,
+            task=self._task(prompt),
+            constraints=self._constraints,
+            context={**self._context, "turn": number},
+            options=self._options,
+            task_id=self._task_id,
+            turn=number,
+            conversation=self._trial.case.task is None,
+            state=self._state,
+            workspace=self._workspace.path,
+            emit=watch.event,
+            log=transcript.logs.append,
+        )
+        began = time.perf_counter()
+        try:
+            reply = await adapter.turn(request)
+        except AgentError as error:
+            if error.reply is not None:
+                self._write_down(error.reply)
+            raise
+        took = round((time.perf_counter() - began) * 1000, 3)
+        transcript.turns.append(Turn(turn=number, input=prompt, output=reply.output, duration_ms=took))
+        self._write_down(reply)
+
+    def _write_down(self, reply: Reply) -> None:
+        watch, transcript = self._watch, self._watch.transcript
+        self._state = reply.state
+        transcript.messages.extend(reply.messages or [{"role": "assistant", "content": _text(reply.output)}])
+        for call in reply.tool_calls:
+            call.turn = watch.turn
+            watch.tool_call(call)
+        transcript.artifacts.extend(reply.artifacts)
+        if reply.usage is not None:
+            watch.usage(reply.usage)
+
+    def _task(self, prompt: str) -> dict[str, Any]:
+        task = self._trial.case.task
+        if task is None:
+            return {"description": prompt}
+        return task.model_dump(exclude_none=True)
+
+    def _make_context(self) -> dict[str, Any]:
+        trial, case = self._trial, self._trial.case
+        config = trial.tested.agent.config
+        return {
+            **trial.context,
+            "connector": trial.connector,
+            "run": trial.run,
+            "iteration": trial.variation,
+            "session_id": self._task_id,
+            "case_id": case.id,
+            "case_name": case.name,
+            "agent": trial.tested.name,
+            "config": config.model_dump(exclude_unset=True),
+            "metadata": {**trial.context["metadata"], **case.metadata},
+        }
+
+
+def _text(content: Any) -> str:
+    """What was said, in words."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
+        return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
+    return json.dumps(content, ensure_ascii=False)

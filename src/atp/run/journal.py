@@ -1,0 +1,159 @@
+"""The journal: one JSON object a line, appended as things happen. It is the only store.
+
+A line is in the hands of the operating system before the next trial begins, so a kill -9 loses no finished trial; it is
+on the disk at most a second later, so a power cut loses little.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from atp.suite.result import TrialResult
+from atp.suite.secrets import mask
+
+NAME = "journal.jsonl"
+SYNC_EVERY = 1.0
+"""Seconds between two writes to the disk proper."""
+
+
+class Line(msgspec.Struct, tag_field="type", tag=str.lower):
+    """A line of the journal."""
+
+
+class Start(Line, omit_defaults=True, kw_only=True):
+    """The run begins, or goes on after a break."""
+
+    run: str
+    """The run's id."""
+    at: float
+    """Seconds since 1970."""
+    version: str
+    """ATP's version."""
+    input: list[str]
+    """What was given to test, as absolute paths or texts."""
+    agents: list[str] = []
+    """The agents under test."""
+    options: dict[str, Any] = {}
+    """How it runs."""
+    cases: int = 0
+    """How many cases there are, per agent counted once each."""
+    trials: int = 0
+    """How many trials are planned."""
+    resumed: bool = False
+    """It goes on with what is above."""
+
+
+class Trial(Line, kw_only=True):
+    """A trial ended."""
+
+    result: TrialResult
+    """Everything about it."""
+    file: str = ""
+    """The file its case stands in."""
+
+
+class Summary(Line, kw_only=True):
+    """The run ended."""
+
+    at: float
+    """Seconds since 1970."""
+    complete: bool
+    """Nothing is left to do."""
+    reason: str | None = None
+    """Why it ended early."""
+    counts: dict[str, Any] = {}
+    """What came of it."""
+
+
+_DECODER = msgspec.json.Decoder(Start | Trial | Summary)
+_ENCODER = msgspec.json.Encoder()
+
+
+class JournalError(Exception):
+    """The journal can't be written: the run can't go on."""
+
+
+class Journal:
+    """A journal that is being written."""
+
+    def __init__(self, folder: Path, secrets: Iterable[str] = ()) -> None:
+        """`secrets` are what no line may show."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / NAME
+        self._secrets = frozenset(secrets)
+        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._size = os.fstat(self._fd).st_size
+        self._synced = time.monotonic()
+        self._buffer = bytearray()
+
+    def write(self, line: Line) -> None:
+        """Append a line. It survives the end of this process from here on. Raises `JournalError`."""
+        self._buffer.clear()
+        _ENCODER.encode_into(mask(msgspec.to_builtins(line), self._secrets) if self._secrets else line, self._buffer)
+        self._buffer += b"\n"
+        try:
+            self._append(self._buffer)
+            if time.monotonic() - self._synced > SYNC_EVERY:
+                self.sync()
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._size)  # half a line would spoil the next one
+            raise JournalError(f"{self.path} can't be written: {error.strerror or error}") from error
+        self._size += len(self._buffer)
+
+    def _append(self, data: Any) -> None:
+        while written := os.write(self._fd, data):
+            if written == len(data):
+                break
+            data = memoryview(data)[written:]
+
+    def sync(self) -> None:
+        """Have the disk keep what was written."""
+        os.fsync(self._fd)
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Sync and close."""
+        with suppress(OSError):  # a disk that failed has been told of
+            self.sync()
+        os.close(self._fd)
+
+
+def mend(path: Path) -> int:
+    """Cut off a last line that was torn by a crash. Returns how many bytes were cut."""
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = size
+        while end > 0:
+            begin = max(0, end - 65536)
+            file.seek(begin)
+            newline = file.read(end - begin).rfind(b"\n")
+            if newline >= 0:
+                end = begin + newline + 1
+                break
+            end = begin
+        file.truncate(end)
+        return size - end
+
+
+def read_lines(path: Path, *, trials: bool = True) -> Iterator[tuple[int, Line]]:
+    """The lines of a journal, each with its offset; a torn or damaged one is passed over."""
+    offset = 0
+    with path.open("rb") as file:
+        for raw in file:
+            if raw.endswith(b"\n") and (trials or not raw.startswith(b'{"type":"trial"')):
+                with suppress(msgspec.MsgspecError):
+                    yield offset, _DECODER.decode(raw)
+            offset += len(raw)
+
+
+def decode_trial(raw: bytes) -> TrialResult:
+    """The result in a trial's line."""
+    line = _DECODER.decode(raw)
+    assert isinstance(line, Trial)
+    return line.result

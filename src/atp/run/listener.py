@@ -1,0 +1,134 @@
+"""What a run tells those who listen: reports and the console."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from atp.run.plan import Trial
+from atp.suite.case import Case
+from atp.suite.result import CaseResult, TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What is known when a run begins."""
+
+    id: str
+    """The run's id."""
+    folder: str
+    """Where its journal is."""
+    input: list[str]
+    """What was given to test."""
+    agents: list[str]
+    """The agents under test."""
+    cases: int
+    """How many cases, each per agent."""
+    trials: int
+    """How many trials."""
+    runs: int
+    """Runs per case."""
+    started_at: float
+    """Seconds since 1970."""
+    version: str
+    """ATP's version."""
+    environment: dict[str, Any] = field(default_factory=dict)
+    """The test environment."""
+    connector: str | None = None
+    """The connector that was named."""
+    parallel: int = 1
+    """Trials at a time."""
+    resumed: int = 0
+    """Trials taken over from before."""
+    notes: tuple[str, ...] = ()
+    """What a person should know before it starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """What is known when a run ends."""
+
+    info: RunInfo
+    """How it began."""
+    counts: dict[str, Any]
+    """The summary: total, passed, failed, errors, skipped …"""
+    ended_at: float
+    """Seconds since 1970."""
+    duration_ms: float
+    """How long it took."""
+    reason: str | None
+    """Why it ended early, if it did."""
+    exit_code: int
+    """What the process should end with."""
+
+
+class Listener:
+    """Hears what happens, as it happens. Does nothing of itself."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What it could not write, and why (`report.json: No space left on device`); known when the run has ended."""
+        return ()
+
+    def start(self, info: RunInfo) -> None:
+        """The run begins."""
+
+    def skipped(self, file: str | None, case: Case) -> None:
+        """A case is left out, as its file asks."""
+
+    def began(self, trial: Trial) -> None:
+        """A trial begins."""
+
+    def ended(self, trial: Trial, result: TrialResult) -> None:
+        """A trial ended."""
+
+    def case(self, result: CaseResult) -> None:
+        """All trials of a case against an agent ended."""
+
+    def end(self, end: RunEnd) -> None:
+        """The run ended."""
+
+
+class Audience(Listener):
+    """All who listen. One that fails is heard no more and said so at the end; the run goes on."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._listeners = list(listeners)
+        self._all = tuple(listeners)
+        self._broken: list[str] = []
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be reported."""
+        return [*self._broken, *(problem for listener in self._all for problem in listener.problems)]
+
+    def start(self, info: RunInfo) -> None:
+        """Pass it on."""
+        self._tell("start", info)
+
+    def skipped(self, file: str | None, case: Case) -> None:
+        """Pass it on."""
+        self._tell("skipped", file, case)
+
+    def began(self, trial: Trial) -> None:
+        """Pass it on."""
+        self._tell("began", trial)
+
+    def ended(self, trial: Trial, result: TrialResult) -> None:
+        """Pass it on."""
+        self._tell("ended", trial, result)
+
+    def case(self, result: CaseResult) -> None:
+        """Pass it on."""
+        self._tell("case", result)
+
+    def end(self, end: RunEnd) -> None:
+        """Pass it on."""
+        self._tell("end", end)
+
+    def _tell(self, what: str, *words: Any) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                getattr(listener, what)(*words)
+            except Exception as error:
+                self._listeners.remove(listener)
+                self._broken.append(f"{type(listener).__name__}: {type(error).__name__}: {error}")

@@ -1,0 +1,82 @@
+"""The event loop of a run, and the signals that end it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+from atp.stats.summary import INTERRUPTED
+
+Result = TypeVar("Result")
+
+
+DEAF_SECONDS = 1.5
+"""How long the loop may take to hear of a signal: longer, and an agent's code is blocking it."""
+
+
+def run_to_end(
+    main: Coroutine[Any, Any, Result],
+    interrupt: Callable[[], None] | None = None,
+    leave: Callable[[], None] = lambda: None,
+) -> Result:
+    """Run a coroutine in a loop of its own.
+
+    Unlike `asyncio.run`, it doesn't wait at the end for tasks that won't be cancelled: an agent that swallows its
+    cancellation must not hold up the end of the run. `interrupt` is called in the loop when a signal comes; `leave`
+    before the process ends at once, because a second one came or the loop didn't hear the first.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():
+            return loop.run_until_complete(main)
+    finally:
+        loop.set_exception_handler(lambda _loop, _context: None)
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@contextlib.contextmanager
+def _signals(
+    loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None], leave: Callable[[], None]
+) -> Iterator[None]:
+    """Hear signals with handlers of our own: asyncio's wait for the loop, which an agent may be blocking."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave_now() -> None:
+        leave()
+        os._exit(INTERRUPTED)
+
+    impatience = threading.Timer(DEAF_SECONDS, leave_now)
+    impatience.daemon = True
+
+    def hear() -> None:
+        impatience.cancel()
+        interrupt()
+
+    def heard(number: int, _frame: FrameType | None) -> None:
+        if came:
+            leave_now()  # the second one means: now
+        came.append(number)
+        impatience.start()
+        with contextlib.suppress(RuntimeError):  # closed: it is over anyway
+            loop.call_soon_threadsafe(hear)
+
+    came: list[int] = []
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        impatience.cancel()
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

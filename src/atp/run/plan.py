@@ -1,0 +1,236 @@
+"""The plan: which trials there are, in which order. Nothing of it is in memory before it is needed."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.checks.observable import met
+from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.run.identity import Identities
+from atp.run.key import agent_digest, case_digest, digest
+from atp.run.options import Options
+from atp.run.resolve import NamedAgent, resolve_agents
+from atp.run.source import CaseSource
+from atp.run.survey import variations
+from atp.suite.agent import AnyAgent
+from atp.suite.case import Case
+
+MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
+
+
+@dataclass(slots=True)
+class Tested:
+    """An agent under test, with what reaches it."""
+
+    agent: AnyAgent
+    adapter: Adapter
+    base: Path
+    digest: str
+    ad_hoc: bool
+    limit: int | None = None
+    """At most so many trials at a time."""
+    active: int = 0
+    """Trials running now."""
+    _starting: "asyncio.Task[None] | None" = None
+
+    async def ready(self) -> None:
+        """Start the adapter, once for all trials; why it can't start is every trial's error."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self.adapter.start())
+        if not self._starting.done():
+            await asyncio.shield(self._starting)
+        self._starting.result()
+
+    @property
+    def name(self) -> str:
+        """What the suite calls it."""
+        return self.agent.name
+
+
+@dataclass(slots=True)
+class Trial:
+    """One agent × case × variation × run, to be done."""
+
+    tested: Tested
+    case: Case
+    source: CaseSource
+    chain: list[str] | None
+    variation: int
+    run: int
+    runs: int
+    key: str
+    timeout: float
+    context: dict[str, Any]
+    connector: str | None
+    """The model connector that the command line names."""
+    siblings: int
+    """How many trials its case has against this agent."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """A suite and the agents its cases run against."""
+
+    source: CaseSource
+    agents: list[Tested]
+
+
+class Filter:
+    """Which cases are wanted: by id and name, by tag."""
+
+    def __init__(self, options: Options) -> None:
+        self._pattern = re.compile(options.run) if options.run else None
+        words = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
+        self._with = {word for word in words if not word.startswith("!")}
+        self._without = {word[1:] for word in words if word.startswith("!")}
+        self.only: set[tuple[str, str]] | None = None
+        """With `--only-failed`: (agent, case) pairs."""
+
+    def wants(self, case: Case) -> bool:
+        """Whether a case is to be run."""
+        if self._pattern and not (self._pattern.search(case.id) or self._pattern.search(case.name)):
+            return False
+        tags = set(case.tags)
+        return not (tags & self._without) and (not self._with or bool(tags & self._with))
+
+    def wants_pair(self, agent: str, case: Case) -> bool:
+        """Whether a case is to be run against an agent."""
+        return self.only is None or (agent, case.id) in self.only
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a run will do."""
+
+    units: list[Unit]
+    options: Options
+    identities: Identities
+    filter: Filter
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials, case by case."""
+        for unit in self.units:
+            yield from self._of_unit(unit)
+
+    def _of_unit(self, unit: Unit) -> Iterator[Trial]:
+        for case in unit.source.cases():
+            if not case.skip and self.filter.wants(case):
+                yield from self._of_case(unit, case)
+
+    def counts(self) -> tuple[int, int]:
+        """How many cases (each per agent) and trials there are."""
+        cases = trials = 0
+        for unit in self.units:
+            survey = unit.source.survey
+            if survey.narrowed or self.filter.only is not None:
+                for trial in self._of_unit(unit):
+                    cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
+                continue
+            runs = self.options.runs
+            fixed = self.options.given("runs")
+            each = sum(number * (runs if fixed or own is None else own) for own, number in survey.variations.items())
+            cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
+        return cases, trials
+
+    def tested(self) -> list[Tested]:
+        """The agents, each once."""
+        found = {id(one): one for unit in self.units for one in unit.agents}
+        return list(found.values())
+
+    def _of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
+        options = self.options
+        runs = options.runs if options.given("runs") or case.runs is None else case.runs
+        timeout = case.limits.timeout_seconds or options.timeout
+        context = self.identities.of(case)
+        said = case_digest(case)
+        chains = variations(case)
+        for tested in unit.agents:
+            if case.agents is not None and not tested.ad_hoc and tested.name not in case.agents:
+                continue
+            if not self.filter.wants_pair(tested.name, case):
+                continue
+            shared = digest(said, tested.digest, context, options.connector, timeout)
+            for number, chain in enumerate(chains):
+                for run in range(1, runs + 1):
+                    yield Trial(
+                        tested=tested,
+                        case=case,
+                        source=unit.source,
+                        chain=chain,
+                        variation=number,
+                        run=run,
+                        runs=runs,
+                        key=f"{shared}-{number}-{run}",
+                        timeout=timeout,
+                        context=context,
+                        connector=options.connector,
+                        siblings=len(chains) * runs,
+                    )
+
+
+def make_plan(
+    sources: list[CaseSource],
+    options: Options,
+    wanted: Filter,
+    root: Path,
+    make_adapter: MakeAdapter,
+    surroundings: dict[str, Any],
+) -> Plan:
+    """Resolve the agents and look for what can't work, before anything runs or costs money."""
+    notes = Diagnostics()
+    units: list[Unit] = []
+    made: dict[tuple[str, str], Tested] = {}
+    for source in sources:
+        agents = []
+        for named in resolve_agents(source, options.name, root, notes):
+            tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
+            if tested is None:
+                tested = _make(named, source, make_adapter, surroundings, notes)
+            if tested is not None:
+                made[place] = tested
+                agents.append(tested)
+        units.append(Unit(source, agents))
+    plan = Plan(units, options, Identities(options), wanted)
+    if not notes:
+        _check_cases(plan, notes)
+    if any(one.severity == "error" for one in notes):
+        raise LoadError(notes)
+    plan.warnings = list(notes)
+    return plan
+
+
+def _make(
+    named: NamedAgent, source: CaseSource, make_adapter: MakeAdapter, surroundings: dict[str, Any], notes: Diagnostics
+) -> Tested | None:
+    around = Surroundings(base=named.base, search=(Path.cwd(), source.folder), **surroundings)
+    try:
+        adapter = make_adapter(named.agent, around)
+    except ConfigurationError as error:
+        notes.error("agent-configuration", f"agent `{named.agent.name}`: {error}", hint=error.hint)
+        return None
+    limit = getattr(named.agent.config, "parallel", None)
+    return Tested(named.agent, adapter, named.base, agent_digest(named), named.ad_hoc, limit)
+
+
+def _check_cases(plan: Plan, notes: Diagnostics) -> None:
+    """What no adapter could ever show must not pass for lack of being seen."""
+    for unit in plan.units:
+        survey = unit.source.survey
+        here = Diagnostics(unit.source.suite.path)
+        for name, place in survey.dialogues:
+            here.error("no-simulator", f"case `{name}`: simulated dialogues need a model for the simulator", place)
+        for tested in unit.agents:
+            for need, examples in survey.needs.items():
+                if met(need, tested.adapter.observes):
+                    continue
+                for name, place in examples:
+                    message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
+                    here.error("unobservable", message, place, "drop the check, or let the agent speak protocol atp")
+        if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
+            here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
+        notes.extend(here)

@@ -1,0 +1,270 @@
+"""A run from beginning to end: input and options in, a journal and an exit code out."""
+
+import asyncio
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atp import __version__
+from atp.agents.adapter import ConfigurationError
+from atp.agents.leftovers import end_leftovers
+from atp.agents.printed import CAPTURE
+from atp.agents.registry import make_adapter
+from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.loader.given import Given
+from atp.run.engine import Engine
+from atp.run.folder import BusyRun, RunFolder, marking, new_run, sweep
+from atp.run.hooks import HookError, Hooks
+from atp.run.identity import Identities
+from atp.run.journal import Journal, JournalError, Start, Summary
+from atp.run.listener import Audience, Listener, RunEnd, RunInfo
+from atp.run.options import Options
+from atp.run.places import find_root
+from atp.run.plan import Filter, Plan, make_plan
+from atp.run.resume import Done, cut_torn_line, find_run, find_unfinished, last_failures
+from atp.run.settings import environment, resolve_options
+from atp.run.source import CaseSource, Input, open_input
+from atp.run.stop import Stop
+from atp.run.trial import GRACE, TrialRunner
+from atp.suite.case import Case
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A run that is prepared: its input is loaded, its plan is made, nothing has run yet."""
+
+    options: Options
+    root: Path
+    given_input: Input
+    plan: Plan
+    marker: str
+    warnings: list[Diagnostic]
+    hooks: Hooks
+    resumes: Path | None = None
+    """The run that this one goes on with."""
+    problems: list[str] = field(default_factory=list)
+    """Reports that could not be written."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What no output may show."""
+        return frozenset(secret for unit in self.plan.units for secret in unit.source.suite.secrets)
+
+    def leave(self) -> None:
+        """End what agents have started, without waiting for anything else: the process is about to end."""
+        end_leftovers(self.marker, within=0.3)
+
+    async def run(self, listeners: Sequence[Listener], stop: Stop) -> int:
+        """Carry the plan out. Returns the exit code."""
+        try:
+            folder = RunFolder(self.resumes or new_run(self.root), self.marker)
+        except BusyRun as busy:
+            raise _refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
+        notes = _cut(folder.path) if self.resumes else ()
+        done = Done(folder.path / "journal.jsonl" if self.resumes else None)
+        journal = Journal(folder.path, self.secrets)
+        CAPTURE.begin()  # until all is reported: what agents and hooks print is not ours
+        try:
+            with marking(self.marker):
+                return await self._carry_out(folder, journal, done, notes, Audience(listeners), stop)
+        finally:
+            CAPTURE.end()
+            journal.close()
+            done.close()
+            folder.close(keep=self.options.keep_workspaces or self.options.keep_failed)
+
+    async def _carry_out(
+        self,
+        folder: RunFolder,
+        journal: Journal,
+        done: Done,
+        notes: tuple[str, ...],
+        audience: Audience,
+        stop: Stop,
+    ) -> int:
+        info = self._info(folder, done, notes)
+        runner = TrialRunner(folder.work, self.root, self.hooks, self.options)
+        engine = Engine(self.plan, runner, journal, done, stop, audience)
+        try:
+            journal.write(self._start_line(info))
+            audience.start(info)
+            self._tell_skipped(engine, audience)
+            await self._run_all(engine, folder, stop)
+        except (HookError, JournalError) as error:
+            stop.broke(str(error))
+        engine.tell_rest()
+        return self._end(info, journal, engine, stop, audience)
+
+    async def _run_all(self, engine: Engine, folder: RunFolder, stop: Stop) -> None:
+        """The trials, between the hooks of the whole run. The one after them is called however they went."""
+        about = {"run": folder.id, "workspace": str(folder.path)}
+        if self.options.before_all:
+            await self._hook(self.options.before_all, about, stop)
+        try:
+            if stop.reason is None:
+                await engine.run()
+        finally:
+            if self.options.after_all:
+                await self._hook(self.options.after_all, about, stop)
+
+    async def _hook(self, name: str, about: dict[str, Any], stop: Stop) -> None:
+        """A hook of the whole run. Once a stop is asked for, it has only a moment left."""
+        call = asyncio.ensure_future(self.hooks.call(name, about, _to_stderr))
+        hurry = asyncio.Event()
+        stop.act = lambda cancel: hurry.set() if cancel else None
+        if stop.interrupted:
+            hurry.set()
+        waiting = asyncio.ensure_future(hurry.wait())
+        await asyncio.wait({call, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        await asyncio.wait({call}, timeout=GRACE)
+        if not call.done():
+            call.cancel()
+            raise HookError(f"hook {name}: cut short, because the run was stopped")
+        call.result()
+
+    def _tell_skipped(self, engine: Engine, audience: Audience) -> None:
+        for unit in self.plan.units:
+            for case in unit.source.survey.skipped:
+                engine.summary.add_skipped()
+                audience.skipped(unit.source.suite.path, case)
+
+    def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Audience) -> int:
+        code = engine.summary.exit_code(stopped=stop.over_budget, interrupted=stop.interrupted)
+        counts = engine.summary.counts()
+        ended = time.time()
+        with suppress(JournalError):  # then that is the reason, and it is told
+            journal.write(Summary(at=ended, complete=stop.reason is None, reason=stop.reason, counts=counts))
+        end = RunEnd(
+            info=info,
+            counts=counts,
+            ended_at=ended,
+            duration_ms=round((ended - info.started_at) * 1000, 3),
+            reason=stop.reason,
+            exit_code=code,
+        )
+        audience.end(end)
+        self.problems = [*engine.problems, *audience.problems]
+        return 3 if self.problems and code == 0 else code
+
+    def _info(self, folder: RunFolder, done: Done, notes: tuple[str, ...]) -> RunInfo:
+        cases, trials = self.plan.counts()
+        resumed = sum(trial.key in done for trial in self.plan.trials()) if done else 0
+        identity = Identities(self.options).of(Case(id="-"))
+        return RunInfo(
+            id=folder.id,
+            folder=str(folder.path),
+            input=[*self.given_input.texts, *self.given_input.paths],
+            agents=list(dict.fromkeys(tested.name for tested in self.plan.tested())),
+            cases=cases,
+            trials=trials,
+            runs=self.options.runs,
+            started_at=time.time(),
+            version=__version__,
+            environment=identity,
+            connector=self.options.connector,
+            parallel=self.options.parallel,
+            resumed=resumed,
+            notes=notes,
+        )
+
+    def _start_line(self, info: RunInfo) -> Start:
+        return Start(
+            run=info.id,
+            at=info.started_at,
+            version=info.version,
+            input=self.given_input.identity,
+            agents=info.agents,
+            options=self.options.model_dump(mode="json", exclude_unset=True),
+            cases=info.cases,
+            trials=info.trials,
+            resumed=bool(self.resumes),
+        )
+
+
+def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
+    """Load, plan and check. Raises `LoadError`, with everything that is wrong, before anything runs."""
+    root = find_root(given_input.anchor)
+    env = environment(root, flags.get("env_file"))
+    options = resolve_options(flags, root, env)
+    given = Given(env=env, agent=bool(options.name), simulator=bool(options.simulator), assessor=bool(options.assessor))
+    wanted = Filter(options)
+    sources, found = open_input(given_input, given, wanted.wants)
+    return plan_session(given_input, sources, found, Setting(options, wanted, root, env))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is set in: its options and its surroundings."""
+
+    options: Options
+    wanted: Filter
+    root: Path
+    env: Mapping[str, str]
+
+
+def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], setting: Setting) -> Session:
+    """Plan the run of suites that are loaded."""
+    options, root = setting.options, setting.root
+    if options.only_failed:
+        setting.wanted.only = last_failures(root, given_input.identity)
+    marker = secrets.token_hex(8)
+    around = {"environment": setting.env, "retries": options.retries, "marker": marker}
+    plan = make_plan(sources, options, setting.wanted, root, make_adapter, around)
+    found = [*found, *plan.warnings]
+    if options.strict and found:
+        raise LoadError(found)
+    if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
+        raise _refused("nothing-to-run", "no case is left to run", "check --run, --tags and the files")
+    session = Session(
+        options=options,
+        root=root,
+        given_input=given_input,
+        plan=plan,
+        marker=marker,
+        warnings=found,
+        hooks=_load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root))),
+    )
+    if not options.dry_run:
+        sweep(root)
+        if options.resume_from:
+            session.resumes = find_run(root, options.resume_from)
+        elif options.resume:
+            session.resumes = find_unfinished(root, given_input.identity)
+    return session
+
+
+def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> Hooks:
+    """Load all hooks that are named: one that isn't there should be known before anything runs."""
+    notes = Diagnostics()
+    named: list[tuple[str, Path | None]] = [(one, None) for one in (options.before_all, options.after_all) if one]
+    named += [(one, unit.source.folder) for unit in plan.units for one in sorted(unit.source.survey.hooks)]
+    for name, folder in named:
+        try:
+            hooks.load(name, folder)
+        except ConfigurationError as error:
+            notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
+    if notes:
+        raise LoadError(notes)
+    return hooks
+
+
+def _to_stderr(line: str) -> None:
+    """What a hook of the whole run prints belongs to no trial."""
+    print(line, file=sys.stderr)  # noqa: T201
+
+
+def _cut(run: Path) -> tuple[str, ...]:
+    cut = cut_torn_line(run)
+    return (f"the last line of the journal was torn by a crash: {cut} bytes were cut off",) if cut else ()
+
+
+def _refused(code: str, message: str, hint: str) -> LoadError:
+    notes = Diagnostics()
+    notes.error(code, message, hint=hint)
+    return LoadError(notes)

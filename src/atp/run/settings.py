@@ -1,0 +1,162 @@
+"""Where settings come from: the command line, the environment, `atp.toml`; a case has its say after the first."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.loader.shapes import Path as DataPath
+from atp.loader.shapes import read
+from atp.run.options import Options, settings
+from atp.suite.record import Place
+
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+
+
+class _TomlLocator:
+    """Places in a TOML text, found by the key's name: tomllib keeps none."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+
+    def key(self, path: DataPath) -> Place:
+        name = str(path[-1]) if path else ""
+        pattern = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=|\[.*\b{re.escape(name)}\]")
+        for number, line in enumerate(self._lines, 1):
+            if pattern.match(line):
+                return Place(number, len(line) - len(line.lstrip()) + 1)
+        return Place(1, 1)
+
+    def value(self, path: DataPath) -> Place:
+        place = self.key(path)
+        line = self._lines[place.line - 1]
+        after = re.match(r"[^=]*=\s*", line)
+        return Place(place.line, after.end() + 1) if after else place
+
+
+def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
+    """The project's settings file, its settings and its text."""
+    for name in ("atp.toml", "pyproject.toml"):
+        path = root / name
+        if not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise LoadError(_toml_error(path, error)) from error
+        if name == "pyproject.toml":
+            data = data.get("tool", {}).get("atp")
+        if isinstance(data, dict):
+            return path, data, text
+    return None
+
+
+def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> Diagnostics:
+    notes = Diagnostics(str(path))
+    found = re.search(r"line (\d+), column (\d+)", str(error))
+    at = Place(int(found[1]), int(found[2])) if found else None
+    notes.error("syntax", f"not TOML: {str(error).partition(' (at')[0]}", at, "mend the file")
+    return notes
+
+
+def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
+    """The variables of a `.env` file."""
+    notes = Diagnostics(str(path))
+    if not path.is_file():
+        if must_exist:
+            notes.error("no-such-file", f"{path}: there is no such file", hint="check --env-file")
+            raise LoadError(notes)
+        return {}
+    found: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        match = _LINE.fullmatch(bare)
+        if match is None:
+            notes.error("syntax", "expected NAME=value", Place(number, 1), "mend the line, or begin it with #")
+            continue
+        found[match[1]] = _unquote(match[2])
+    if notes:
+        raise LoadError(notes)
+    return found
+
+
+def _unquote(value: str) -> str:
+    if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
+        inner = value[1:-1]
+        return inner.replace("\\n", "\n").replace('\\"', '"') if value[0] == '"' else inner
+    return value.partition(" #")[0].rstrip()
+
+
+def environment(root: Path, env_file: str | None) -> dict[str, str]:
+    """The process environment, with what `.env` adds: it never overrides what is really set."""
+    extra = (
+        read_env_file(Path(env_file), must_exist=True) if env_file else read_env_file(root / ".env", must_exist=False)
+    )
+    return {**extra, **os.environ}
+
+
+def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]) -> Options:
+    """The options of a run: flags before the environment before the project's file."""
+    known = settings()
+    allowed = {name for name, about in known.items() if not about["only_flag"]}
+    config = find_config(root)
+    values: dict[str, Any] = {}
+    if config is not None:
+        path, data, text = config
+        values |= _from_file(path, {key: value for key, value in data.items() if key not in SECTIONS}, text, allowed)
+    values |= _from_environment(env, allowed)
+    lower = frozenset(values.keys() - flags.keys())
+    notes = Diagnostics("<command line>")
+    made = read(Options, {**values, **flags, "lower": lower}, notes, _Nowhere())
+    if notes or made is None:
+        raise LoadError(notes)
+    return made
+
+
+SECTIONS = frozenset({"agents", "connectors"})
+"""Tables of the project's file that aren't settings."""
+
+
+class _Nowhere:
+    def key(self, path: DataPath) -> Place:
+        return Place(1, 1)
+
+    value = key
+
+
+def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -> dict[str, Any]:
+    notes = Diagnostics(str(path))
+    locate = _TomlLocator(text)
+    plain = {key.replace("-", "_"): value for key, value in data.items()}
+    for name in ("name", "output"):
+        if isinstance(plain.get(name), str):
+            plain[name] = [plain[name]]
+    from atp.loader.wording import unknown_key
+
+    for key in plain.keys() - allowed:
+        mistake = unknown_key(key, allowed | SECTIONS)
+        notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
+    known = {key: value for key, value in plain.items() if key in allowed}
+    read(Options, known, notes, locate)
+    if notes:
+        raise LoadError(notes)
+    return known
+
+
+def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, Any]:
+    notes = Diagnostics("<environment>")
+    found: dict[str, Any] = {}
+    for name in allowed:
+        value = env.get(f"ATP_{name.upper()}")
+        if value:
+            found[name] = value.split(",") if name in ("name", "output") else value
+    read(Options, found, notes, _Nowhere())
+    if notes:
+        raise LoadError(notes)
+    return found

@@ -1,0 +1,82 @@
+"""Why a run ends before its plan does: a signal, the first failure, a budget."""
+
+import asyncio
+from collections.abc import Callable
+
+from atp.checks.limits import read_meter
+from atp.run.durations import duration
+from atp.run.options import Options
+from atp.suite.result import TrialResult
+
+
+class Stop:
+    """Watches over a run and says when it is enough."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._usd = 0.0
+        self._tokens = 0
+        self._errors = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.reason: str | None = None
+        """Why the run ends early."""
+        self.interrupted = False
+        """A person, or the machine, asked it to."""
+        self.over_budget = False
+        """It ran out of what it was given: the run is incomplete through no fault of the agents."""
+        self.act: Callable[[bool], None] = lambda cancel: None
+        """Set by the engine: take nothing new, and cancel what runs if told so."""
+
+    def watch_clock(self) -> None:
+        """Start the clock of `--max-time`."""
+        if self._options.max_time is not None:
+            text = f"the run's time is up ({duration(self._options.max_time)})"
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._options.max_time, lambda: self._budget(text, cancel=True))
+
+    def end(self) -> None:
+        """No more watching."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def interrupt(self) -> None:
+        """A signal came."""
+        self.interrupted = True
+        self._stop("interrupted", cancel=True)
+
+    def see(self, result: TrialResult) -> None:
+        """A trial ended, and it may be enough now."""
+        options = self._options
+        failed = result.status in ("failed", "timeout") or (result.status == "error" and result.blame == "agent")
+        self._errors += result.status == "error" and result.blame != "agent"
+        if options.fail_fast and failed:
+            self._stop(f"first failure: {result.case}", cancel=True)
+        if options.max_errors is not None and self._errors >= options.max_errors:
+            self._budget(f"{self._errors} errors that are not the agent's", cancel=True)
+        self.see_again(result)
+
+    def see_again(self, result: TrialResult) -> None:
+        """A trial is taken over from before: its cost is the run's, its failure is no news."""
+        options = self._options
+        if options.budget_usd is None and options.budget_tokens is None:
+            return
+        used = read_meter(result.transcript)
+        self._usd += used.usd or 0.0
+        self._tokens += used.tokens or 0
+        if options.budget_usd is not None and self._usd > options.budget_usd:
+            self._budget(f"the budget is used up: ${self._usd:.4g} of ${options.budget_usd:g}")
+        if options.budget_tokens is not None and self._tokens > options.budget_tokens:
+            self._budget(f"the budget is used up: {self._tokens} of {options.budget_tokens} tokens")
+
+    def broke(self, reason: str) -> None:
+        """Something that the whole run needs broke."""
+        self._budget(reason, cancel=True)
+
+    def _budget(self, reason: str, cancel: bool = False) -> None:
+        self.over_budget = True
+        self._stop(reason, cancel)
+
+    def _stop(self, reason: str, cancel: bool) -> None:
+        if self.reason is None:
+            self.reason = reason
+        self.act(cancel)

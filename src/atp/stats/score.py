@@ -1,0 +1,127 @@
+"""The score of a trial, 0–100: quality, completeness, efficiency and cost, each with its weight.
+
+A dimension without data is left out and the other weights are rescaled: what nobody measured earns no marks.
+"""
+
+from collections.abc import Iterable
+from math import fsum
+
+from msgspec import Struct, field
+
+from atp.checks.limits import read_meter
+from atp.suite.case import Case, Limits, Weights
+from atp.suite.result import Transcript, TrialResult, Verdict
+
+DIMENSIONS = ("quality", "completeness", "efficiency", "cost")
+"""The parts of a score."""
+_DEFAULT = Weights()
+
+
+class Score(Struct, kw_only=True):
+    """A score and what it is made of."""
+
+    value: float | None
+    """From 0 to 100; nothing if there is nothing to score."""
+    dimensions: dict[str, float] = field(default_factory=dict)
+    """The parts that had data, each from 0 to 1."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """The parts that had none, and why."""
+
+
+def score(result: TrialResult, case: Case) -> Score:
+    """The score of a trial that could be completed and judged."""
+    limits, transcript = case.limits, result.transcript
+    known = {
+        "quality": quality(result.verdicts),
+        "completeness": completeness(result.verdicts),
+        "efficiency": efficiency(limits, transcript),
+        "cost": cost(limits, transcript),
+    }
+    dimensions = {name: value for name, value in known.items() if value is not None}
+    return Score(
+        value=_total(dimensions, case.scoring or _DEFAULT, result.verdicts),
+        dimensions=dimensions,
+        left_out={name: _why(name, limits) for name in DIMENSIONS if name not in dimensions},
+    )
+
+
+def _total(dimensions: dict[str, float], weights: Weights, verdicts: list[Verdict]) -> float | None:
+    weighted = [(float(getattr(weights, f"{name}_weight")), value) for name, value in dimensions.items()]
+    mean = _weighted_mean(weighted)
+    if mean is None:
+        return None
+    broken = any(verdict.critical and verdict.outcome == "failed" for verdict in verdicts)
+    return 0.0 if broken else 100 * mean
+
+
+def quality(verdicts: Iterable[Verdict]) -> float | None:
+    """The weighted mean score of the judged and behavioural checks."""
+    return _weighted_mean((one.weight, _points(one)) for one in verdicts if _is_known(one) and _is_about_quality(one))
+
+
+def completeness(verdicts: Iterable[Verdict]) -> float | None:
+    """The weighted share of checks that passed, expected artifacts among them."""
+    return _weighted_mean((one.weight, float(one.passed)) for one in verdicts if _is_known(one))
+
+
+def efficiency(limits: Limits, transcript: Transcript) -> float | None:
+    """The share of the allowed steps that was not needed."""
+    return None if limits.max_steps is None else _unspent(read_meter(transcript).steps, limits.max_steps)
+
+
+def cost(limits: Limits, transcript: Transcript) -> float | None:
+    """The share of the allowed spend that was left: money, or tokens where no money is limited or known."""
+    if limits.budget_usd is None and limits.max_tokens is None:
+        return None
+    meter = read_meter(transcript)
+    by_money = _unspent(meter.usd, limits.budget_usd)
+    return by_money if by_money is not None else _unspent(meter.tokens, limits.max_tokens)
+
+
+def _unspent(used: float | None, allowed: float | None) -> float | None:
+    if used is None or allowed is None:
+        return None
+    if allowed == 0:
+        return 0.0 if used > 0 else 1.0
+    return min(max(1 - used / allowed, 0.0), 1.0)
+
+
+def _is_known(verdict: Verdict) -> bool:
+    return verdict.outcome != "unjudged"
+
+
+def _is_about_quality(verdict: Verdict) -> bool:
+    return verdict.judged or verdict.type == "behavior" or any(_is_about_quality(part) for part in verdict.parts)
+
+
+def _points(verdict: Verdict) -> float:
+    points = float(verdict.passed) if verdict.score is None else verdict.score
+    return min(max(points, 0.0), 1.0)
+
+
+def _weighted_mean(weighted: Iterable[tuple[float, float]]) -> float | None:
+    pairs = list(weighted)
+    total = fsum(weight for weight, _ in pairs)
+    return fsum(weight * value for weight, value in pairs) / total if total > 0 else None
+
+
+def _why(dimension: str, limits: Limits) -> str:
+    match dimension:
+        case "quality":
+            return "no judged or behavioural checks"
+        case "completeness":
+            return "no checks"
+        case "efficiency":
+            return "no max_steps" if limits.max_steps is None else "the agent reported no steps"
+    limited = limits.budget_usd is not None or limits.max_tokens is not None
+    return "the agent reported no cost" if limited else "no budget_usd or max_tokens"
+
+
+def below(value: float | None, least: float | None) -> str | None:
+    """Why a score doesn't reach the least that passes, if it doesn't. No score reaches none."""
+    if least is None:
+        return None
+    if value is None:
+        return f"min_score {least:g} is not reached: there is nothing to score"
+    # A score is a sum of products of fractions: the last digit is not the agent's.
+    return f"score {value:.4g} is below min_score {least:g}" if value < least - 1e-9 else None

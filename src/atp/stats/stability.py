@@ -1,0 +1,151 @@
+"""How stable a case is over its trials (document 4), and what they come to."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from math import fsum, sqrt
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from atp.checks.canonical import canonical
+from atp.checks.found_json import MISSING, read_whole
+from atp.stats.score import below
+from atp.suite.result import Status, TrialResult
+
+Classification = Literal["stable", "mostly_stable", "unstable", "highly_unstable"]
+
+WORST_FIRST: tuple[Status, ...] = ("failed", "timeout", "error", "blocked", "cancelled", "passed", "skipped")
+"""A case takes the first of these that one of its trials has. One of which all are skipped is skipped."""
+_ROUNDING = 1e-9
+
+
+def case_status(
+    trials: Sequence[TrialResult], required_rate: float | None = None, min_score: float | None = None
+) -> Status:
+    """What the trials of a case come to: the worst of them, or `passed` when enough of them passed.
+
+    Every trial counts, also one that ended in an error. A `min_score` is one for the mean of their scores.
+    """
+    seen = {trial.status for trial in trials}
+    worst: Status = next((status for status in WORST_FIRST if status in seen), "skipped")
+    if required_rate is not None and worst not in ("passed", "skipped"):
+        passed = sum(trial.status == "passed" for trial in trials)
+        if passed >= required_rate * len(trials) - _ROUNDING:
+            worst = "passed"
+    if worst == "passed" and below(case_score(trials), min_score):
+        return "failed"
+    return worst
+
+
+def case_score(trials: Iterable[TrialResult]) -> float | None:
+    """The mean of the trials' scores; trials in error have none."""
+    return mean([trial.score for trial in trials if trial.score is not None])
+
+
+def blames_agent(trial: TrialResult) -> bool:
+    """Whether a trial that did not pass is the agent's doing."""
+    return trial.status in ("failed", "timeout") or (trial.status == "error" and trial.blame == "agent")
+
+
+class Stability(Struct, kw_only=True):
+    """Document 4's stability metrics of a case, unrounded."""
+
+    runs: int
+    """How many trials there were."""
+    passed: int
+    """How many passed."""
+    failed: int
+    """How many did not, for whatever reason."""
+    pass_rate: float
+    """The share that passed, in percent."""
+    consistency: float
+    """The share with the most frequent verdict, from 0 to 1."""
+    output_consistency: float | None
+    """The share with the most frequent answer, from 0 to 1; nothing if none of them answered."""
+    stable: bool
+    """All of them passed."""
+    classification: Classification
+    """By the pass rate: 100, from 80, from 50, below."""
+    avg_duration_ms: float
+    """The mean duration."""
+    min_duration_ms: float
+    """The shortest."""
+    max_duration_ms: float
+    """The longest."""
+    std_deviation_ms: float
+    """The population's standard deviation of the duration."""
+    avg_score: float | None
+    """The mean of the scores."""
+    std_deviation_score: float | None
+    """The population's standard deviation of the scores."""
+
+
+def stability(trials: Sequence[TrialResult]) -> Stability:
+    """The stability of a case, over all its trials or those of one variation; there is at least one."""
+    total = len(trials)
+    passed = sum(trial.status == "passed" for trial in trials)
+    pass_rate = 100 * passed / total
+    took = [trial.duration_ms for trial in trials]
+    scores = [trial.score for trial in trials if trial.score is not None]
+    answers = [answer_key(trial.transcript.output) for trial in trials if trial.transcript.turns]
+    return Stability(
+        runs=total,
+        passed=passed,
+        failed=total - passed,
+        pass_rate=pass_rate,
+        consistency=_most_frequent(trial.status for trial in trials) / total,
+        output_consistency=_most_frequent(answers) / total if answers else None,
+        stable=passed == total,
+        classification=classify(pass_rate),
+        avg_duration_ms=mean(took) or 0.0,
+        min_duration_ms=min(took),
+        max_duration_ms=max(took),
+        std_deviation_ms=deviation(took) or 0.0,
+        avg_score=mean(scores),
+        std_deviation_score=deviation(scores),
+    )
+
+
+def by_variation(trials: Iterable[TrialResult]) -> dict[int, Stability]:
+    """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another."""
+    groups: dict[int, list[TrialResult]] = {}
+    for trial in trials:
+        groups.setdefault(trial.variation, []).append(trial)
+    return {variation: stability(groups[variation]) for variation in sorted(groups)}
+
+
+def classify(pass_rate: float) -> Classification:
+    """The class of a pass rate in percent."""
+    if pass_rate >= 100:
+        return "stable"
+    if pass_rate >= 80:
+        return "mostly_stable"
+    return "unstable" if pass_rate >= 50 else "highly_unstable"
+
+
+def answer_key(output: Any) -> bytes:
+    """A digest that answers have in common which say the same: the same JSON value, or the same words."""
+    if isinstance(output, str):
+        value = read_whole(output)
+        text = f"text {' '.join(output.split())}" if value is MISSING else f"json {canonical(value)}"
+    else:
+        text = f"json {canonical(output)}"
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The arithmetic mean; nothing of nothing."""
+    return fsum(values) / len(values) if values else None
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation of the population."""
+    middle = mean(values)
+    if middle is None:
+        return None
+    return sqrt(fsum((value - middle) ** 2 for value in values) / len(values))
+
+
+def _most_frequent(values: Iterable[Hashable]) -> int:
+    return max(Counter(values).values(), default=0)

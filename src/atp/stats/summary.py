@@ -1,0 +1,105 @@
+"""What a run comes to, counted as its cases end. Nothing of a case is kept but the counts."""
+
+from typing import Any
+
+from atp.stats.stability import blames_agent
+from atp.suite.result import CaseResult
+
+PASSED, FAILED, BAD_INPUT, INCOMPLETE = range(4)
+"""Exit codes: 0 all passed, 1 agents failed, 2 nothing to run, 3 something else went wrong."""
+INTERRUPTED = 130
+"""The exit code after a signal."""
+
+
+class Summary:
+    """The counts of a run. A case counts once per agent, however many trials it has."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        """Cases that passed."""
+        self.failed = 0
+        """Cases that failed, timed out, or ended in an error of the agent."""
+        self.errors = 0
+        """Cases that ended in any other error."""
+        self.blocked = 0
+        """Cases whose before did not pass."""
+        self.cancelled = 0
+        """Cases that were stopped."""
+        self.skipped = 0
+        """Cases that were left out."""
+        self.stable = 0
+        """Cases of which every trial passed."""
+        self.runs = 0
+        """Trials, of all cases that ran."""
+        self.passed_runs = 0
+        """Trials that passed."""
+
+    def add_case(self, case: CaseResult) -> None:
+        """Take in a case whose trials have ended."""
+        if case.status == "skipped":
+            self.skipped += 1
+            return
+        passed = sum(trial.status == "passed" for trial in case.trials)
+        self.runs += len(case.trials)
+        self.passed_runs += passed
+        self.stable += passed == len(case.trials)
+        match case.status:
+            case "passed":
+                self.passed += 1
+            case "blocked":
+                self.blocked += 1
+            case "cancelled":
+                self.cancelled += 1
+            case "error" if not any(blames_agent(trial) for trial in case.trials):
+                self.errors += 1
+            case _:
+                self.failed += 1
+
+    def add_skipped(self) -> None:
+        """A case is left out, as its file asks."""
+        self.skipped += 1
+
+    @property
+    def ran(self) -> int:
+        """Cases that were not left out."""
+        return self.passed + self.failed + self.errors + self.blocked + self.cancelled
+
+    def counts(self) -> dict[str, Any]:
+        """The summary in document 4's words. `total` is the sum of the six counts after it."""
+        return {
+            "total": self.ran + self.skipped,
+            "passed": self.passed,
+            "failed": self.failed,
+            "errors": self.errors,
+            "blocked": self.blocked,
+            "cancelled": self.cancelled,
+            "skipped": self.skipped,
+            "total_cases": self.ran,
+            "total_runs": self.runs,
+            "passed_runs": self.passed_runs,
+            "overall_pass_rate": percent(self.passed_runs, self.runs),
+            "stable_cases": self.stable,
+            "unstable_cases": self.ran - self.stable,
+        }
+
+    def exit_code(self, *, stopped: bool = False, unwritten: bool = False, interrupted: bool = False) -> int:
+        """The exit code of the process.
+
+        `stopped`: a budget ran out, or a hook of the whole run failed; `unwritten`: a report could not be written.
+        """
+        if interrupted:
+            return INTERRUPTED
+        if self.failed:
+            return FAILED
+        if self.errors or self.blocked or self.cancelled or stopped or unwritten:
+            return INCOMPLETE
+        return PASSED if self.passed else BAD_INPUT
+
+
+def percent(part: int, whole: int) -> float:
+    """A share in percent with one decimal, but never rounded up to a whole number that was not reached."""
+    if not whole:
+        return 0.0
+    exact = 100 * part / whole
+    rounded = round(exact, 1)
+    return round(rounded - 0.1, 1) if rounded > exact and rounded.is_integer() else rounded

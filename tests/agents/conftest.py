@@ -1,0 +1,16 @@
+"""What the tests of agents share. Their helpers are in `support/`, importable from the repository's root."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.agents.support.talk import Talk
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    """Somebody who talks to agents, with a workspace of their own."""
+    return Talk(tmp_path)

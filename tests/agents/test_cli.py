@@ -1,0 +1,331 @@
+"""Agents that are commands: what they get, what they may write, and how they end."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agents.support.talk import COMMAND, LimitPassed, Talk, cli, run
+
+from atp.agents.adapter import AgentError, ConfigurationError, Observes, Reply, Surroundings
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(talk: Talk) -> Any:
+    """Whatever a test does, no process with its marker is alive afterwards."""
+    yield
+    assert talk.alive() == []
+
+
+def test_request_and_response(talk: Talk) -> None:
+    seen = run(talk.ask(cli("show", environment={"MINE": "1"}), "Hi")).output
+    assert seen["request"]["task"]["description"] == "Hi"
+    assert seen["request"]["context"]["environment"] == {"MINE": "1"}
+    assert seen["cwd"] == str(talk.workspace)
+
+
+def test_environment_is_small(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    around = {"PATH": os.environ["PATH"], "HOME": "/h", "LANG": "C.UTF-8", "TERM": "dumb", "SECRET_KEY": "x"}
+    talk.around = Surroundings(base=talk.folder, environment=around, marker=talk.marker)
+    seen = run(talk.ask(cli("show", environment={"MINE": "1", "LANG": "C"}))).output["env"]
+    assert len(seen.pop("ATP_PROCESS")) == 16
+    seen.pop("LC_CTYPE", None)  # Python's own doing
+    del around["SECRET_KEY"]
+    assert seen == {**around, "LANG": "C", "MINE": "1", "ATP_RUN": talk.marker}
+    around["SECRET_KEY"] = "x"
+    seen = run(talk.ask(cli("show", inherit_environment=True))).output["env"]
+    assert seen["SECRET_KEY"] == "x"
+    assert seen["ATP_RUN"] == talk.marker
+
+
+def test_command_as_text_is_split_without_a_shell(talk: Talk) -> None:
+    agent = cli()
+    agent.config.command = f"{sys.executable} -S {COMMAND} show 'a b' $HOME ; echo"
+    agent.config.args = ["c d"]
+    assert run(talk.ask(agent)).output["argv"] == ["a b", "$HOME", ";", "echo", "c d"]
+
+
+def test_paths_from_the_suites_folder(talk: Talk) -> None:
+    (talk.folder / "bin").mkdir()
+    script = talk.folder / "bin/agent.sh"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -S {COMMAND} show "$@"\n')
+    script.chmod(0o755)
+    (talk.folder / "data.csv").write_text("")
+    for program in ("bin/agent.sh", "./bin/agent.sh", str(script)):
+        seen = run(talk.ask(cli(program, "data.csv", "other.csv", "bin", own=True))).output
+        assert seen["argv"] == [str(talk.folder / "data.csv"), "other.csv", "bin"]
+    (talk.folder / "agent.sh").symlink_to(script)
+    assert run(talk.ask(cli("agent.sh", own=True))).output["argv"] == []
+    (talk.folder / "sh").write_text("not the shell")
+    run(talk.ask(cli("sh", "bin/agent.sh", own=True)))
+
+
+def test_working_directory(talk: Talk) -> None:
+    (talk.folder / "elsewhere").mkdir()
+    assert run(talk.ask(cli("show", working_dir="elsewhere"))).output["cwd"] == str(talk.folder / "elsewhere")
+    error = run(talk.fail(cli("show", working_dir="nowhere")))
+    assert (error.blame, str(error)) == ("environment", f"the working directory {talk.folder / 'nowhere'} is not there")
+
+
+def test_events_and_log(talk: Talk) -> None:
+    assert run(talk.ask(cli("events"))).output == "done"
+    assert [(one.type, one.payload) for one in talk.events] == [
+        ("tool_call", {"tool": "search", "args": {"q": 1}, "output": "found", "status": "success"}),
+        ("reasoning", {"thought": "hm", "step": 2}),
+        ("progress", {"current_step": 3}),
+    ]
+    assert talk.logs == ["starting up", '{"level": "info"}']
+
+
+def test_stopped_at_the_event_that_passes_a_limit(talk: Talk) -> None:
+    talk.most_events = 3
+    began = time.perf_counter()
+    with pytest.raises(LimitPassed):
+        run(talk.ask(cli("many_events")))
+    assert time.perf_counter() - began < 3
+    assert len(talk.events) == 4
+
+
+@pytest.mark.parametrize(("mode", "words"), [("bad_event", "at `$.tool`"), ("broken_event", "an event is not JSON")])
+def test_events_that_break_the_rules(talk: Talk, mode: str, words: str) -> None:
+    error = run(talk.fail(cli(mode)))
+    assert error.blame == "agent"
+    assert words in str(error)
+    assert error.raw is not None
+    assert "event_type" in error.raw
+
+
+def test_fifty_megabytes_on_both_pipes(talk: Talk) -> None:
+    reply = run(talk.ask(cli("big")))
+    assert len(reply.output) == 50 * 1024 * 1024
+    assert len(talk.logs) == 1001
+    assert talk.logs[500] == f"… {50 * 1024 - 1000} lines left out …"
+
+
+def test_fifty_megabytes_to_stdin(talk: Talk) -> None:
+    task = {"description": "x", "input_data": {"big": "y" * 50_000_000}}
+    assert run(talk.ask(cli("echo"), "x", task=task, conversation=False)).output == "x"
+    assert run(talk.ask(cli("deaf"), "x", task=task, conversation=False)).output == "I don't listen"
+
+
+def test_one_long_line(talk: Talk) -> None:
+    assert run(talk.ask(cli("one_long_line"))).output == "done"
+    assert len(talk.logs) == 1
+    assert talk.logs[0].endswith("xx … (20971520 bytes)")
+    assert len(talk.logs[0]) < 2000
+
+
+def test_too_much_output(talk: Talk) -> None:
+    error = run(talk.fail(cli("too_big")))
+    assert (str(error), error.blame) == ("agent error: wrote more than 64 MB to stdout", "agent")
+
+
+@pytest.mark.parametrize(("mode", "output"), [("deaf", "I don't listen"), ("closes_stdin", "closed")])
+def test_agents_that_don_t_listen(talk: Talk, mode: str, output: str) -> None:
+    assert run(talk.ask(cli(mode), "x" * 90_000)).output == output
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("closes_stdout", "agent error: broke the protocol: the response is empty"),
+        ("junk", "agent error: broke the protocol: the response is not JSON"),
+        ("exits", "agent error: exit code 3: first line\nwhat went wrong"),
+        ("exits_with_response", "agent error: exit code 1: no such city"),
+        ("kills_itself", "agent error: ended by SIGSEGV"),
+    ],
+)
+def test_agents_that_end_badly(talk: Talk, mode: str, text: str) -> None:
+    error = run(talk.fail(cli(mode)))
+    assert error.blame == "agent"
+    assert str(error).startswith(text)
+    if mode == "exits_with_response":
+        assert error.reply is not None
+        assert error.reply.usage is not None
+        assert error.reply.usage.cost_usd == 0.25
+
+
+def test_agents_that_say_they_failed(talk: Talk) -> None:
+    assert str(run(talk.fail(cli("exits_well_but_failed", "failed", "no luck")))) == "agent error: no luck"
+    error = run(talk.fail(cli("exits_well_but_failed", "timeout")))
+    assert str(error) == "agent error: status `timeout`"
+    assert type(error) is AgentError
+
+
+@pytest.mark.parametrize("kind", ["absent", "not executable", "not a program", "folder"])
+def test_commands_that_can_t_be_started(talk: Talk, kind: str) -> None:
+    file = talk.folder / "agent"
+    if kind == "folder":
+        file.mkdir()
+    elif kind != "absent":
+        file.write_bytes(b"\x7fELF nonsense")
+        file.chmod(0o755 if kind == "not a program" else 0o644)
+    error = run(talk.fail(cli("./agent", own=True)))
+    assert error.blame == "environment"
+    assert not error.retryable
+    assert f"`{file}` can't be started" in str(error)
+
+
+def test_command_that_is_nowhere_on_the_path(talk: Talk) -> None:
+    assert "can't be started" in str(run(talk.fail(cli("no-such-command-xyz", own=True))))
+
+
+@pytest.mark.parametrize(
+    ("command", "config", "words"),
+    [
+        ("sh -c 'x", {}, "`command` can't be split"),
+        ("  ", {}, "`command` is empty"),
+        ("a\0b", {}, "NUL character"),
+        ("a", {"environment": {"A=B": "1"}}, "a name that can't be one"),
+    ],
+)
+def test_commands_that_can_t_be_right(talk: Talk, command: str, config: dict[str, Any], words: str) -> None:
+    agent = cli("x", own=True, **config)
+    agent.config.command = command
+    with pytest.raises(ConfigurationError, match=words):
+        talk.adapter(agent)
+
+
+@pytest.mark.parametrize("mode", ["forks", "detaches"])
+def test_children_that_hold_the_pipes(talk: Talk, mode: str) -> None:
+    began = time.perf_counter()
+    assert run(talk.ask(cli(mode))).output == "done"
+    assert time.perf_counter() - began < 3
+    assert talk.logs == ["the agent left processes behind; they were ended"]
+
+
+def test_daemon_that_nobody_notices_ends_with_the_run(talk: Talk) -> None:
+    async def scene() -> None:
+        adapter = talk.adapter(cli("detaches_quietly"))
+        await adapter.turn(talk.request())
+        assert len(talk.alive()) == 1
+        await adapter.close()
+
+    run(scene())
+
+
+async def stopped(talk: Talk, mode: str, times: int = 1) -> float:
+    """Cancel a turn when its command is at work; how long that takes."""
+    adapter = talk.adapter(cli(mode))
+    task = asyncio.ensure_future(adapter.turn(talk.request("x" * 90_000)))
+    for _ in range(200):
+        await asyncio.sleep(0.02)
+        if talk.events or (mode.startswith(("deaf", "closes")) and talk.alive()):
+            break
+    if mode.startswith(("deaf", "closes")):
+        await asyncio.sleep(0.2)
+    began = time.perf_counter()
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0.05)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    took = time.perf_counter() - began
+    assert talk.alive() == [] or times > 1
+    await adapter.close()
+    return took
+
+
+@pytest.mark.parametrize("mode", ["sleeps", "detaches_and_sleeps", "deaf_and_stuck", "closes_all_and_stays"])
+def test_cancelled_and_gone(talk: Talk, mode: str) -> None:
+    assert run(stopped(talk, mode)) < 0.5
+
+
+def test_cancelled_and_unwilling(talk: Talk) -> None:
+    assert 0.3 < run(stopped(talk, "ignores_term")) < 0.95
+
+
+def test_cancelled_twice(talk: Talk) -> None:
+    assert run(stopped(talk, "ignores_term", times=2)) < 0.4
+
+
+def test_cancelled_at_any_time(talk: Talk) -> None:
+    async def scene() -> None:
+        for step in range(20):
+            task = asyncio.ensure_future(talk.ask(cli("detaches_and_sleeps")))
+            await asyncio.sleep(step * 0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert talk.alive() == []
+
+    run(scene())
+
+
+def test_loop_that_ends_in_the_middle(talk: Talk) -> None:
+    async def scene() -> None:
+        began = asyncio.Event()
+        request = talk.request(emit=lambda _: began.set())
+        task = asyncio.ensure_future(talk.adapter(cli("sleeps")).turn(request))
+        await began.wait()
+        assert not task.done()
+
+    asyncio.run(scene())
+    assert talk.alive() == []
+
+
+def test_many_at_a_time(talk: Talk) -> None:
+    async def scene() -> list[Reply]:
+        adapter = talk.adapter(cli("echo"))
+        return await asyncio.gather(*[adapter.turn(talk.request(str(number))) for number in range(20)])
+
+    assert [reply.output for reply in run(scene())] == [str(number) for number in range(20)]
+
+
+def test_text(talk: Talk) -> None:
+    reply = run(talk.ask(cli("text", protocol="text"), "Grüße"))
+    assert reply.output == "You said: 'Grüße\\n' in s-1"
+    assert talk.events == []
+    assert talk.logs == ["thinking", '{"event_type": "tool_call", "payload": {}}']
+    error = run(talk.fail(cli("exits", protocol="text")))
+    assert str(error) == "agent error: exit code 3: first line\nwhat went wrong"
+
+
+def test_text_of_ordinary_commands(talk: Talk) -> None:
+    assert run(talk.ask(cli("cat", own=True, protocol="text"), "a\nb")).output == "a\nb"
+    assert run(talk.ask(cli("tr", "a-z", "A-Z", own=True, protocol="text"), "abc")).output == "ABC"
+    assert run(talk.ask(cli("cat", "/dev/stdin", own=True, protocol="text"), "x")).output == "x"
+    assert run(talk.ask(cli("printf", r"\377\n\n", own=True, protocol="text"), "x")).output == "\ufffd"
+    assert run(talk.ask(cli("true", own=True, protocol="text"), "x")).output == ""
+
+
+def test_what_each_can_observe(talk: Talk) -> None:
+    assert talk.adapter(cli("echo")).observes == Observes()
+    text = talk.adapter(cli("text", protocol="text")).observes
+    assert text == Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+
+
+def test_planted_link(talk: Talk, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    error = run(talk.fail(cli("artifact", str(outside))))
+    assert "leads out of the workspace" in str(error)
+    assert list(outside.iterdir()) == []
+
+
+def test_conversation(talk: Talk) -> None:
+    async def scene() -> Reply:
+        adapter = talk.adapter(cli("counts_turns"))
+        messages: list[dict[str, Any]] = []
+        reply = Reply()
+        for turn in (1, 2):
+            messages.append({"role": "user", "content": "x"})
+            reply = await adapter.turn(talk.request(turn=turn, messages=list(messages)))
+            messages.append({"role": "assistant", "content": "y"})
+        return reply
+
+    assert run(scene()).output == [["1 s-1", "2 s-1"], 3]
+
+
+def test_system_without_handles_of_processes(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pidfd_open(pid: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open)
+    assert run(talk.ask(cli("echo"), "Hi")).output == "Hi"
+    assert run(talk.ask(cli("detaches"))).output == "done"
+    assert run(stopped(talk, "sleeps")) < 0.5
+    assert "exit code 3" in str(run(talk.fail(cli("exits"))))

@@ -1,0 +1,436 @@
+"""Agents behind an HTTP address, speaking ATP's own protocol, against a real server."""
+
+import asyncio
+import email.utils
+import json
+import time
+from typing import Any
+
+import pytest
+from aiohttp import web
+from pydantic import ValidationError
+from tests.agents.support.server import (
+    Handler,
+    answering,
+    completed,
+    event,
+    raw_server,
+    sending,
+    serving,
+    sse,
+    streaming,
+)
+from tests.agents.support.talk import LimitPassed, Talk, http, run
+
+from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Observes, Reply
+
+DONE = {"version": "1.0", "task_id": "trial-1", "status": "completed", "output": "Grüße 😀"}
+
+
+async def ask(talk: Talk, handler: Handler, **config: Any) -> Reply:
+    async with serving(handler) as server:
+        return await talk.ask(http(server.url, **config))
+
+
+async def fail(talk: Talk, handler: Handler, **config: Any) -> AgentError:
+    async with serving(handler) as server:
+        return await talk.fail(http(server.url, **config))
+
+
+def test_json_answer(talk: Talk) -> None:
+    async def scene() -> None:
+        async with serving(answering(output="Hi", metrics={"total_tokens": 3})) as server:
+            reply = await talk.ask(http(f"{server.url}/agent", api_key="key-1", headers={"X-Mine": "1"}))
+            assert reply.output == "Hi"
+            assert reply.usage is not None
+            assert reply.usage.total_tokens == 3
+            (headers,), (body,) = server.headers, server.bodies
+            assert headers["Accept"] == "text/event-stream, application/json"
+            assert headers["Content-Type"] == "application/json"
+            assert headers["Authorization"] == "Bearer key-1"
+            assert headers["X-Mine"] == "1"
+            assert body["task_id"] == "trial-1"
+            assert body["task"]["input_data"]["messages"] == [{"role": "user", "content": "Hello"}]
+            assert body["context"]["workspace_path"] == str(talk.workspace)
+
+    run(scene())
+
+
+def test_own_headers_replace_ours(talk: Talk) -> None:
+    async def scene() -> None:
+        async with serving(answering()) as server:
+            headers = {"authorization": "Basic x", "content-type": "application/json; charset=utf-8"}
+            await talk.ask(http(server.url, api_key="key-1", headers=headers))
+            assert server.headers[0]["Authorization"] == "Basic x"
+
+    run(scene())
+
+
+STREAM = sse(
+    event("tool_call", tool="search", input={"q": "é"}),
+    event("progress", current_step=2),
+    ("response", DONE),
+)
+
+
+def check_stream(talk: Talk, reply: Reply) -> None:
+    assert [(one.type, one.payload) for one in talk.events] == [
+        ("tool_call", {"tool": "search", "input": {"q": "é"}}),
+        ("progress", {"current_step": 2}),
+    ]
+    assert reply.output == "Grüße 😀"
+
+
+def test_stream_cut_at_every_byte(talk: Talk) -> None:
+    streams = [
+        STREAM,
+        STREAM.replace(b"\n", b"\r\n"),
+        STREAM.replace(b"\n", b"\r").rstrip(b"\r"),
+    ]
+
+    async def scene() -> None:
+        pieces: list[bytes] = []
+
+        async def handler(request: web.Request) -> web.StreamResponse:
+            return await streaming(list(pieces))(request)
+
+        async with serving(handler) as server:
+            adapter = talk.adapter(http(server.url))
+            for stream in streams:
+                cuts = [[stream[:at], stream[at:]] for at in range(1, len(stream))]
+                for cut in [*cuts, [bytes([byte]) for byte in stream]]:
+                    pieces[:] = cut
+                    talk.events.clear()
+                    check_stream(talk, await adapter.turn(talk.request()))
+            await adapter.close()
+
+    run(scene())
+
+
+def test_stream_ends_with_a_message_that_has_a_status(talk: Talk) -> None:
+    stream = sse(event("progress"), DONE) + b": nobody reads this\n\ndata: junk\n\n"
+    assert run(ask(talk, streaming([stream]))).output == "Grüße 😀"
+
+
+def test_reading_stops_at_the_response(talk: Talk) -> None:
+    began = time.perf_counter()
+    assert run(ask(talk, streaming([sse(("response", DONE))], stay=5))).output == "Grüße 😀"
+    assert time.perf_counter() - began < 2
+
+
+def test_last_message_without_a_blank_line(talk: Talk) -> None:
+    lines = json.dumps(DONE, indent=1).splitlines()
+    stream = b": hello\n\nevent: response\n" + "\n".join(f"data: {line}" for line in lines).encode()
+    assert run(ask(talk, streaming([stream]))).output == "Grüße 😀"
+
+
+def test_name_of_the_message_may_stand_for_the_event_type(talk: Talk) -> None:
+    stream = sse(("tool_call", {"payload": {"tool": "x"}}), ("response", DONE))
+    run(ask(talk, streaming([stream])))
+    assert [one.type for one in talk.events] == ["tool_call"]
+
+
+def test_stream_that_fails(talk: Talk) -> None:
+    error = run(fail(talk, streaming([sse({**DONE, "status": "failed", "error": "no luck"})])))
+    assert (str(error), error.blame) == ("agent error: no luck", "agent")
+
+
+@pytest.mark.parametrize(
+    ("stream", "words"),
+    [
+        (b"", "the stream ended without a response"),
+        (sse(event("progress")), "the stream ended without a response"),
+        (b"data: hello\n\n", "a message of the stream is not JSON"),
+        (b"data: [DONE]\n\n", "a message of the stream is not JSON"),
+        (b"data: [1]\n\n", "a message of the stream is not an object"),
+        (sse({"event_type": "nonsense", "payload": {}}), "there is no event_type `nonsense`"),
+        (sse({"payload": {}}), "field `event_type`"),
+        (sse(("response", {"status": "completed"})), "field `task_id`"),
+        (STREAM[:-20], "a message of the stream is not JSON"),
+    ],
+)
+def test_streams_that_break_the_rules(talk: Talk, stream: bytes, words: str) -> None:
+    error = run(fail(talk, streaming([stream])))
+    assert error.blame == "agent"
+    assert words in str(error)
+    assert not error.retryable
+
+
+def test_stream_that_breaks_off(talk: Talk) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def scene() -> AgentError:
+        async with raw_server(head + b"10\r\ndata: {") as url:
+            return await talk.fail(http(url))
+
+    error = run(scene())
+    assert (error.blame, error.retryable) == ("agent", False)
+    assert "ended early" in str(error)
+
+
+def test_stopped_at_the_event_that_passes_a_limit(talk: Talk) -> None:
+    talk.most_events = 3
+    stream = sse(*[event("progress", current_step=step) for step in range(50)])
+    with pytest.raises(LimitPassed):
+        run(ask(talk, streaming([stream], stay=10)))
+    assert len(talk.events) == 4
+
+
+def test_stream_endpoint(talk: Talk) -> None:
+    async def scene() -> None:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            if request.path == "/stream":
+                return await streaming([STREAM])(request)
+            return await sending({}, 500)(request)
+
+        async with serving(handler) as server:
+            check_stream(talk, await talk.ask(http(server.url, stream_endpoint=f"{server.url}/stream")))
+
+    run(scene())
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_passing_troubles(talk: Talk, status: int) -> None:
+    error = run(fail(talk, sending({"error": "slow down"}, status, **{"Retry-After": "7"})))
+    assert (str(error), error.blame) == (f"HTTP {status}: slow down", "environment")
+    assert (error.retryable, error.retry_after) == (True, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1.5", 1.5), ("-3", 0.0), ("nan", None), ("inf", None), ("soon", None), ("", None)]
+)
+def test_retry_after_in_other_words(talk: Talk, text: str, seconds: float | None) -> None:
+    assert run(fail(talk, sending(b"", 429, **{"Retry-After": text}))).retry_after == seconds
+
+
+def test_retry_after_as_a_date(talk: Talk) -> None:
+    date = email.utils.formatdate(time.time() + 60, usegmt=True)
+    seconds = run(fail(talk, sending(b"", 503, **{"Retry-After": date}))).retry_after
+    assert seconds is not None
+    assert 50 < seconds <= 60
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 500, 501])
+@pytest.mark.parametrize(
+    "body", [{"error": {"message": "no such thing"}}, {"detail": "no such thing"}, b"no such\n thing"]
+)
+def test_other_statuses_are_the_agents(talk: Talk, status: int, body: Any) -> None:
+    error = run(fail(talk, sending(body, status)))
+    assert (str(error), error.blame) == (f"agent error: HTTP {status}: no such thing", "agent")
+    assert not error.retryable
+    assert error.raw
+
+
+def test_redirects_are_not_followed(talk: Talk) -> None:
+    error = run(fail(talk, sending(b"", 307, Location="http://127.0.0.1:1/x")))
+    assert str(error) == "agent error: HTTP 307, a redirect to http://127.0.0.1:1/x: set `endpoint` to it"
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
+def test_unreachable(talk: Talk, host: str) -> None:
+    error = run(talk.fail(http(f"http://{host}:{free_port()}/")))
+    assert (error.blame, error.retryable) == ("environment", True)
+    assert "can't be reached" in str(error)
+
+
+def test_no_tls_there(talk: Talk) -> None:
+    async def scene() -> AgentError:
+        async with serving(answering()) as server:
+            return await talk.fail(http(server.url.replace("http:", "https:")))
+
+    error = run(scene())
+    assert (error.blame, error.retryable) == ("environment", True)
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_connection_that_drops_before_an_answer(talk: Talk, reset: bool) -> None:
+    async def scene() -> AgentError:
+        async with raw_server(b"", reset) as url:
+            return await talk.fail(http(url))
+
+    error = run(scene())
+    assert (error.blame, error.retryable) == ("environment", True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"220 smtp.example.com ESMTP\r\n\r\n", "the answer is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "ended early"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "the response is empty"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "the response is empty"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n<html", "the response is not JSON"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n<html", "ended early"),
+    ],
+)
+def test_answers_that_are_none(talk: Talk, answer: bytes, words: str) -> None:
+    async def scene() -> AgentError:
+        async with raw_server(answer) as url:
+            return await talk.fail(http(url))
+
+    error = run(scene())
+    assert (error.blame, error.retryable) == ("agent", False)
+    assert words in str(error)
+
+
+def test_timeout_of_one_request(talk: Talk) -> None:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(10)
+        return web.Response()
+
+    began = time.perf_counter()
+    error = run(fail(talk, slow, timeout=0.2))
+    assert isinstance(error, AgentTimeout)
+    assert str(error) == "timeout after 0.2s"
+    assert time.perf_counter() - began < 2
+
+
+def test_timeout_in_the_middle_of_a_stream(talk: Talk) -> None:
+    error = run(fail(talk, streaming([sse(event("progress"))], stay=10), timeout=0.3))
+    assert isinstance(error, AgentTimeout)
+    assert len(talk.events) == 1
+
+
+def test_cancelled(talk: Talk) -> None:
+    async def scene() -> None:
+        async with serving(streaming([sse(event("progress"))], stay=10)) as server:
+            task = asyncio.ensure_future(talk.ask(http(server.url)))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert len(talk.events) == 1
+
+    run(scene())
+
+
+def test_largest_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(run(ask(talk, answering(output="x" * 60_000_000))).output) == 60_000_000
+    monkeypatch.setattr("atp.agents.http.LARGEST", 1024 * 1024)
+    error = run(fail(talk, answering(output="x" * 1024 * 1024)))
+    assert (str(error), error.blame) == ("agent error: the answer is larger than 1 MB", "agent")
+    error = run(fail(talk, streaming([b"data: " + b"x" * 1024 * 1024])))
+    assert str(error) == "agent error: the answer is larger than 1 MB"
+
+
+def test_connections_are_shared(talk: Talk) -> None:
+    async def scene() -> None:
+        async with serving(answering(output=1)) as server:
+            adapter = talk.adapter(http(server.url, parallel=2))
+            for _ in range(5):
+                await adapter.turn(talk.request())
+            assert len(server.connections) == 1
+            await asyncio.gather(*[adapter.turn(talk.request()) for _ in range(10)])
+            assert len(server.connections) <= 2
+            await adapter.close()
+
+    run(scene())
+
+
+def test_cookies_are_not_carried_over(talk: Talk) -> None:
+    async def scene() -> None:
+        async with serving(sending(DONE, 200, **{"Set-Cookie": "session=alice"})) as server:
+            adapter = talk.adapter(http(server.url))
+            for _ in range(2):
+                await adapter.turn(talk.request())
+            await adapter.close()
+            assert "Cookie" not in server.headers[1]
+
+    run(scene())
+
+
+def test_health(talk: Talk) -> None:
+    async def scene() -> None:
+        asked = 0
+
+        async def handler(request: web.Request) -> web.StreamResponse:
+            nonlocal asked
+            if request.path == "/health":
+                asked += 1
+                return web.Response(status=200 if asked > 2 else 503)
+            return await answering(output=asked)(request)
+
+        async with serving(handler) as server:
+            reply = await talk.ask(http(server.url, health_endpoint=f"{server.url}/health"))
+            assert reply.output == 3
+
+    run(scene())
+
+
+def test_health_that_never_comes(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atp.agents.http.READY_SECONDS", 0.3)
+    port = free_port()
+    error = run(talk.fail(http(f"http://127.0.0.1:{port}/", health_endpoint=f"http://127.0.0.1:{port}/health")))
+    assert (error.blame, error.retryable) == ("environment", True)
+    assert f"the agent isn't ready: http://127.0.0.1:{port}/health" in str(error)
+
+
+def test_artifacts_arrive_in_the_workspace(talk: Talk) -> None:
+    run(ask(talk, answering(artifacts=[{"type": "file", "path": "a/b.txt", "content": "x"}])))
+    assert (talk.workspace / "a/b.txt").read_text() == "x"
+
+
+def test_conversation(talk: Talk) -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        about = body["metadata"]
+        said = [message["content"] for message in body["task"]["input_data"]["messages"]]
+        return web.json_response(completed(body, output=[about["session_id"], about["turn"], said]))
+
+    async def scene() -> None:
+        async with serving(handler) as server:
+            adapter = talk.adapter(http(server.url))
+            messages: list[dict[str, Any]] = []
+            reply = Reply()
+            for turn, prompt in enumerate(["one", "two"], 1):
+                messages.append({"role": "user", "content": prompt})
+                reply = await adapter.turn(talk.request(prompt, messages=list(messages), turn=turn))
+                messages.append({"role": "assistant", "content": f"answer {turn}"})
+            await adapter.close()
+            assert reply.output == ["s-1", 2, ["one", "answer 1", "two"]]
+
+    run(scene())
+
+
+def test_observes_everything(talk: Talk) -> None:
+    assert talk.adapter(http("http://127.0.0.1/")).observes == Observes()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "config", "words"),
+    [
+        ("http://127.0.0.1:99999/", {}, "is not an address"),
+        ("http:///path", {}, "is not an address"),
+        ("http://127.0.0.1/", {"api_key": "a\nb"}, "the header `Authorization` has a line break"),
+        ("http://127.0.0.1/", {"headers": {"X": "a\r\nY: b"}}, "the header `X` has a line break"),
+    ],
+)
+def test_configuration_that_can_t_work(talk: Talk, endpoint: str, config: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        talk.adapter(http(endpoint, **config))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"body": {}}, "`body` goes with `protocol: json`, not with `atp`"),
+        ({"model": "m"}, "`model` goes with `protocol: openai`, not with `atp`"),
+        ({"protocol": "openai", "stream_endpoint": "http://x/"}, "`stream_endpoint` goes with `protocol: atp`"),
+        ({"protocol": "json"}, "`protocol: json` needs `body`"),
+        ({"protocol": "json", "body": {}, "output_path": "$["}, "not a JSONPath"),
+    ],
+)
+def test_keys_that_the_protocol_has_no_use_for(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        http("http://127.0.0.1/", **config)
+    assert words in str(caught.value)

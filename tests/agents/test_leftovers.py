@@ -1,0 +1,94 @@
+"""What is left of a run that was killed is found and ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.agents.support.talk import HERE, Talk, cli
+
+from atp.agents.leftovers import end_leftovers, marked
+
+ROOT = HERE.parents[2]
+
+
+def wait_for(talk: Talk, number: int) -> None:
+    for _ in range(500):
+        if len(talk.alive()) >= number:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{len(talk.alive())} of {number}")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(talk: Talk) -> Iterator[None]:
+    yield
+    assert talk.alive() == []
+
+
+def test_after_a_kill_9_of_atp_itself(talk: Talk, tmp_path: Path) -> None:
+    code = f"""
+import asyncio, sys
+sys.path.insert(0, {str(ROOT)!r})
+from pathlib import Path
+from atp.agents.adapter import Surroundings
+from tests.agents.support.talk import Talk, cli
+import os
+talk = Talk(Path({str(tmp_path)!r}))
+talk.around = Surroundings(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
+asyncio.run(talk.ask(cli("detaches_and_sleeps")))
+"""
+    atp = subprocess.Popen([sys.executable, "-c", code])
+    wait_for(talk, 3)
+    atp.send_signal(signal.SIGKILL)
+    atp.wait()
+    assert len(talk.alive()) == 3
+    assert end_leftovers(talk.marker) == 3
+    assert talk.alive() == []
+    assert end_leftovers(talk.marker) == 0
+
+
+def test_only_those_with_the_very_marker(talk: Talk) -> None:
+    environment = {**os.environ, "ATP_RUN": f"{talk.marker}-2", "OTHER": f"ATP_RUN={talk.marker}"}
+    other = subprocess.Popen(["sleep", "30"], env=environment)
+    mine = subprocess.Popen(["sleep", "30"], env={"ATP_RUN": talk.marker})
+    try:
+        wait_for(talk, 1)
+        assert list(marked(talk.marker)) == [mine.pid]
+        assert end_leftovers(talk.marker) == 1
+        assert mine.wait() == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_those_that_are_born_meanwhile(talk: Talk) -> None:
+    script = "while true; do sleep 30 & sleep 0.01; done"
+    fork = subprocess.Popen(["sh", "-c", script], env={**os.environ, "ATP_RUN": talk.marker}, start_new_session=True)
+    wait_for(talk, 4)
+    assert end_leftovers(talk.marker) >= 4
+    fork.wait()
+
+
+def test_agents_share_nothing_but_the_run(talk: Talk) -> None:
+    """Ending one trial's processes must not end those of another trial of the same run."""
+    import asyncio
+
+    async def scene() -> None:
+        adapter = talk.adapter(cli("detaches_and_sleeps"))
+        began = asyncio.Event()
+        first = asyncio.ensure_future(adapter.turn(talk.request(emit=lambda _: began.set())))
+        await began.wait()
+        await adapter_of_forks.turn(talk.request())
+        assert len(talk.alive()) == 3
+        assert not first.done()
+        first.cancel()
+        await asyncio.wait({first})
+
+    adapter_of_forks = talk.adapter(cli("detaches"))
+    asyncio.run(scene())

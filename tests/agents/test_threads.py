@@ -1,0 +1,92 @@
+"""Threads that nobody waits for."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from tests.agents.support.talk import run
+
+from atp.agents import threads
+from atp.agents.threads import DaemonExecutor, in_thread
+
+
+def about(a: int, b: int = 0) -> tuple[int, int, bool]:
+    time.sleep(0.001)
+    return a, b, threading.current_thread().daemon
+
+
+def test_in_thread() -> None:
+    async def scene() -> None:
+        assert await in_thread(about, 1, b=2) == (1, 2, True)
+        with pytest.raises(SystemExit):
+            await in_thread(sys.exit, 3)
+
+    run(scene())
+
+
+def test_left_to_itself_when_cancelled() -> None:
+    async def scene() -> None:
+        task = asyncio.ensure_future(in_thread(time.sleep, 0.5))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    began = time.perf_counter()
+    run(scene())
+    assert time.perf_counter() - began < 0.4
+
+
+def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "IDLE_SECONDS", 0.05)
+
+    async def scene() -> None:
+        await asyncio.gather(*[in_thread(time.sleep, 0.1) for _ in range(20)])
+
+    before = {thread for thread in threading.enumerate() if thread.name == "atp-agent"}
+    run(scene())
+    for _ in range(100):
+        if {thread for thread in threading.enumerate() if thread.name == "atp-agent"} <= before:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError(threading.enumerate())
+    assert asyncio.run(in_thread(lambda: 7)) == 7
+
+
+def test_many_at_a_time() -> None:
+    async def scene() -> list[tuple[int, int, bool]]:
+        return await asyncio.gather(*[in_thread(about, number) for number in range(300)])
+
+    assert [number for number, *_ in run(scene())] == list(range(300))
+
+
+def test_executor_of_a_loop() -> None:
+    async def scene() -> None:
+        asyncio.get_running_loop().set_default_executor(DaemonExecutor())
+        assert await asyncio.to_thread(lambda: threading.current_thread().daemon)
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.to_thread(lambda: 1 / 0)
+
+    run(scene())
+
+
+def test_executor_holds_up_nothing() -> None:
+    code = """
+import asyncio, time
+from atp.agents.threads import DaemonExecutor
+async def main():
+    asyncio.get_running_loop().set_default_executor(DaemonExecutor())
+    try:
+        await asyncio.wait_for(asyncio.to_thread(time.sleep, 30), 0.1)
+    except TimeoutError:
+        print("timeout")
+asyncio.run(main())
+"""
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("timeout\n", "")
+    assert time.perf_counter() - began < 10

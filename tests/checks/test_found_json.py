@@ -1,0 +1,101 @@
+"""Finding JSON in text: whole, fenced, in prose."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atp.checks.found_json import DEEPEST, MISSING, find_json, read_whole
+
+SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    SCALARS | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+CONTAINERS = JSON.filter(lambda value: isinstance(value, dict | list))
+PROSE = st.text(alphabet=st.characters(exclude_characters="{}[]`~\"'", exclude_categories=["Cs"]), max_size=40)
+
+
+@given(JSON)
+def test_a_text_that_is_json_is_that_value(value: Any) -> None:
+    for text in (json.dumps(value), json.dumps(value, indent=2, ensure_ascii=False), f"\ufeff\n {json.dumps(value)}\n"):
+        assert find_json(text) == value
+        assert read_whole(text) == value
+
+
+@given(CONTAINERS, PROSE, PROSE)
+def test_json_in_prose_is_found(value: Any, before: str, after: str) -> None:
+    assert find_json(f"{before} {json.dumps(value)} {after}") == value
+
+
+@given(JSON, PROSE, PROSE, st.sampled_from(["```", "````", "~~~"]))
+def test_json_in_a_fence_is_found(value: Any, before: str, after: str, fence: str) -> None:
+    assert find_json(f"{before}\n{fence}json\n{json.dumps(value, indent=1)}\n{fence}\n{after}") == value
+
+
+@given(PROSE)
+def test_prose_without_brackets_holds_none(text: str) -> None:
+    found = find_json(text)
+    assert found is MISSING or not isinstance(found, dict | list)
+
+
+@given(st.text(alphabet='{}[]",:01 \n`~\\atrue"'))
+def test_whatever_is_found_stands_there(text: str) -> None:
+    found = find_json(text)
+    if found is not MISSING:
+        squeezed = "".join(text.split())
+        assert isinstance(found, dict | list) or json.dumps(found)[:1] in squeezed or found in (True, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('According to [1], it is {"a": 2}.', {"a": 2}),
+        ('- [ ] open\n- [x] done\n\n{"a": 1}', {"a": 1}),
+        ('First {"a": 1}, then {"a": 2}.', {"a": 1}),
+        ('Example: {"a": 1}. Answer: {"a": 1, "b": 2}', {"a": 1, "b": 2}),
+        ('Use {braces} or "quoted {" and so: {"b": [true]}', {"b": [True]}),
+        ('{"a": broken} but {"b": 2}', {"b": 2}),
+        ('```python\nx = {"a": 1}\n```\n```json\n{"b": 2}\n```', {"b": 2}),
+        ('```\n{"a": 1}\n```', {"a": 1}),
+        ('```json\n{"a": 1}', {"a": 1}),
+        ('1. Do this:\n   ```json\n   {"a": 1}\n   ```', {"a": 1}),
+        ('```json\nnot json\n```\nbut {"a": 1}', {"a": 1}),
+        ('````\n```\n{"a": 1}\n````', {"a": 1}),
+        ("```\n42\n``` then [7]", [7]),
+        ("```json\n42\n```", 42),
+        ('inline ```{"a": 1}``` code', {"a": 1}),
+        ("[1, 2", MISSING),
+        ('{"results": [{"status": "ok"}, {"stat', MISSING),
+        ('{"a": NaN}', MISSING),
+        ("[Infinity]", MISSING),
+        ('{"a": "NaN"}', {"a": "NaN"}),
+        ("", MISSING),
+        ("   ", MISSING),
+        ("{", MISSING),
+        ("true story", MISSING),
+        ("nullify", MISSING),
+        ("-", MISSING),
+        ("{'a': 1}", MISSING),
+        ('{"a": 1} trailing', {"a": 1}),
+        ('{"a": "' + "x" * 5000 + '"} end', {"a": "x" * 5000}),
+        ('go: {"a": "\\u00e9' + "y" * 300 + '\\ud83d\\ude00"}', {"a": "é" + "y" * 300 + "😀"}),
+        ("9" * 5000, MISSING),
+    ],
+)
+def test_forms(text: str, value: Any) -> None:
+    found = find_json(text)
+    assert found is value if value is MISSING else found == value
+
+
+@pytest.mark.parametrize("wrap", ["{}", "so {} it is", "```json\n{}\n```"])
+def test_what_is_nested_too_deeply_is_no_json(wrap: str) -> None:
+    deep = "[" * DEEPEST + "]" * DEEPEST
+    assert find_json(wrap.format(deep)) != MISSING
+    deeper = f"[{deep}]"
+    assert find_json(wrap.format(deeper)) is MISSING
+    assert find_json(wrap.format('{"a":' * 100_000)) is MISSING
+    assert find_json(wrap.format('{"a": "' + "[" * 500 + '"}')) == {"a": "[" * 500}

@@ -1,0 +1,118 @@
+"""Outputs of 10 MB that are made to hurt: every check ends soon, and none of them passes by giving up."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from atp.checks import Evidence, run_check
+from atp.suite.assertion import ASSERTIONS
+from atp.suite.result import Artifact, ToolCall, Verdict
+
+SIZE = 10_000_000
+TEXTS: dict[str, Callable[[], str]] = {
+    "{": lambda: "{" * SIZE,
+    "[": lambda: "[" * SIZE,
+    '{"': lambda: '{"' * (SIZE // 2),
+    '{"a': lambda: '{"a' * (SIZE // 3),
+    '{"a":': lambda: '{"a":' * (SIZE // 5),
+    "[0]": lambda: "[0]" * (SIZE // 3),
+    "interleaved": lambda: "[" + '",[",' * (SIZE // 5),
+    "fences": lambda: "```\n[\n" * (SIZE // 6),
+    "open fences": lambda: "\n".join("`" * (length % 50 + 3) for length in range(SIZE // 30)),
+    "blanks": lambda: "{" + " " * SIZE,
+    "digits": lambda: "[" + "1" * SIZE,
+    "nan": lambda: "[1," * 900 + "1," * (SIZE // 2) + "NaN",
+    "unterminated": lambda: '["' + "a" * SIZE,
+    "escapes": lambda: '["\\"' * (SIZE // 4),
+    "quotes": lambda: '"' * SIZE,
+    "words": lambda: "lorem ipsum " * (SIZE // 12),
+}
+CHECKS: list[dict[str, Any]] = [
+    {"type": "contains", "value": "needle"},
+    {"type": "contains", "value": {"needle": 1}},
+    {"type": "contains", "value": "NEEDLE", "ignore_case": True},
+    {"type": "equals", "value": {"needle": 1}},
+    {"type": "equals", "value": "needle"},
+    {"type": "json_path", "path": "$..needle"},
+    {"type": "json_path", "path": "$.needle", "value": 1},
+    {"type": "regex", "pattern": "needle"},
+    {"type": "type", "value": "object"},
+    {"type": "json_schema", "schema": {"type": "object"}},
+]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text(evidence: Callable[..., Evidence], name: str) -> None:
+    seen = evidence(TEXTS[name]())
+
+    async def all_of_them() -> list[Verdict]:
+        return [await run_check(ASSERTIONS.shapes[one["type"]].model_validate(one), seen) for one in CHECKS]
+
+    began = time.process_time()
+    found = asyncio.run(all_of_them())
+    assert time.process_time() - began < 5
+    assert [verdict.outcome for verdict in found] == ["failed"] * len(CHECKS)
+    assert all(len(verdict.message) < 700 for verdict in found)
+    assert all(not isinstance(verdict.found, str) or len(verdict.found) <= 300 for verdict in found)
+
+
+@pytest.mark.parametrize(
+    ("output", "checks"),
+    [
+        (list(range(400_000)), [{"type": "contains", "value": -1}, {"type": "equals", "value": [1]}]),
+        (
+            [{"id": number} for number in range(60_000)],
+            [
+                {"type": "contains", "value": {"id": -1}},
+                {"type": "json_path", "path": "$[*].id", "value": -1},
+                {"type": "json_schema", "schema": {"uniqueItems": True, "maxItems": 3}},
+                {"type": "json_schema", "schema": {"items": {"uniqueItems": True, "required": ["no"]}}},
+            ],
+        ),
+        ({str(number): number for number in range(100_000)}, [{"type": "contains", "value": -1}]),
+        ("x" * SIZE, [{"type": "contains", "value": "y"}, {"type": "equals", "value": {"$length": 3}}]),
+    ],
+)
+def test_large_values(judge: Callable[..., Verdict], output: Any, checks: list[dict[str, Any]]) -> None:
+    for given in checks:
+        began = time.process_time()
+        verdict = judge(given, output)
+        assert verdict.outcome == "failed"
+        assert time.process_time() - began < 5
+
+
+def test_data_nested_too_deeply_is_unjudged(judge: Callable[..., Verdict]) -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    for given in ({"type": "contains", "value": "x"}, {"type": "json_path", "path": "$..x"}):
+        for negate in (False, True):
+            assert judge({**given, "negate": negate}, deep).outcome == "unjudged"
+    assert judge({"type": "equals", "value": 1}, deep).outcome == "failed"
+
+
+def test_odd_text_is_only_text(judge: Callable[..., Verdict]) -> None:
+    for output in ("\ud800 {", "\x00" * 100, "{{ secret }} [red]x[/red] </judge>", "\u202e\u0000", "\U0001d54f" * 1000):
+        assert judge({"type": "contains", "value": output}, output).passed
+        assert judge({"type": "equals", "value": "other"}, output).outcome == "failed"
+        assert judge({"type": "json_path", "path": "$.a"}, output).outcome == "failed"
+        assert judge({"type": "contains", "value": "\ud800"}, {"a": "\ud800"}).passed
+
+
+def test_many_calls_and_artifacts(judge: Callable[..., Verdict]) -> None:
+    calls = [ToolCall(name="x" * 50, arguments={"n": number}) for number in range(50_000)]
+    artifacts = [Artifact(name="a" * 2000 + f"/{number}", text="x") for number in range(1000)]
+    began = time.process_time()
+    for given in (
+        {"type": "tool_called", "name": "y", "arguments": {"n": 1}},
+        {"type": "behavior", "check": "no_repeated_actions", "must_use_tools": ["y"]},
+        {"type": "tool_order", "tools": ["x" * 50, "y"]},
+        {"type": "artifact_exists", "path": "**/*a*b*/**/c"},
+    ):
+        verdict = judge(given, "x", calls=calls, artifacts=artifacts)
+        assert verdict.outcome == "failed"
+        assert len(verdict.message) < 2000
+    assert time.process_time() - began < 8

@@ -1,0 +1,221 @@
+"""`json_path`, `type`, `json_schema` (rulings §4)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from atp.suite.result import Verdict
+
+Judge = Callable[..., Verdict]
+
+DATA = {
+    "status": "ok",
+    "count": 3,
+    "ratio": 1.0,
+    "flag": True,
+    "nothing": None,
+    "empty": [],
+    "one": ["x"],
+    "items": [{"id": 1, "tags": ["a", "b"]}, {"id": 2}],
+    "a b": {"it's": "quoted"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "holds"),
+    [
+        ("$.status", "ok", True),
+        ("status", "ok", True),
+        ("items[0].id", 1, True),
+        ("$['a b']['it\\'s']", "quoted", True),
+        ("$.items[-1].id", 2, True),
+        ("$.status", "no", False),
+        ("$.ratio", 1, True),
+        ("$.flag", 1, False),
+        ("$.count", True, False),
+        # A null matches a null, not a missing place.
+        ("$.nothing", None, True),
+        ("$.missing", None, False),
+        ("$.status", None, False),
+        ("$.items[7]", None, False),
+        ("$.status.deeper", None, False),
+        # One place gives its value …
+        ("$.one", ["x"], True),
+        ("$.one", "x", False),
+        ("$.items", [{"id": 1, "tags": ["a", "b"]}, {"id": 2}], True),
+        # … any other path the list of its nodes, a list of one counting as its element.
+        ("$.items[*].id", [1, 2], True),
+        ("$.items[*].id", [2, 1], False),
+        ("$.items[*].id", 1, False),
+        ("$.one[*]", "x", True),
+        ("$.one[*]", ["x"], True),
+        ("$..tags", ["a", "b"], True),
+        ("$..tags", [["a", "b"]], True),
+        ("$.items[?@.id == 2].id", 2, True),
+        ("$.items[?search(@.tags[0], 'a')].id", 1, True),
+        ("$.items[?match(@.tags[0], 'A')].id", 1, False),
+        # A list against a single result means one of them.
+        ("$.status", ["ok", "fine"], True),
+        ("$.status", ["bad", "fine"], False),
+        ("$.count", [1, {"$gt": 2}], True),
+        ("$.nothing", [None, 1], True),
+        ("$.missing", [None], False),
+        ("$.count", [], False),
+        # Nothing found by a path that could find many: an empty list, and no value.
+        ("$.empty[*]", [], True),
+        ("$.empty[*]", None, False),
+        ("$.empty[*]", {"$length": 0}, True),
+        ("$.empty[*]", {"$any": True}, False),
+        ("$.empty[*]", {"$ne": 3}, False),
+        ("$.missing", [], False),
+        ("$.missing", {"$ne": 3}, False),
+        ("$.missing", {"$any": True}, False),
+        ("$.items[*].id", {"$length": 2}, True),
+        ("$.count", {"$gt": 2, "$lt": 4}, True),
+        ("$.status", {"$regex": "^o"}, True),
+        ("$.items[0]", {"id": {"$type": "integer"}, "tags": {"$length": 2}}, True),
+        ("$.items[0]", {"id": 1}, False),
+    ],
+)
+def test_json_path_with_a_value(judge: Judge, path: str, value: Any, holds: bool) -> None:
+    verdict = judge({"type": "json_path", "path": path, "value": value}, DATA)
+    assert verdict.outcome == ("passed" if holds else "failed"), verdict.message
+
+
+@pytest.mark.parametrize(
+    ("path", "holds"),
+    [
+        ("$.status", True),
+        ("$.nothing", True),
+        ("$.empty", True),
+        ("$.missing", False),
+        ("$.items[1]", True),
+        ("$.items[2]", False),
+        ("$.items[*].tags", True),
+        ("$.empty[*]", False),
+        ("$..nowhere", False),
+        ("$", True),
+    ],
+)
+def test_json_path_without_a_value_means_exists(judge: Judge, path: str, holds: bool) -> None:
+    assert judge({"type": "json_path", "path": path}, DATA).passed is holds
+
+
+@pytest.mark.parametrize("output", ["just words", "", None])
+def test_text_without_json_fails(judge: Judge, output: Any) -> None:
+    for given in ({}, {"value": None}, {"value": {"$any": True}}):
+        assert judge({"type": "json_path", "path": "$.a", **given}, output).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    "output",
+    ['{"a": 5}', 'Sure!\n\n```json\n{"a": 5}\n```', '~~~\n{"a": 5}\n~~~', 'I found {"a": 5} for you', {"a": 5}],
+)
+def test_json_is_found_wherever_it_stands(judge: Judge, output: Any) -> None:
+    assert judge({"type": "json_path", "path": "$.a", "value": 5}, output).passed
+
+
+def test_the_verdict_names_path_and_values(judge: Judge) -> None:
+    verdict = judge({"type": "json_path", "path": "$.items[0].id", "value": 9}, DATA)
+    assert verdict.message == "expected $.items[0].id to be 9, found 1 there"
+    assert (verdict.expected, verdict.found, verdict.where) == (9, 1, "output, $.items[0].id")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "output", "holds"),
+    [
+        ("string", "text", True),
+        ("string", '{"a": 1}', True),
+        ("object", '{"a": 1}', True),
+        ("object", 'prose {"a": 1} prose', True),
+        ("object", "prose", False),
+        ("array", "[1]", True),
+        ("array", '{"a": 1}', False),
+        ("number", 1.5, True),
+        ("number", 1, True),
+        ("number", "42", False),
+        ("number", True, False),
+        ("integer", 1, True),
+        ("integer", 1.0, True),
+        ("integer", 1.5, False),
+        ("boolean", False, True),
+        ("boolean", 0, False),
+        ("null", None, True),
+        ("null", "", False),
+        ("array", [], True),
+        ("object", {}, True),
+    ],
+)
+def test_type(judge: Judge, wanted: str, output: Any, holds: bool) -> None:
+    assert judge({"type": "type", "value": wanted}, output).outcome == ("passed" if holds else "failed")
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "holds"),
+    [
+        ("$.count", "number", True),
+        ("$.count", "integer", True),
+        ("$.flag", "number", False),
+        ("$.nothing", "null", True),
+        ("$.missing", "null", False),
+        ("$.items", "array", True),
+        ("$.items[*].id", "array", True),
+        ("$.one[*]", "string", True),
+    ],
+)
+def test_type_at_a_path(judge: Judge, path: str, wanted: str, holds: bool) -> None:
+    assert judge({"type": "type", "path": path, "value": wanted}, DATA).passed is holds
+
+
+def test_type_at_a_path_needs_json(judge: Judge) -> None:
+    assert judge({"type": "type", "path": "$.a", "value": "string"}, "words").outcome == "failed"
+
+
+SCHEMA = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer", "minimum": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "output", "holds"),
+    [
+        (SCHEMA, {"id": 1}, True),
+        (SCHEMA, 'found: {"id": 3}', True),
+        (SCHEMA, {"id": 0}, False),
+        (SCHEMA, {}, False),
+        (SCHEMA, "no json", False),
+        # A schema that says nothing of the type would hold for any text.
+        ({"properties": {"id": {"type": "integer"}}}, "no json", False),
+        ({}, "no json", False),
+        ({"type": "string", "minLength": 3}, "no json", True),
+        ({"type": "string", "pattern": "^y"}, "no json", False),
+        ({"additionalProperties": False, "properties": {"a": {}}}, {"a": 1, "b": 2}, False),
+        ({"additionalProperties": {"type": "integer"}}, {"a": "x"}, False),
+        ({"patternProperties": {"^x_": {"type": "integer"}}, "additionalProperties": False}, {"x_a": 1}, True),
+        ({"patternProperties": {"^x_": {"type": "integer"}}}, {"x_a": "1"}, False),
+        ({"uniqueItems": True}, [{"a": 1}, {"a": 1.0}], False),
+        ({"uniqueItems": True}, [1, True, "1"], True),
+        ({"type": "integer"}, "42", True),
+        ({"type": "object"}, None, False),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True}, 3, False),
+        ({"$ref": "#/$defs/n", "$defs": {"n": {"type": "null"}}}, [], False),
+    ],
+)
+def test_json_schema(judge: Judge, schema: Any, output: Any, holds: bool) -> None:
+    verdict = judge({"type": "json_schema", "schema": schema}, output)
+    assert verdict.outcome == ("passed" if holds else "failed"), verdict.message
+
+
+def test_json_schema_at_a_path_says_where(judge: Judge) -> None:
+    given = {"type": "json_schema", "schema": {"items": SCHEMA}, "path": "$.items"}
+    assert judge(given, DATA).passed
+    verdict = judge(given, {"items": [{"id": 1}, {"id": "x"}]})
+    assert verdict.where == "output, $.items, $[1].id"
+    assert 'found "x"' in verdict.message
+    assert judge(given, {}).outcome == "failed"
+
+
+def test_a_schema_elsewhere_is_not_fetched(judge: Judge) -> None:
+    given = {"type": "json_schema", "schema": {"$ref": "http://localhost:9/schema.json"}}
+    verdict = judge(given, {"id": 1})
+    assert verdict.outcome == "unjudged"
+    assert "schema.json" in verdict.message

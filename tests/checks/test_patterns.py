@@ -1,0 +1,134 @@
+"""Regular expressions: `re`'s meaning, within bounded time."""
+
+import asyncio
+import re
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atp.checks import patterns
+from atp.checks.patterns import LONGEST, TooSlow, be_patient, search
+from atp.suite.result import Verdict
+
+Judge = Callable[..., Verdict]
+
+WORDS = r"""
+a b x . \d \w \s [ab] [^a] [[:alpha:]] [a[] []a] [^]a] {e} {i<=1} { } {2} {1,2} {,2} {2,} {,} {} * + ? *? | ( ) (?: (?=
+(?! (?P<n> (?P=n) \1 ^ $ \b (?i) \. \{ \[ - é ß \Z \A (?i: [a-c&&b] [a--b] [\w-] [\]]
+"""
+PIECES = st.sampled_from(WORDS.split())
+TEXTS = [
+    "",
+    "a",
+    "ab",
+    "aab",
+    "x{e}",
+    "b b",
+    "é",
+    "A1",
+    "xx[",
+    "a]",
+    "ß",
+    "aaab\n",
+    "{}",
+    "x{2",
+    "alpha:]",
+    "&b",
+    "1 2",
+]
+
+
+@settings(max_examples=400)
+@given(st.lists(PIECES, min_size=1, max_size=6))
+def test_a_pattern_means_what_re_makes_of_it(pieces: list[str]) -> None:
+    pattern = "".join(pieces)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            standard = re.compile(pattern)
+        except (re.error, OverflowError):
+            return
+    be_patient(LONGEST)
+    for text in TEXTS:
+        ours, theirs = search(pattern, text), standard.search(text)
+        assert (ours and ours.span()) == (theirs and theirs.span()), (pattern, text)
+
+
+HOSTILE = [
+    ("(a|aa)+$", "a" * 5000 + "b"),
+    ("(x+x+)+y", "x" * 5000),
+    (r"\s+$", " " * 500_000 + "x"),
+    ("x.*y.*z", "x" * 10_000 + "y" * 10_000),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), HOSTILE)
+def test_a_search_ends_in_time(pattern: str, text: str) -> None:
+    began = time.process_time()
+    be_patient(0.1)
+    with pytest.raises(TooSlow):
+        search(pattern, text)
+    assert time.process_time() - began < 1.5
+
+
+def test_patience_is_shared_by_all_searches_of_a_check(judge: Judge, fast_patience: None) -> None:
+    output = {"items": ["a" * 5000 + "b"] * 1000}
+    began = time.process_time()
+    given = {"type": "json_path", "path": "$.items[*]", "value": [{"$regex": "(a|aa)+$"}] * 1000}
+    assert judge(given, output).outcome == "unjudged"
+    assert time.process_time() - began < 2
+
+
+BAD = "a" * 5000 + "cb"
+KEYS: dict[str, Any] = {"patternProperties": {"(a|aa)+$": {}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ({"type": "regex", "pattern": "(a|aa)+$"}, BAD),
+        ({"type": "equals", "value": {"$regex": "(a|aa)+$"}}, BAD),
+        ({"type": "json_schema", "schema": {"type": "string", "pattern": "(a|aa)+$"}}, BAD),
+        ({"type": "json_path", "path": "$[?match(@.x, '(a|aa)+b')]"}, [{"x": BAD}]),
+        ({"type": "json_schema", "schema": KEYS}, {BAD: 1}),
+        ({"type": "json_schema", "schema": {"allOf": [KEYS], "additionalProperties": False, **KEYS}}, {BAD: 1}),
+    ],
+)
+@pytest.mark.parametrize("negate", [False, True])
+def test_a_pattern_that_takes_too_long_is_unjudged(
+    judge: Judge, fast_patience: None, given: dict[str, Any], output: Any, negate: bool
+) -> None:
+    verdict = judge({**given, "negate": negate}, output)
+    assert verdict.outcome == "unjudged"
+    assert "took longer than" in verdict.message
+
+
+@pytest.mark.parametrize(("pattern", "text"), [*HOSTILE, (r"\s+$", " " * 2_000_000 + "x")])
+def test_others_go_on_while_a_pattern_takes_its_time(pattern: str, text: str) -> None:
+    """A search that is not done at once leaves the event loop."""
+    from atp.checks import Evidence, run_check
+    from atp.suite.assertion import RegexMatch
+    from atp.suite.case import Case
+    from atp.suite.result import Transcript, Turn
+
+    turn = Turn(turn=1, input="", output=text)
+    evidence = Evidence(case=Case(id="a"), transcript=Transcript(turns=[turn]))
+    assertion = RegexMatch.model_validate({"type": "regex", "pattern": pattern})
+
+    async def both() -> float:
+        checking = asyncio.ensure_future(run_check(assertion, evidence))
+        await asyncio.sleep(0)
+        longest = 0.0
+        for _ in range(20):
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - began)
+        checking.cancel()
+        return longest
+
+    assert asyncio.run(both()) < patterns.LONGEST / 2

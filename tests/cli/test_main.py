@@ -1,0 +1,119 @@
+"""`atp` itself: help, version, unknown commands, pipes that close, and how little it loads."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from atp import __version__
+from atp.cli.main import COMMANDS
+
+Atp = Callable[..., CompletedProcess[str]]
+
+
+def test_help_lists_the_commands(atp: Atp) -> None:
+    done = atp("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for command, line in COMMANDS.items():
+        assert f"  {command}" in done.stdout
+        assert line in done.stdout
+    assert atp("-h").stdout == done.stdout
+
+
+@pytest.mark.parametrize("command", ["validate", "show"])
+def test_every_command_has_help(atp: Atp, command: str) -> None:
+    done = atp(command, "--help")
+    assert done.returncode == 0
+    assert COMMANDS[command] in done.stdout
+
+
+def test_version(atp: Atp) -> None:
+    assert atp("--version").stdout == f"atp {__version__}\n"
+
+
+def test_the_installed_command_is_the_same() -> None:
+    installed = Path(sys.executable).with_name("atp")
+    done = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"atp {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("validat", "Did you mean 'validate'?"), ("shwo", "Did you mean 'show'?"), ("dance", "Commands: ")],
+)
+def test_an_unknown_command_gets_a_suggestion(atp: Atp, word: str, hint: str) -> None:
+    done = atp(word, "x.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"There is no command '{word}'. {hint}" in done.stderr
+
+
+def test_an_unknown_option(atp: Atp) -> None:
+    done = atp("validate", "--sctrict", "x.yaml")
+    assert done.returncode == 2
+    assert "--strict" in done.stderr
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough(tmp_path: Path, form: list[str]) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(f'{{"id": "{number}", "input": "{"x" * 1000}"}}\n' for number in range(2000)))
+    command = [sys.executable, "-m", "atp", "show", *form, str(file)]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=buffered) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(timeout=20) == 141
+
+
+def test_a_reader_that_never_was(atp: Atp) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = atp("--help", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "many.jsonl").write_text("".join(f'{{"id": "{number}", "input": "x"}}\n' for number in range(200_000)))
+    command = [sys.executable, "-m", "atp", "validate", str(tmp_path / "many.jsonl")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=20)
+    assert "Traceback" not in errors
+    assert child.returncode == 130
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_starting_loads_nothing_heavy(argument: str) -> None:
+    script = (
+        "import sys\n"
+        f"sys.argv = ['atp', {argument!r}]\n"
+        "from atp.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "click" in loaded
+    assert not loaded & {"pydantic", "pydantic_core", "yaml", "markdown_it", "jsonschema", "aiohttp", "rich", "jinja2"}
+
+
+def test_jsonl_needs_no_yaml_and_yaml_no_markdown(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "input": "x"}\n')
+    script = (
+        "import sys; from atp.loader import TestLoader; TestLoader().load_file(sys.argv[1]);print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a.jsonl")], capture_output=True, text=True, check=True
+    )
+    assert not set(done.stdout.split()) & {"yaml", "markdown_it", "jsonschema", "jsonpath_rfc9535"}

@@ -1,0 +1,35 @@
+"""What the Markdown tests share."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from atp.loader.given import Given
+from atp.loader.load import Loaded, load_text
+from atp.suite.case import Case
+
+sys.path.insert(0, str(Path(__file__).parents[3]))  # `tests.loader.markdown.styles` is found from the root
+
+FRAME = "---\ntarget: agents/ocean.md\nassessor: agents/test-assessor.md\n---\n\n"
+
+
+@pytest.fixture
+def load() -> Callable[[str], Loaded]:
+    """Loads a body below a frontmatter that is right."""
+    return lambda body: load_text(FRAME + body, "markdown", Given(env={}), "suites/ocean.test.md")
+
+
+@pytest.fixture
+def only_case(load: Callable[[str], Loaded]) -> Callable[[str], Case]:
+    """The one case of a body that there is nothing to say about."""
+
+    def read(body: str) -> Case:
+        loaded = load(body)
+        assert loaded.diagnostics == []
+        assert loaded.suite is not None
+        [case] = loaded.suite.cases
+        return case
+
+    return read

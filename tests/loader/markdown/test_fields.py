@@ -1,0 +1,91 @@
+"""Labels other than prompts and expectations, and the settings that every dialect takes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from atp.suite.case import Case
+
+BOTH = "**Prompts:**\n- a\n\n**Expectations:**\n- b\n\n"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "**ID:** warm-1",
+        "ID: `warm-1`",
+        '**Id**: "warm-1"',
+        "**ID:**\n- warm-1",
+        "## ID\nwarm-1",
+        "- **ID:**\n  - warm-1",
+    ],
+)
+def test_ids(written: str, only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# C\n\n{written}\n\n{BOTH}").id == "warm-1"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "**Tags:** sea, slow",
+        "Tags: `sea`, slow",
+        "**Tags:** #sea #slow",
+        "**Tags:**\n- sea\n- slow",
+        "## Tags\n* sea\n* slow",
+    ],
+)
+def test_tags(written: str, only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# C\n\n{BOTH}{written}\n").tags == ["sea", "slow"]
+
+
+def test_an_actor_is_the_user(only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# C\n\n**Actor:** alice\n\n{BOTH}").user == "alice"
+
+
+@pytest.mark.parametrize(
+    ("written", "intent"),
+    [
+        ("Some *prose*\nin two lines.", "Some *prose* in two lines."),
+        ("One.\n\n- a\n- b\n\nTwo.", "One.\n\n- a\n- b\n\nTwo."),
+        ("Not this.\n\n**Intent:** This.", "This."),
+        ("**Test Intent:**\n\nOne.\n\nTwo.", "One.\n\nTwo."),
+        ("**Description:** One.\n\n**Intent:** Two.", "One.\n\nTwo."),
+        ("**Intent:**\n- One.\n- Two.", "One.\nTwo."),
+        ("[a]: https://example.com\n\nOne.", "One."),
+        ("---\n\nOne.\n\n<div>\n", "One."),
+        ("", None),
+    ],
+)
+def test_intents(written: str, intent: str | None, only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# C\n\n{written}\n\n{BOTH}").intent == intent
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "value"),
+    [
+        ("**Skip:** true", "skip", True),
+        ("**Runs:** 3", "runs", 3),
+        ("**Team:** blue", "team", "blue"),
+        ("**Pass Rate:** 0.5", "pass_rate", 0.5),
+        ("**Min Score:** 70", "min_score", 70),
+        ("**Workspace:** files/ocean", "workspace", "files/ocean"),
+        ("**Before Hook:** hooks:fill", "before_hook", "hooks:fill"),
+        ("**after_hook:** hooks:drain", "after_hook", "hooks:drain"),
+        ("**Metadata:**\n- depth: 3\n- name: sea", "metadata", {"depth": 3, "name": "sea"}),
+        ("**Metadata:** {depth: 3}", "metadata", {"depth": 3}),
+        ("**Metadata:**\n\n```yaml\ndepth:\n  - 3\n```", "metadata", {"depth": [3]}),
+    ],
+)
+def test_settings(written: str, key: str, value: object, only_case: Callable[[str], Case]) -> None:
+    assert getattr(only_case(f"# C\n\n{BOTH}{written}\n"), key) == value
+
+
+def test_limits_of_a_case(only_case: Callable[[str], Case]) -> None:
+    case = only_case(f"# C\n\n{BOTH}**Timeout:** 5m\n\n**Constraints:**\n- max_steps: 3\n- allowed_tools: [a]\n")
+    assert (case.limits.timeout_seconds, case.limits.max_steps, case.limits.allowed_tools) == (300, 3, ["a"])
+    assert case.timeout is None
+
+
+def test_everyday_words_are_no_settings(only_case: Callable[[str], Case]) -> None:
+    case = only_case(f"# C\n\nTimeout: 5m\n\n**User:** hello\n\nOptions:\n\n{BOTH}\n### Metadata\n\nSome prose.\n")
+    assert (case.limits.timeout_seconds, case.user, case.options, case.metadata) == (None, None, None, {})

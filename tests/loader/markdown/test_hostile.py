@@ -1,0 +1,57 @@
+"""Files that were made to hurt: each is read in time that grows with its length only, and without an exception."""
+
+import time
+
+import pytest
+
+from atp.loader.load import load_text
+from atp.loader.markdown import blocks
+
+SIZE = 10_000
+HOSTILE = {
+    "brackets": "# C\n**Prompts:**\n- " + "[" * SIZE + "\n",
+    "brackets in a heading": "# " + "[" * SIZE + "\n**Prompts:**\n- a\n",
+    "stars": "# C\n" + "**a\n" * SIZE,
+    "quotes": "# C\n" + ("> " * 25 + "a\n") * (SIZE // 10),
+    "backticks": "# C\n**Prompts:**\n- " + " ".join("`" * (n % 100 + 1) for n in range(SIZE // 5)) + "<!-- x -->\n",
+    "comments": "# C\n**Prompts:**\n- " + "<!-- a --> b " * SIZE + "\n",
+    "opened comments": "# C\n**Prompts:**\n- " + "<!--" * SIZE + "\n",
+    "definitions": "# C\n" + "[a]: b\n" * SIZE,
+    "label headings": "# C\n" + "## Tags\n- a\n" * SIZE,
+    "lazy labels": "# C\n**Prompts:**\n- a\n" + "  - b\n**Prompts:** x\n" * SIZE,
+    "a long chain of befores": "".join(f"# C{n}\n**Before:** {n - 1}\n**Prompts:** a\n" for n in range(1, SIZE // 5)),
+    "circles": "".join(f"# C{n}\n**Before:** {n + 1}, 0\n**Prompts:** a\n" for n in range(SIZE // 10)),
+    "unknown befores": "".join(f"# C{n}\n**Before:** no{n}\n**Prompts:** a\n" for n in range(SIZE // 10)),
+    "same names": "# C\n**Prompts:** a\n" * (SIZE // 5),
+    "placeholders": "# C\n**Prompts:**\n- " + "<insert " * SIZE + "\n",
+    "apostrophes": "# C\n**Prompts:**\n- '" + "a'" * SIZE + "\n",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_time_is_bounded(text: str) -> None:
+    start = time.process_time()
+    loaded = load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown")
+    assert time.process_time() - start < 5  # some are quadratic in a careless reader: minutes
+    assert loaded.suite is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- " * 200 + "a\n", ">" * 200 + "a\n", "".join("  " * n + "- a\n" for n in range(100))],
+    ids=["items", "quotes", "lists"],
+)
+def test_deep_nesting(text: str) -> None:
+    loaded = load_text(f"---\ntarget: agents/a.md\n---\n# C\n**Prompts:** a\n\n# D\n{text}", "markdown")
+    assert "too-deep" in [one.code for one in loaded.diagnostics]
+    assert loaded.suite is not None
+    assert loaded.suite.cases[0].chains == [["a"]]
+
+
+def test_too_many_lines_and_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", 100)
+    frame = "---\ntarget: agents/a.md\n---\n# C\n"
+    long_list = load_text(frame + "- a\n" * 200, "markdown").diagnostics
+    assert ("too-large", 104) in [(one.code, one.line) for one in long_list]
+    monkeypatch.setattr(blocks, "MOST_LINES", 1_000)
+    assert "too-large" in [one.code for one in load_text(frame + "\n" * 2_000, "markdown").diagnostics]

@@ -1,0 +1,72 @@
+"""What items, paragraphs and fences below a label say."""
+
+from pathlib import Path
+
+import pytest
+
+from atp.loader.load import load_path
+
+ITEMS = Path(__file__).parents[2] / "fixtures" / "markdown" / "items"
+
+CHAINS = {
+    "dashes": [["one"], ["two"]],
+    "stars": [["one"], ["two"]],
+    "pluses": [["one"], ["two"]],
+    "numbers": [["one"], ["two"]],
+    "numbers-in-brackets": [["one"], ["two"]],
+    "boxes": [["one"], ["two"], ["three"]],
+    "soft-breaks": [["one and more"], ["two and more"]],
+    "hard-breaks": [["one  \nand more"], ["two\\\nand more"]],
+    "paragraphs": [["one\n\nand more\n\n    code"]],
+    "bare-paragraph": [["one and more"]],
+    "bare-paragraph-below-the-label": [["one and more"]],
+    "bare-fence": [["# one\n\n- two"]],
+    "bare-tildes": [["# one\n\n- two"]],
+    "long-fence": [["```\n# one\n```"]],
+    "fence-item": [["# one\n  two\n\n**Expectations:**"], ["three"]],
+    "fence-below-the-marker": [["one"]],
+    "text-and-fence": [["Fix this:\n\n```python\nx = 1\n```"], ["and this:\n~~~\ny\n~~~\nplease"]],
+    "straight-quotes": [
+        ["one"],
+        ["I don't know"],
+        ['"one" or "two"'],
+        ['say "one"'],
+        ['Is it "one"?'],
+        ['one \\"two\\"'],
+    ],
+    "curly-quotes": [["one"], ["two"], ["“one” or “two”"], ["Is it “one”?"]],
+    "backticks": [["one"], ["two ` two"], ["`one` or `two`"], ["`one`"]],
+    "chain": [["one", "two"]] * 3,
+    "chain-italic": [["one", "two"]] * 2,
+    "chain-plain": [["one", "two"]] * 2,
+    "chain-of-fences": [["one", "two"]] * 2,
+    "chain-label": [["one", "two"], ["three", "four"]],
+    "chain-below-prompts": [["one", "two"]],
+    "markdown-stays": [
+        ["**Prompts:** is *bold* and `code`"],
+        ["[a link](https://example.com) and ![a picture](x.png)"],
+        ["see **Expectations:**"],
+        ["# not a heading"],
+        ["> a quote of two lines"],
+        ["a \\* star &amp; an <b>entity</b>"],
+    ],
+    "label-in-an-item": [["Explain this: **Expectations:** are high"], ["Explain\n\n**Prompts:**\n\nto me"]],
+    "tabs": [["one and more"], ["two", "three"]],
+    "wide-markers": [["one"], ["two", "three"]],
+    "non-breaking-blanks": [["one\u00a0two"]],
+    "comment-signs-in-code": [["<!-- one -->"], ["what is `<!--` for, and `-->`?"], ["<!-- two -->"]],
+}
+
+
+@pytest.mark.parametrize("name", sorted(CHAINS))
+def test_items(name: str) -> None:
+    loaded = load_path(ITEMS / f"{name}.test.md")
+    assert loaded.diagnostics == []
+    assert loaded.suite is not None
+    [case] = loaded.suite.cases
+    assert case.chains == CHAINS[name]
+    assert case.expectations == ["it is warm"]
+
+
+def test_every_fixture_is_checked() -> None:
+    assert {path.name.removesuffix(".test.md") for path in ITEMS.iterdir()} == set(CHAINS)

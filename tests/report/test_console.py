@@ -1,0 +1,214 @@
+"""The console: document 5's layout, plain where there is no terminal."""
+
+import asyncio
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atp.report.console import Console, Look
+from atp.report.jsonl import JsonlReport
+from atp.report.page import PlainPage
+from atp.suite.result import CaseResult, Transcript, Verdict
+
+DOCUMENT = """\
+═══════════════════════════════════════════════════════════════
+  Agent Test
+═══════════════════════════════════════════════════════════════
+ℹ Agent: assistants.expense
+ℹ Input: ./tests/expense.jsonl (3 test cases)
+
+───────────────────────────────────────────────────────────────
+  Running Tests
+───────────────────────────────────────────────────────────────
+
+✓ [expense-turn1] First turn - ask type (1.2s)
+  Messages: 1, Assertions: 1/1 passed
+
+✓ [expense-turn2] Second turn - create expense (2.1s)
+  Messages: 3, Assertions: 1/1 passed
+
+✓ [expense-turn3] Final turn - confirm (1.8s)
+  Messages: 5, Assertions: 1/1 passed
+
+───────────────────────────────────────────────────────────────
+  Summary
+───────────────────────────────────────────────────────────────
+  Total:   3 tests
+  Passed:  3
+  Failed:  0
+  Time:    5.1s
+"""  # noqa: RUF001  (document 5's sign)
+
+
+def shown(story: Any, cases: list[CaseResult], *, end: Any = None, **look: Any) -> str:
+    stream = io.StringIO()
+    console = Console(PlainPage(stream), Look(**look))
+    story.tell([console], cases, end or story.end())
+    assert list(console.problems) == []
+    return stream.getvalue()
+
+
+def test_the_document(story: Any, document: list[CaseResult]) -> None:
+    text = shown(story, document)
+    assert text.startswith(DOCUMENT)
+    assert text.removeprefix(DOCUMENT).split() == [
+        "\u2139",
+        "Journal:",
+        ".atp/runs/20241217-100000-ab12/journal.jsonl",
+    ]
+
+
+def test_golden(story: Any, troubles: list[CaseResult], golden: Callable[[str, str], None]) -> None:
+    counts = story.counts(passed=1, failed=4, errors=2, blocked=1, cancelled=1, skipped=1)
+    info = story.info(cases=12, parallel=4, connector="openai.gpt4", resumed=2, trials=12, notes=("be careful",))
+    end = story.end(info, counts=counts, reason="interrupted", exit_code=130)
+    golden("troubles.txt", shown(story, troubles, end=end, command="atp test -i tests/expense.jsonl"))
+
+
+def test_golden_of_repeated_cases(story: Any, repeated: list[CaseResult], golden: Callable[[str, str], None]) -> None:
+    counts = story.counts(passed=2, failed=1, runs=9, passed_runs=7, stable=1)
+    end = story.end(story.info(trials=9, runs=3), counts=counts, exit_code=1)
+    golden("repeated.txt", shown(story, repeated, end=end))
+
+
+def test_golden_of_verbose(story: Any, troubles: list[CaseResult], golden: Callable[[str, str], None]) -> None:
+    golden("verbose.txt", shown(story, [*troubles[:1], *troubles[-2:]], verbose=True))
+
+
+def test_quiet_prints_only_the_summary(story: Any, troubles: list[CaseResult]) -> None:
+    text = shown(story, troubles, quiet=True)
+    assert text.startswith("─" * 63 + "\n  Summary\n")
+    assert "Running Tests" not in text
+    assert "  ✗ [wrong] Says the wrong thing: the output does not contain" in text
+
+
+def test_many_failures_are_listed_again_but_not_all(story: Any) -> None:
+    cases = [story.case(f"T{number}", story.trial(status="failed", error="no", verdicts=[])) for number in range(50)]
+    text = shown(story, cases)
+    summary = text.partition("  Summary\n")[2]
+    assert "  ✗ [T19]: no\n  … and 30 more" in summary
+    assert "T20" not in summary
+
+
+def test_several_agents_are_named(story: Any) -> None:
+    info = story.info(agents=["one", "two"])
+    text = shown(story, [story.case("c", agent="two")], end=story.end(info))
+    assert "Agents: one, two\n" in text
+    assert "✓ [c] – two (1.2s)\n" in text
+
+
+def test_how_to_go_on(story: Any, document: list[CaseResult]) -> None:
+    end = story.end(reason="interrupted", exit_code=130)
+    assert "Go on with: atp test x.jsonl --resume  (run 20241217-100000-ab12)\n" in shown(
+        story, document, end=end, command="atp test x.jsonl"
+    )
+    again = shown(story, document, end=end, command="atp test x.jsonl --resume-from 2024")
+    assert "Go on with: atp test x.jsonl --resume-from 2024  (run" in again
+
+
+def test_reports_are_named_when_they_are_written(tmp_path: Path, story: Any, document: list[CaseResult]) -> None:
+    good, bad = JsonlReport(tmp_path / "good.jsonl"), JsonlReport(tmp_path / "no" / "bad.jsonl")
+    stream = io.StringIO()
+    console = Console(PlainPage(stream), Look(reports=[good, bad]))
+    story.tell([good, bad, console], document, story.end())
+    assert f"Report: {good.path}\n" in stream.getvalue()
+    assert "bad.jsonl" not in stream.getvalue()
+
+
+def test_a_stream_without_the_signs(story: Any, document: list[CaseResult]) -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    story.tell([Console(PlainPage(stream), Look())], document, story.end())
+    text = raw.getvalue().decode("ascii")
+    assert "+ [expense-turn1] First turn - ask type (1.2s)" in text
+    assert "=" * 63 in text
+
+
+def test_long_failures_are_cut(story: Any) -> None:
+    wrong = Verdict(type="equals", outcome="failed", message="m" * 1000, expected="e" * 1000, found=["f" * 1000])
+    lines = "\n".join(str(number) for number in range(1000))
+    cases = [
+        story.case("a", story.trial(status="failed", error="x", verdicts=[wrong] * 30)),
+        story.case("b", story.trial(status="error", blame="internal", error=lines, verdicts=[])),
+    ]
+    text = shown(story, cases)
+    assert max(map(len, text.splitlines())) < 330
+    assert "  … and 20 more\n" in text
+    assert "\n  11\n  … (blame: internal)\n" in text
+
+
+def test_a_reader_who_has_seen_enough_is_no_problem(story: Any) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    gone, full = Console(PlainPage(Gone()), Look()), Console(PlainPage(Full()), Look())
+    story.tell([gone, full], [story.case()], story.end())
+    assert list(gone.problems) == []
+    assert list(full.problems) == ["the console: No space left on device"]
+
+
+def test_lines_come_soon_but_together(story: Any) -> None:
+    class Counting(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            return super().write(text)
+
+    async def run() -> tuple[int, str]:
+        stream = Counting()
+        console = Console(PlainPage(stream), Look())
+        console.start(story.info())
+        for number in range(1000):
+            console.case(story.case(f"T{number}"))
+        await asyncio.sleep(0.2)
+        return stream.writes, stream.getvalue()
+
+    writes, text = asyncio.run(run())
+    assert writes < 10
+    assert "[T999]" in text
+
+
+def test_printing_is_cheap(story: Any) -> None:
+    """Measured at 6 µs of CPU a case, with 30 allowed; the bound leaves room for coverage's tracer."""
+    case = story.case("T001", name="Some name")
+
+    async def run() -> float:
+        console = Console(PlainPage(io.StringIO()), Look())
+        began = time.process_time()
+        for _ in range(3000):
+            console.case(case)
+        return (time.process_time() - began) / 3000
+
+    assert min(asyncio.run(run()) for _ in range(3)) < 120e-6
+
+
+@pytest.mark.parametrize("output", [None, "", {}])
+def test_an_empty_answer(story: Any, output: Any) -> None:
+    assert "✓ [c] (1.2s)" in shown(story, [story.case("c", story.trial(output))], verbose=True)
+
+
+def test_a_case_without_trials(story: Any) -> None:
+    assert "(cancelled, 0ms)" in shown(story, [story.case("c", story.trial(), trials=[], status="cancelled")])
+
+
+def test_nothing_was_said(story: Any) -> None:
+    trial = story.trial(status="timeout", error="timeout after 30s", verdicts=[], transcript=Transcript())
+    assert "  Messages: 0, Assertions: not reached\n  timeout after 30s\n" in shown(story, [story.case("c", trial)])
+
+
+def test_variations_are_told_apart_from_runs(story: Any) -> None:
+    trials = [story.trial(variation=variation, run=run) for variation in range(2) for run in (1, 2)]
+    trials[3].status, trials[3].error = "timeout", "timeout after 30s"
+    text = shown(story, [story.case("c", *trials, status="timeout")], verbose=True)
+    assert "  Runs: 3/4 passed (75%), unstable, consistency 0.75\n  variation 2, run 2:\n  timeout after 30s\n" in text
+    assert "  variation 1, run 1:\n    user: Help me file an expense\n" in text

@@ -1,0 +1,192 @@
+"""Agents say what they like, in every field there is: nothing breaks, nothing steers a terminal, no secret leaves."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atp.report.answer import Answer
+from atp.report.console import Console, Look
+from atp.report.encode import encode
+from atp.report.events import Events
+from atp.report.json_report import JsonReport
+from atp.report.jsonl import JsonlReport
+from atp.report.live import LiveConsole
+from atp.report.page import PlainPage
+from atp.report.reporter import Reporter
+from atp.report.summary_report import SummaryReport
+from atp.run.listener import Listener
+from atp.suite.case import Case
+from atp.suite.result import (
+    Artifact,
+    CaseResult,
+    CheckpointResult,
+    ToolCall,
+    Transcript,
+    TrialResult,
+    Turn,
+    Verdict,
+)
+
+NASTY = {
+    "escape": "\x1b[2J\x1b]0;owned\x07",
+    "markup": "[bold red]x[/] [/nope] [link=http://x]y",
+    "surrogate": "half \ud83d a pair \udc00",
+    "controls": "\x00\x07\x08\r\x7f\x85\x9b31m",
+    "bidi": "\u202eevil\u2066 \u2028 \u2029",
+    "lines": "one\ntwo\r\nthree\x0bfour",
+    "template": "{{ 7*7 }} ${HOME} %s %(x)s {0}",
+    "json": '"}]}\n{"type":"summary","passed":1}',
+}
+FORBIDDEN = {chr(number) for number in [*range(10), *range(11, 32), *range(127, 160)]} | set(
+    "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+
+def hostile_case(x: Any, status: Any = "failed") -> CaseResult:
+    verdict = Verdict(
+        type="contains",
+        outcome="failed",
+        message=x,
+        expected={x: x},
+        found=[x],
+        where=x,
+        name=x,
+        judged=True,
+        evidence=[x],
+    )
+    verdict.parts = [Verdict(type="any_of", outcome="unjudged", message=x, parts=[verdict])]
+    verdict.parts[0].parts = []
+    transcript = Transcript(
+        messages=[{"role": x, "content": x}, {"role": "assistant", "content": [{"type": "text", "text": x}]}],
+        turns=[Turn(turn=1, input=x, output=x)],
+        tool_calls=[ToolCall(name=x, arguments={x: x}, result=x), ToolCall(name=x, error=x, turn=9)],
+        artifacts=[Artifact(name=x, text=x, content_type=x)],
+        logs=[x],
+    )
+    trial = TrialResult(
+        key="k",
+        agent=x,
+        case=x,
+        status=status,
+        error=f"{x}!",
+        blame="agent",
+        verdicts=[verdict],
+        transcript=transcript,
+        attempt=2,
+        retries=[x],
+        warnings=[x],
+        workspace=x,
+        checkpoints=[CheckpointResult(id=x)],
+    )
+    case = CaseResult(agent=x, case=x, name=f"{x}.", file=x, tags=[x], input=x, expected={x: [x]}, status=status)
+    case.trials = [trial, trial]
+    return case
+
+
+def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secrets: list[str]) -> dict[str, str]:
+    plain, live = io.StringIO(), io.StringIO()
+    look = Look(verbose=True, command=text, secrets=secrets)
+    reporters: list[Reporter] = [
+        JsonlReport(folder / "out.jsonl", secrets),
+        JsonReport(folder / "out.json", secrets),
+        SummaryReport(folder / "out.txt", secrets),
+        Events(None, secrets),
+        Answer(None, secrets),
+    ]
+    terminal: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": None, "legacy_windows": False}
+    listeners: list[Listener] = [*reporters, Console(PlainPage(plain), look), LiveConsole(live, look, **terminal)]
+    info = story.info(
+        folder=text,
+        input=[text],
+        agents=[text, "b"],
+        connector=text,
+        notes=(text,),
+        environment={"user": text},
+    )
+    skipped = Case.model_construct(id=text, name=text, tags=[text])
+    for listener in listeners:
+        listener.start(info)
+        listener.skipped(text, skipped)
+        listener.case(case)
+        listener.end(story.end(info, reason=text))
+        assert list(listener.problems) == []
+    found = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    return {**found, "plain": plain.getvalue(), "live": live.getvalue()}
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_every_field(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    text = NASTY[name]
+    found = run_everything(story, tmp_path, hostile_case(text), text, [])
+    lines = [json.loads(line) for line in found["out.jsonl"].splitlines()]
+    assert [one["type"] for one in lines] == ["start", "skipped", "result", "summary"]
+    report = json.loads(found["out.json"])
+    if name != "surrogate":
+        assert report["results"][0]["output"] == lines[2]["output"] == text
+        assert report["results"][0]["expected"] == {text: [text]}
+    for file in ("out.jsonl", "out.json", "out.txt", "plain"):
+        assert not FORBIDDEN & set(found[file]), file
+    assert "owned\x07" not in found["live"]
+    assert "\x1b[2J" not in found["live"].replace("\x1b[2K", "")
+    assert not FORBIDDEN & set(capsys.readouterr().out.replace("\t", ""))
+
+
+def test_markup_is_shown_as_it_is(tmp_path: Path, story: Any) -> None:
+    found = run_everything(story, tmp_path, hostile_case("[red]a[/red]"), "[red]a[/red]", [])
+    assert "✗ [[red]a[/red]] [red]a[/red]. – [red]a[/red]" in found["plain"]
+    assert "✗ [[red]a[/red]] [red]a[/red]. – [red]a[/red]" in found["live"]
+
+
+def test_huge_texts(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    huge = "x" * 5_000_000
+    case = story.case("c", story.trial(huge, status="failed", error="\x1b" * 100_000, verdicts=[]))
+    wrong = Verdict(
+        type="equals", outcome="failed", message="\x1b" * 100_000, expected=huge, found={"a": "\x1b" * 100_000}
+    )
+    case.trials[0].verdicts = [wrong]
+    found = run_everything(story, tmp_path, case, "x", [])
+    assert json.loads(found["out.jsonl"].splitlines()[2])["output"] == huge
+    assert len(found["plain"]) < 20_000
+    assert len(found["live"]) < 40_000
+    assert len(capsys.readouterr().out) > 5_000_000
+
+
+def test_values_that_json_cannot_say() -> None:
+    class Odd:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    deep: list[Any] = []
+    for _ in range(50_000):
+        deep = [deep]
+    odd = {"a": Odd(), None: {1, 2}, (1, 2): float("nan"), "deep": deep, "big": 2**100, "\ud800": ("\ud83d\ude00",)}
+    data = json.loads(encode(odd))
+    assert data["a"] == "(Odd)"
+    assert data["None"] == [1, 2]
+    assert data["(1, 2)"] is None
+    assert data["big"] == 2**100
+    assert data["\ufffd"] == ["😀"]
+
+
+SECRET = 's3cr3t-\u00e9"\\\n-key'
+
+
+@pytest.mark.parametrize("status", ["passed", "failed", "error", "blocked"])
+def test_secrets(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str], status: str) -> None:
+    text = f"the key is {SECRET}."
+    found = run_everything(story, tmp_path, hostile_case(text, status), text, [SECRET])
+    found["stdout"] = capsys.readouterr().out
+    for name, content in found.items():
+        assert "s3cr3t" not in content, name
+        assert "***" in content, name
+
+
+def test_secrets_do_not_break_the_shape(tmp_path: Path, story: Any) -> None:
+    found = run_everything(story, tmp_path, hostile_case("passed status"), "x", ["passed", "status", "assertions"])
+    result = json.loads(found["out.json"])["results"][0]
+    assert result["status"] == "failed"
+    assert result["assertions"][0]["passed"] is False
+    assert result["output"] == "*** ***"

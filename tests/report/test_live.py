@@ -1,0 +1,129 @@
+"""The console on a terminal: colours, a progress line, and nothing of it left at the end."""
+
+import asyncio
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from atp.report.console import Look
+from atp.report.live import LiveConsole, Progress
+from atp.suite.result import CaseResult, Transcript, Usage
+
+TERMINAL: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": "standard", "legacy_windows": False}
+STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def bare(text: str) -> str:
+    return STEERING.sub("", text)
+
+
+def shown(story: Any, cases: list[CaseResult], **terminal: Any) -> str:
+    stream = io.StringIO()
+    story.tell([LiveConsole(stream, Look(), **TERMINAL | terminal)], cases, story.end())
+    return stream.getvalue()
+
+
+def test_the_same_lines_in_colour(story: Any, document: list[CaseResult]) -> None:
+    text = shown(story, document)
+    assert "\x1b[1;32m✓\x1b[0m [expense-turn1] First turn - ask type (1.2s)" in text
+    assert "  Passed:  3\n" in bare(text)
+
+
+def test_no_color(story: Any, document: list[CaseResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", shown(story, document))
+
+
+def test_it_fits_into_80_columns(story: Any) -> None:
+    case = story.case("c", story.trial(status="failed", error="word " * 50, verdicts=[]), name="long name " * 12)
+    lines = bare(shown(story, [case])).replace("\r", "\n").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("  word word") for line in lines) >= 3, "what doesn't fit goes on below its beginning"
+
+
+def test_progress(story: Any) -> None:
+    trials = [SimpleNamespace(key=str(number)) for number in range(3)]
+
+    async def run() -> str:
+        stream = io.StringIO()
+        console = LiveConsole(stream, Look(), **TERMINAL)
+        console.start(story.info())
+        for trial in trials:
+            console.began(trial)  # type: ignore[arg-type]
+        seen = Transcript(usage=Usage(cost_usd=0.25))
+        console.ended(trials[0], story.trial(transcript=seen, status="failed"))  # type: ignore[arg-type]
+        await asyncio.sleep(0.5)
+        middle = stream.getvalue()
+        console.end(story.end())
+        assert stream.getvalue().endswith("journal.jsonl\n")
+        return middle
+
+    last = bare(asyncio.run(run())).rpartition("\r")[2]
+    assert re.search(r"━+ 1/3, 2 running, 1 not passed, \$0\.2500, \d+ms", last)
+
+
+def test_the_cursor_is_never_left_hidden(story: Any) -> None:
+    stream = io.StringIO()
+    console = LiveConsole(stream, Look(), **TERMINAL)
+    console.start(story.info())
+    text = stream.getvalue()
+    assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l")
+    console.end(story.end())
+
+
+def test_trials_taken_over_count_as_done(story: Any) -> None:
+    progress = Progress()
+    progress.total = 2
+    progress.end("never began", story.trial())
+    assert progress.text.startswith("1/2, 0 running, ")
+
+
+def test_a_terminal_that_goes_away(story: Any) -> None:
+    class Gone(io.StringIO):
+        broken = False
+
+        def write(self, text: str) -> int:
+            if self.broken:
+                raise OSError(5, "Input/output error")
+            return super().write(text)
+
+    stream = Gone()
+    console = LiveConsole(stream, Look(), **TERMINAL)
+    console.start(story.info())
+    stream.broken = True
+    console.case(story.case())
+    console.end(story.end())
+    assert list(console.problems) == ["the console: Input/output error"]
+
+
+SCRIPT = """
+import sys
+from atp.report.choose import console
+from atp.report.console import Look
+print(type(console(sys.stdout, Look())).__name__, "rich" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize(("term", "expected"), [("xterm", "LiveConsole True"), ("dumb", "Console False")])
+def test_a_real_terminal(tmp_path: Path, term: str, expected: str) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": term}
+    subprocess.run([sys.executable, "-c", SCRIPT], stdout=theirs, env=environment, check=True, timeout=60)
+    os.close(theirs)
+    assert os.read(ours, 1000).decode().strip() == expected
+    os.close(ours)
+
+
+def test_rich_is_not_imported_without_a_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "Console False"

@@ -1,0 +1,192 @@
+"""A project to run `atp` in, as its users do: files in a folder, and a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from atp.agents.leftovers import marked
+
+PATIENCE = 60.0
+"""Seconds after which something that should happen counts as not happening. Never waited for when all is well."""
+SOON = 20.0
+"""The same for what should happen at once, on a machine that has a lot to do."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a call of `atp`."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """With `--json`: every line of stdout. Fails if one isn't JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """With `--json`: the results by id."""
+        found = [event for event in self.events if event["type"] == "result"]
+        by_id = {one["id"]: one for one in found}
+        assert len(by_id) == len(found), "a case was reported twice"
+        return by_id
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """With `--json`: the statuses by id."""
+        return {name: one["status"] for name, one in self.results.items()}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """With `--json`: the last event."""
+        last = self.events[-1]
+        assert last["type"] == "summary"
+        return last
+
+
+class Project:
+    """A folder, and what is done in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+
+    def write(self, name: str, content: str | bytes | Mapping[str, Any] | list[Any]) -> Path:
+        """A file. Text is dedented; anything else is written as JSON, which YAML takes too."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(dedent(content) if isinstance(content, str) else json.dumps(content, indent=1), "utf-8")
+        return path
+
+    def cases(self, *cases: dict[str, Any] | str, name: str = "cases.jsonl") -> str:
+        """A JSONL file. A case that is only a text is its own id and input."""
+        records = [one if isinstance(one, dict) else {"id": one, "input": one} for one in cases]
+        self.write(name, "".join(f"{json.dumps(one)}\n" for one in records))
+        return name
+
+    def suite(self, agents: list[dict[str, Any]], tests: list[dict[str, Any]], **more: Any) -> str:
+        """A YAML suite. Tests get a name and a task where they have none."""
+        full = []
+        for one in tests:
+            said = {} if one.keys() & {"input", "messages", "task"} else {"task": {"description": one["id"]}}
+            full.append({"name": one["id"], **said, **one})
+        name = str(more.pop("file", "suite.yaml"))
+        self.write(name, {"test_suite": "suite", "agents": agents, "tests": full, **more})
+        return name
+
+    def atp(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any) -> Ran:
+        """Call `atp` and wait for it."""
+        done = subprocess.run(
+            [sys.executable, "-m", "atp", *arguments],
+            cwd=cwd or self.folder,
+            env={**clean_environment(), **(env or {})},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+            check=False,
+            **more,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def test(self, *arguments: str, **more: Any) -> Ran:
+        """`atp test … --json`."""
+        ran = self.atp("test", *arguments, "--json", **more)
+        assert "Traceback" not in ran.err, ran.err
+        return ran
+
+    def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
+        """Call `atp` and don't wait for it."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "atp", *arguments],
+            cwd=self.folder,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            **more,
+        )
+        self._started.append(process)
+        return process
+
+    def finish(self, process: "subprocess.Popen[str]") -> Ran:
+        """Wait for a process that was started."""
+        out, err = process.communicate(timeout=PATIENCE)
+        return Ran(process.returncode, out, err)
+
+    def end(self) -> None:
+        """End what is still running."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=PATIENCE)
+
+    def lines(self, name: str) -> list[str]:
+        """The lines of a file that agents write to; none if there is no file."""
+        path = self.folder / name
+        return path.read_text("utf-8").split() if path.exists() else []
+
+    def runs(self) -> list[Path]:
+        """The folders of all runs, oldest first."""
+        return sorted(self.folder.glob(".atp/runs/*"))
+
+    def journal(self, run: Path | None = None) -> list[dict[str, Any]]:
+        """The lines of a run's journal, the newest run's by default."""
+        path = (run or self.runs()[-1]) / "journal.jsonl"
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+    def trials(self, run: Path | None = None) -> list[dict[str, Any]]:
+        """The trials in a run's journal."""
+        return [line["result"] for line in self.journal(run) if line["type"] == "trial"]
+
+    def workspaces(self) -> list[Path]:
+        """What is left of the trials' folders."""
+        return sorted(self.folder.glob(".atp/runs/*/work")) + sorted(self.folder.glob(".atp/runs/*/work/*"))
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours, without what would steer `atp`."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
+
+
+def until(holds: Callable[[], Any], within: float = PATIENCE) -> Any:
+    """Wait until something holds; what it gives then."""
+    deadline = time.monotonic() + within
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it did not happen within {within:g} s")
+        time.sleep(0.01)
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process lives; one that waits to be collected doesn't."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")
+
+
+def left_of(run_marker: str) -> list[int]:
+    """The processes that carry a mark."""
+    return list(marked(run_marker, "TEST_MARK"))
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """kill -9, and collect it."""
+    process.send_signal(signal.SIGKILL)
+    process.wait(PATIENCE)
