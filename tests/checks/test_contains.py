@@ -56,6 +56,9 @@ CASES: list[tuple[Any, Any, bool]] = [
     ([1, 2], [3, 2, 1], True),
     ([1, 4], [1, 2], False),
     (2, "[1, 2]", True),
+    (4, "[42]", False),
+    (4, '{"answer": 42}', False),
+    (42, '{"answer": 42}', True),
     # Other single values: as text in text, as a value in an object.
     (42, "the answer is 42", True),
     (42, {"answer": {"n": 42}}, True),

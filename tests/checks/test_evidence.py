@@ -96,7 +96,7 @@ def test_a_limit_needs_eyes(limits: dict[str, Any], observes: Observes, observab
 
 
 def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict]) -> None:
-    for pattern in ("[", "a$", "(?=a)"):
+    for pattern in ("[", "(?=a)"):
         path = f"$[?search(@.x, '{pattern}')]"
         assert judge({"type": "json_path", "path": path}, [{"x": "a"}, {"x": 3}]).outcome == "failed"
     assert judge({"type": "json_path", "path": "$[?match(@.x, 'a.c')].x", "value": "abc"}, [{"x": "abc"}]).passed

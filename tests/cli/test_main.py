@@ -71,7 +71,7 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path, form: list[str]) -> None:
         child.stdout.readline()
         child.stdout.close()
         assert child.stderr.read() == b""
-        assert child.wait(timeout=20) == 141
+        assert child.wait(timeout=60) == 141
 
 
 def test_a_reader_that_never_was(atp: Atp) -> None:
@@ -82,15 +82,26 @@ def test_a_reader_that_never_was(atp: Atp) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "many.jsonl").write_text("".join(f'{{"id": "{number}", "input": "x"}}\n' for number in range(200_000)))
-    command = [sys.executable, "-m", "atp", "validate", str(tmp_path / "many.jsonl")]
+def test_ctrl_c_while_a_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(f'{{"id": "{number}", "input": "x"}}\n' for number in range(200_000)))
+    command = [sys.executable, "-m", "atp", "validate", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        time.sleep(1)
+        while not is_open(file, child.pid) and child.poll() is None:
+            time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=20)
+        _, errors = child.communicate(timeout=60)
     assert "Traceback" not in errors
     assert child.returncode == 130
+
+
+def is_open(file: Path, process: int) -> bool:
+    """Whether a process has a file open; where that can't be seen, after a while it will."""
+    folder = Path(f"/proc/{process}/fd")
+    if not folder.exists():
+        time.sleep(2)
+        return True
+    return any(os.path.realpath(link) == str(file.resolve()) for link in folder.iterdir())
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])

@@ -146,7 +146,7 @@ def test_cases_hold_what_could_be_read_also_when_there_are_errors(atp: Atp) -> N
         {
             "code": "duplicate-id",
             "severity": "error",
-            "message": "the id `sell` is already taken by case 0",
+            "message": "the id `sell` is already taken",
             "hint": "give it another",
             "line": 24,
             "column": 9,

@@ -1,54 +1,154 @@
 """Every example in the README and the docs is executed.
 
-A block after `<!-- file: NAME -->` is written to that file. In a `console` block, a line that begins with `$ ` is run
-in the same folder, and the lines below it are what it must print; `…` stands for anything. A page's blocks share a
-folder. A `console` block after `<!-- not run: WHY -->` is left alone.
+The blocks of a page share a folder, which has a copy of `examples/` in it:
+
+- A block after `<!-- file: NAME -->` is written to that file, after `<!-- added to: NAME -->` to its end. A test file
+  that no command names must load without a diagnostic.
+- In a `console` block, a line that begins with `$ ` is run, and the lines below it are what it must print; `…` stands
+  for anything. A command that ends in ` &` runs until the page ends.
+- A `python` block is run. Its lines that begin with `#> ` are what it must print.
+- A block after `<!-- not run: WHY -->` is left alone.
+"""
 
 import os
 import re
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from atp.loader.load import dialect_of, load_path
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"(?:<!-- (?P<order>file|not run): (?P<what>.*?) -->\n+)?^```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^```$", re.M | re.S
+    r"(?:^<!-- (?P<order>file|added to|not run): (?P<what>.*?) -->\n+)?"
+    r"^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
-def _commands(body: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
+@dataclass
+class PageRun:
+    """A page being carried out in a folder of its own."""
+
+    folder: Path
+    env: dict[str, str]
+    started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    commands: str = ""
+
+    def carry_out(self, page: str) -> None:
+        shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns(".atp", "output-*"))
+        try:
+            for block in BLOCK.finditer(page):
+                self.block(block["order"], block["what"], block["kind"], block["body"])
+            self.check_unnamed()
+        finally:
+            for process in self.started:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def block(self, order: str | None, what: str | None, kind: str, body: str) -> None:
+        if order in ("file", "added to"):
+            assert what is not None
+            target = self.folder / what
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("a" if order == "added to" else "w", encoding="utf-8") as file:
+                file.write(body)
+        elif order is None and kind == "console":
+            for command, expected in _commands(body):
+                self.run(command, expected)
+        elif order is None and kind == "python":
+            self.python(body)
+
+    def run(self, command: str, expected: str) -> None:
+        self.commands += f"{command}\n"
+        if command.endswith(" &"):
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            shell = f"exec {command[:-2]}"
+            self.started.append(
+                subprocess.Popen(shell, shell=True, cwd=self.folder, env=self.env, start_new_session=True, **quiet)  # type: ignore[call-overload]
+            )
+            return
+        ran = self.process(["/bin/sh", "-c", command])
+        assert _fits(expected, ran.stdout), f"$ {command}\n--- expected\n{expected}\n--- printed\n{ran.stdout}"
+
+    def python(self, body: str) -> None:
+        expected = "\n".join(line.removeprefix("#>").strip() for line in body.splitlines() if line.startswith("#>"))
+        ran = self.process([sys.executable, "-W", "error", "-c", body])
+        fits = ran.returncode == 0 and (not expected or _fits(expected, ran.stdout))
+        assert fits, f"{body}\n--- printed\n{ran.stdout}"
+
+    def process(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
+        """Run something, with what it prints in one piece, as on a terminal."""
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def check_unnamed(self) -> None:
+        """Test files that are only shown must be in order all the same."""
+        for path in sorted(self.folder.rglob("*")):
+            inside = path.relative_to(self.folder)
+            if inside.parts[0] in ("examples", ".atp") or not path.is_file() or dialect_of(path) in (None, "json"):
+                continue
+            if path.name not in self.commands and not path.name.startswith("output-"):
+                assert load_path(path).diagnostics == [], f"{inside} is not in order"
+
+
+def _commands(body: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         while command.endswith("\\"):
             more, _, expected = expected.partition("\n")
             command = command[:-1] + more.strip()
-        found.append((command, expected.strip()))
-    return found
+        yield command, expected.strip()
 
 
 def _fits(expected: str, printed: str) -> bool:
     pattern = ".*?".join(re.escape(piece) for piece in expected.split("…"))
-    return re.fullmatch(pattern, printed.strip(), re.S) is not None
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _carry_out(page: Path, folder: Path) -> None:
+    bin_folder = Path(sys.executable).parent
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
+    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
+    env = {**clean, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
+    PageRun(folder, env).carry_out(page.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[Path, Future[None]]]:
+    """All pages that are asked for, carried out side by side: they mostly wait for processes."""
+    asked = [item.callspec.params["page"] for item in request.session.items if hasattr(item, "callspec")]
+    pages = [page for page in asked if isinstance(page, Path)]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        yield {page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem)) for page in pages}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_examples_of_page(page: Path, tmp_path: Path) -> None:
-    bin_folder = Path(sys.executable).parent
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
-    env = {**clean, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "100"}
-    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
-        if block["order"] == "file":
-            target = tmp_path / block["what"]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(block["body"], encoding="utf-8")
-        elif block["kind"] == "console" and block["order"] is None:
-            for command, expected in _commands(block["body"]):
-                ran = subprocess.run(
-                    command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
-                )
-                printed = ran.stdout + ran.stderr
-                assert _fits(expected, printed), f"$ {command}\n--- expected\n{expected}\n--- printed\n{printed}"
+def test_examples_of_page(page: Path, runs: dict[Path, "Future[None]"]) -> None:
+    runs[page].result()

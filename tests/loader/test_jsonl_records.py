@@ -188,7 +188,7 @@ def test_duplicate_ids(expect: Expect) -> None:
         '{"id": "a", "input": "x"}\n{"id": "b", "input": "x"}\n{\n  "id": «duplicate-id»"a",\n  "input": "y"\n}\n'
     )
     assert ids(loaded) == ["a", "b", "a"]
-    assert loaded.diagnostics[0].message == "the id `a` is already taken by case 0"
+    assert loaded.diagnostics[0].message == "the id `a` is already taken"
 
 
 def test_expected_alone_and_beside_assertions(expect: Expect) -> None:

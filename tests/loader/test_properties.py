@@ -175,7 +175,7 @@ NAMES = (
 names = st.sampled_from(NAMES.split(" "))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(names, values | st.dictionaries(names, values, max_size=4), max_size=5))
 @example({"id": "a", "input": {"type": {"type": {}}}})
 @example({"id": "a", "assert": {"config": {"config": {}}}})

@@ -8,8 +8,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.run.support.project import Project  # noqa: E402
-from tests.run.support.server import Server  # noqa: E402
+from tests.run.support.project import Project
+from tests.run.support.server import Server
 
 
 @pytest.fixture

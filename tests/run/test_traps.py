@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.run.support.project import Project, alive, until
 from tests.run.support.server import Server
 
@@ -176,7 +175,9 @@ def test_bob_does_not_get_alices_answer(project: Project) -> None:
 
 
 def test_a_timeout_ends_the_agents_process(project: Project) -> None:
-    project.write("sleeper.py", "import os, time\nopen('../../../../../pid', 'w').write(str(os.getpid()))\ntime.sleep(600)")
+    project.write(
+        "sleeper.py", "import os, time\nopen('../../../../../pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
     agent = {"name": "sleeper", "type": "cli", "config": {"command": [sys.executable, "sleeper.py"]}}
     ran = project.test(project.suite([agent], [{"id": "a", "constraints": {"timeout_seconds": 2}}]))
     assert ran.results["a"]["status"] == "timeout"
@@ -200,7 +201,9 @@ def test_output_beyond_a_pipes_buffer_does_not_deadlock(project: Project) -> Non
     )
     config = {"command": [sys.executable, "loud.py"], "protocol": "text"}
     check = {"type": "regex", "value": "^x{1000}"}
-    ran = project.test(project.suite([{"name": "loud", "type": "cli", "config": config}], [{"id": "a", "assertions": [check]}]))
+    ran = project.test(
+        project.suite([{"name": "loud", "type": "cli", "config": config}], [{"id": "a", "assertions": [check]}])
+    )
     assert ran.results["a"]["status"] == "passed"
     assert len(ran.results["a"]["output"]) == 50 * 1024 * 1024
 
@@ -225,7 +228,9 @@ def test_agent_output_is_never_a_template_nor_markup(project: Project) -> None:
 
 
 def test_secrets_are_masked_in_every_output(project: Project) -> None:
-    project.write("agent.py", "def run(options): print('key', options['api_key']); return f\"key {options['api_key']}\"")
+    project.write(
+        "agent.py", "def run(options): print('key', options['api_key']); return f\"key {options['api_key']}\""
+    )
     config = {"entry": "agent.py:run", "api_key": "${API_KEY}"}
     file = project.suite([{"name": "leaks", "type": "custom", "config": config}], [{"id": "a", "assertions": [HELLO]}])
     ran = project.atp("test", file, "-v", "-o", "r.json", "-o", "r.jsonl", env={"API_KEY": "very-secret-key"})
@@ -298,7 +303,9 @@ def test_the_journal_is_only_ever_appended_to(project: Project) -> None:
     assert [int(size) for size in sizes] == [len(b"".join(whole.splitlines(True)[: n + 1])) for n in range(6)]
 
 
-@pytest.mark.parametrize("code", ["import sys; sys.exit(0)", "raise SystemExit(0)", "import os; raise KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "code", ["import sys; sys.exit(0)", "raise SystemExit(0)", "import os; raise KeyboardInterrupt"]
+)
 def test_a_case_that_exits_costs_one_case(project: Project, code: str) -> None:
     project.write("agent.py", f"def run(prompt):\n    if prompt == 'exit':\n        {code}\n    return prompt")
     ran = project.test(project.cases("before", "exit", "after"), "-n", "agent.py:run")
@@ -324,7 +331,9 @@ def test_stdout_of_json_has_nothing_else_in_it(project: Project, server: Server)
         """,
     )
     project.write("hooks.py", "def setup():\n    print('from a hook')\n")
-    project.write("scripts/checks.py", "print('loading')\ndef fine(output):\n    print('from a script')\n    return True\n")
+    project.write(
+        "scripts/checks.py", "print('loading')\ndef fine(output):\n    print('from a script')\n    return True\n"
+    )
     check = {"type": "script", "script": "scripts.checks.fine"}
     one = {"id": "a", "input": "x", "assert": check, "before_hook": "hooks.py:setup", "after_hook": "hooks.py:setup"}
     flags = ["-n", "agent.py:run", "--before-all", "hooks.py:setup", "--after-all", "hooks.py:setup", "-v"]

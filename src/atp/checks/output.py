@@ -89,7 +89,7 @@ def not_contains(assertion: NotContains, evidence: Evidence) -> Verdict:
 def _contains(value: Any, subject: Subject, ignore_case: bool) -> bool:
     if isinstance(value, str):
         return _text_contains(value, subject, ignore_case)
-    if subject.is_text and not isinstance(value, dict | list):
+    if subject.is_text and subject.json_text is None and not isinstance(value, dict | list):
         return canonical(value) in subject.text
     if subject.json is MISSING:
         return False

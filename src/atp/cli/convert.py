@@ -50,7 +50,7 @@ def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:
         click.echo(f"nothing written: {dialect} cannot say any of the cases", err=True)
         return 2
     if output == "-":
-        click.echo(written.text, nl=False)
+        click.echo(written.text.encode(), nl=False)  # files are UTF-8, whatever the terminal takes
         return 0
     try:
         write_file(Path(output), written.text)
@@ -58,6 +58,8 @@ def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:
         raise click.ClickException(f"{output} cannot be written: {error.strerror or error}") from error
     lost = f", {count(len(written.losses), 'thing')} lost" if written.losses else ""
     click.echo(f"wrote {printable(output)}{lost}")
+    if suite.path and Path(output).resolve().parent != Path(suite.path).resolve().parent:
+        click.echo("note: paths in it now start from another folder", err=True)
     return 0
 
 

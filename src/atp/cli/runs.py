@@ -12,7 +12,7 @@ import click
 @click.argument("path", default=".", metavar="[PATH]")
 def command(path: str, as_json: bool) -> int:
     """List the runs of the project around PATH, newest first."""
-    from atp.run.folder import all_runs, bounds
+    from atp.run.folder import all_runs, bounds, is_running
     from atp.run.places import find_root
 
     rows = []
@@ -20,7 +20,9 @@ def command(path: str, as_json: bool) -> int:
         start, summary = bounds(run)
         if start is None:
             continue
-        state = "finished" if summary and summary.complete else "stopped" if summary else "unfinished"
+        state = "running" if is_running(run) else "unfinished"
+        if summary is not None:
+            state = "finished" if summary.complete else "stopped"
         counts = summary.counts if summary else {}
         rows.append(
             {

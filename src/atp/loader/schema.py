@@ -20,7 +20,7 @@ from atp.suite.agent import AGENTS
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case, Simulator
 from atp.suite.kinds import Kinds
-from atp.suite.record import Record, Seconds
+from atp.suite.record import Seconds
 from atp.suite.suite import Suite
 
 Schema = dict[str, Any]
@@ -67,8 +67,6 @@ class _Schema(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         """A record with every spelling of its keys."""
         made, shape = super().model_schema(schema), schema["cls"]
-        if not issubclass(shape, Record):
-            return made
         allowed = SUITE_KEYS if shape is Suite else self.case_keys if shape is Case else None
         names = _spellings(shape, allowed)
         _spell_out(made, shape, names)

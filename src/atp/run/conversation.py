@@ -92,7 +92,6 @@ class Conversation:
 
     def _make_context(self) -> dict[str, Any]:
         trial, case = self._trial, self._trial.case
-        config = trial.tested.agent.config
         return {
             **trial.context,
             "connector": trial.connector,
@@ -102,7 +101,7 @@ class Conversation:
             "case_id": case.id,
             "case_name": case.name,
             "agent": trial.tested.name,
-            "config": config.model_dump(exclude_unset=True),
+            "config": trial.tested.config,
             "metadata": {**trial.context["metadata"], **case.metadata},
         }
 

@@ -106,6 +106,19 @@ def sweep(root: Path) -> None:
                 os.close(handle)
 
 
+def is_running(run: Path) -> bool:
+    """Whether a process is at this run."""
+    with contextlib.suppress(OSError):
+        handle = os.open(run / _LOCK, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+    return False
+
+
 def all_runs(root: Path) -> list[Path]:
     """The folders of all runs, newest first."""
     return sorted((path.parent for path in runs_folder(root).glob(f"*/{NAME}")), reverse=True)

@@ -106,11 +106,12 @@ class Journal:
             raise JournalError(f"{self.path} can't be written: {error.strerror or error}") from error
         self._size += len(self._buffer)
 
-    def _append(self, data: Any) -> None:
-        while written := os.write(self._fd, data):
-            if written == len(data):
-                break
-            data = memoryview(data)[written:]
+    def _append(self, data: bytearray) -> None:
+        with memoryview(data) as whole:
+            written = 0
+            while written < len(whole):
+                with whole[written:] as rest:
+                    written += os.write(self._fd, rest)
 
     def sync(self) -> None:
         """Have the disk keep what was written."""

@@ -4,11 +4,11 @@ An edited case or agent gets another key and runs again; an untouched one keeps 
 """
 
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from atp.run.named_files import content, named_in
 from atp.run.resolve import NamedAgent
 from atp.suite.case import Case
 
@@ -30,25 +30,4 @@ def case_digest(case: Case) -> bytes:
 def agent_digest(named: NamedAgent) -> str:
     """The agent's configuration and the content of the files it names."""
     config = named.agent.model_dump(mode="json")
-    return digest(config, [_content(path) for path in _named_files(config, named.base)])
-
-
-def _named_files(value: Any, base: Path) -> list[Path]:
-    """Every text in a configuration that names a file: a program, a script, a prompt, `file.py:function`."""
-    if isinstance(value, dict):
-        return [path for item in value.values() for path in _named_files(item, base)]
-    if isinstance(value, list):
-        return [path for item in value for path in _named_files(item, base)]
-    if not isinstance(value, str) or not value or len(value) > 1024 or "\0" in value:
-        return []
-    texts = {value, value.rpartition(":")[0], *value.split()}
-    modules = {f"{text.replace('.', '/')}.py" for text in texts if text and "/" not in text}
-    places = [folder / text for text in sorted(texts | modules) if text for folder in (base, Path.cwd())]
-    return [path for path in places if path.is_file()]
-
-
-def _content(path: Path) -> list[Any]:
-    about = path.stat()
-    if about.st_size > 64 * 2**20:  # a large program: its stamp has to do
-        return [str(path), about.st_size, about.st_mtime_ns]
-    return [str(path), blake2b(path.read_bytes(), digest_size=16).hexdigest()]
+    return digest(config, [content(path) for path in named_in(config, named.base)])

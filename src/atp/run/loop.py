@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from atp.agents.threads import DaemonExecutor
 from atp.stats.summary import INTERRUPTED
 
 Result = TypeVar("Result")
@@ -30,6 +31,7 @@ def run_to_end(
     before the process ends at once, because a second one came or the loop didn't hear the first.
     """
     loop = asyncio.new_event_loop()
+    loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
     asyncio.set_event_loop(loop)
     try:
         with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():

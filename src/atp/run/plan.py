@@ -12,6 +12,7 @@ from atp.checks.observable import met
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.run.identity import Identities
 from atp.run.key import agent_digest, case_digest, digest
+from atp.run.named_files import CaseFiles
 from atp.run.options import Options
 from atp.run.resolve import NamedAgent, resolve_agents
 from atp.run.source import CaseSource
@@ -35,7 +36,12 @@ class Tested:
     """At most so many trials at a time."""
     active: int = 0
     """Trials running now."""
+    config: dict[str, Any] = field(init=False)
+    """Its configuration as data, for the agent to see."""
     _starting: "asyncio.Task[None] | None" = None
+
+    def __post_init__(self) -> None:
+        self.config = self.agent.config.model_dump(exclude_unset=True)
 
     async def ready(self) -> None:
         """Start the adapter, once for all trials; why it can't start is every trial's error."""
@@ -77,6 +83,7 @@ class Unit:
 
     source: CaseSource
     agents: list[Tested]
+    files: CaseFiles
 
 
 class Filter:
@@ -154,7 +161,8 @@ class Plan:
                 continue
             if not self.filter.wants_pair(tested.name, case):
                 continue
-            shared = digest(said, tested.digest, context, options.connector, timeout)
+            files = unit.files.of(case, tested.base)
+            shared = digest(said, tested.digest, context, options.connector, timeout, files)
             for number, chain in enumerate(chains):
                 for run in range(1, runs + 1):
                     yield Trial(
@@ -194,7 +202,7 @@ def make_plan(
             if tested is not None:
                 made[place] = tested
                 agents.append(tested)
-        units.append(Unit(source, agents))
+        units.append(Unit(source, agents, CaseFiles(source.folder, source.fixtures, root)))
     plan = Plan(units, options, Identities(options), wanted)
     if not notes:
         _check_cases(plan, notes)

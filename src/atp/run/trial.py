@@ -52,10 +52,9 @@ class TrialRunner:
         )
         began = time.perf_counter()
         attempt = _Attempt(trial, result, self)
-        task = asyncio.ensure_future(attempt.hold())
+        task = asyncio.get_running_loop().create_task(attempt.hold())
         try:
-            done, _ = await asyncio.wait({task}, timeout=trial.timeout)
-            if not done:
+            if not await ended_within(task, trial.timeout):
                 await _give_up(task)
                 attempt.timed_out()
         except asyncio.CancelledError:
@@ -72,7 +71,7 @@ class TrialRunner:
         self._count += 1
         folder = trial.source.folder
         seed = folder / trial.case.workspace if trial.case.workspace else None
-        return Workspace(self._work / str(self._count), seed, trial.source.fixtures)
+        return Workspace(self._work, str(self._count), seed, trial.source.fixtures)
 
     def keeps(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""
@@ -82,6 +81,25 @@ class TrialRunner:
 def _highest(work: Path) -> int:
     """The highest number of a folder that an earlier part of the run has kept."""
     return max((int(one.name) for one in work.glob("*") if one.name.isdecimal()), default=0)
+
+
+async def ended_within(task: "asyncio.Task[None]", seconds: float) -> bool:
+    """Wait for a task, but not for longer than this. `asyncio.wait` for one task, at half the cost."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[None] = loop.create_future()
+
+    def tell(_task: object = None) -> None:
+        if not told.done():
+            told.set_result(None)
+
+    task.add_done_callback(tell)
+    timer = loop.call_later(seconds, tell)
+    try:
+        await told
+    finally:
+        timer.cancel()
+        task.remove_done_callback(tell)
+    return task.done()
 
 
 async def _give_up(task: "asyncio.Task[None]") -> None:

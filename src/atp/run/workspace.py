@@ -14,11 +14,16 @@ class WorkspaceError(Exception):
 class Workspace:
     """The folder that an agent works in, seeded from fixtures."""
 
-    def __init__(self, folder: Path, seed: Path | None = None, fixtures: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, parent: Path, name: str, seed: Path | None = None, fixtures: Path | None = None) -> None:
+        self._parent = parent
+        self._name = name
         self._seed = seed
         self._fixtures = fixtures
         self._seeded: dict[str, tuple[int, int, int]] | None = None
+
+    @property
+    def _folder(self) -> Path:
+        return self._parent / self._name  # put together when needed: most trials of a large run have no folder
 
     @property
     def exists(self) -> bool:

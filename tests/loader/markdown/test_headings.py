@@ -131,3 +131,8 @@ def test_duplicate_names_get_ids_of_their_own(load: Callable[[str], Loaded]) -> 
         ("duplicate-name", "warning", 18),
     ]
     assert [case.id for case in cases(loaded)] == ["warm", "warm-2", "warm-1"]
+
+
+def test_a_line_below_a_label_makes_no_heading_of_it(only_case: Callable[[str], Case]) -> None:
+    case = only_case("## C\n\n**Prompts:**\n-----------\n- a\n\nExpected: b\n---\nSome prose.\n")
+    assert (case.chains, case.expectations) == ([["a"]], ["b"])

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from atp.loader import markdown
 from atp.loader.load import load_text
 from atp.loader.markdown import blocks
 
@@ -53,5 +54,5 @@ def test_too_many_lines_and_items(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = "---\ntarget: agents/a.md\n---\n# C\n"
     long_list = load_text(frame + "- a\n" * 200, "markdown").diagnostics
     assert ("too-large", 104) in [(one.code, one.line) for one in long_list]
-    monkeypatch.setattr(blocks, "MOST_LINES", 1_000)
+    monkeypatch.setattr(markdown, "MOST_LINES", 1_000)
     assert "too-large" in [one.code for one in load_text(frame + "\n" * 2_000, "markdown").diagnostics]

@@ -112,3 +112,12 @@ def test_formatting_makes_all_styles_one(suite: list[CaseModel], style: Style) -
     assert formatted == canonical
     assert format_markdown(formatted) == formatted
     assert clean(formatted) == clean(Writer(style).write(suite))
+
+
+def test_line_ends_and_byte_order_marks_change_nothing() -> None:
+    for text in FIXTURES:
+        suite = loads(text)
+        assert loads(text.replace("\n", "\r\n")) == suite
+        assert loads(text.replace("\n", "\r")) == suite
+        assert loads("\ufeff" + text) == suite
+        assert loads(text.rstrip("\n")) == suite

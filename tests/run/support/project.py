@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -106,6 +107,11 @@ class Project:
         ran = self.atp("test", *arguments, "--json", **more)
         assert "Traceback" not in ran.err, ran.err
         return ran
+
+    def tests(self, *calls: Sequence[str], **more: Any) -> list[Ran]:
+        """Several calls of `atp test … --json` at the same time, where none minds the others."""
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(lambda call: self.test(*call, **more), calls))
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
         """Call `atp` and don't wait for it."""

@@ -50,7 +50,7 @@ class Server:
     async def _start(self) -> web.AppRunner:
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/{name}", self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -152,6 +152,5 @@ async def remembers(_: Server, _request: web.Request, body: dict[str, Any]) -> w
 
 
 AGENTS: dict[str, Callable[[Server, web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]] = {
-    function.__name__: function
-    for function in (echo, whole, flaky, status, broken, slow, stream, endless, remembers)
+    function.__name__: function for function in (echo, whole, flaky, status, broken, slow, stream, endless, remembers)
 }

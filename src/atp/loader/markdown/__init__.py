@@ -21,9 +21,15 @@ from atp.suite.suite import Defaults, Suite
 
 __all__ = ["Frontmatter", "load_markdown"]
 
+MOST_LINES = 2_000_000
+"""How many lines a file may have: each costs some hundred bytes while it is read, however short it is."""
+
 
 def load_markdown(source: Source, given: Given, notes: Diagnostics) -> Suite:
     """The suite that a text makes, as far as it can be read; what is wrong with it is noted."""
+    if source.text.count("\n") > MOST_LINES:
+        notes.error("too-large", f"the file has more than {MOST_LINES:,} lines", hint="split it")
+        return Suite(name=stem(source.path), dialect="markdown", path=source.path)
     head = cut(source.text, notes)
     front = read_frontmatter(head, given, notes)
     page = read_page(head.body, head.body_line, notes)

@@ -19,8 +19,6 @@ from atp.loader.markdown.page import Page, width
 
 DEEPEST = 60
 """How deep blocks may be nested; a list in a list counts twice, being a list and an item."""
-MOST_LINES = 2_000_000
-"""How many lines a file may have."""
 MOST_BLOCKS = 200_000
 """How many blocks may stand in one list or quote."""
 
@@ -120,8 +118,6 @@ def read_blocks(page: Page, notes: Diagnostics) -> list[Block]:
 
 
 def _read(page: Page, blocks: list[Block]) -> None:
-    if len(page.lines) > MOST_LINES:
-        raise _TooMuch("too-large", f"more than {MOST_LINES:,} lines", MOST_LINES)
     state = StateBlock("\n".join(page.lines) + "\n", parser(), {}, [])
     rules = parser().block.ruler.getRules("")
     line = state.skipEmptyLines(0)
@@ -144,6 +140,8 @@ def _build(tokens: list[Token], page: Page) -> list[Block]:
         if token.type == "inline":
             assert block is not None
             block.text = token.content
+            if block.kind == "paragraph" and block.text.count("\n") + 1 < block.end - block.line:
+                _find_lines(block, page)
         elif token.type in _CONTAINER_ENDS:
             done = around.pop()
             done.end = done.children[-1].end if done.children else done.line + 1
@@ -157,6 +155,14 @@ def _build(tokens: list[Token], page: Page) -> list[Block]:
     return top
 
 
+def _find_lines(paragraph: Block, page: Page) -> None:
+    """A paragraph may begin or end with lines of such blanks as Markdown takes for text and its parser trims."""
+    first = paragraph.text.partition("\n")[0]
+    while paragraph.line < paragraph.end - 1 and first not in page.lines[paragraph.line]:
+        paragraph.line += 1
+    paragraph.end = min(paragraph.end, paragraph.line + paragraph.text.count("\n") + 1)
+
+
 def _complete(block: Block, token: Token, around: list[Block], page: Page) -> None:
     match block.kind:
         case "heading":
@@ -165,6 +171,8 @@ def _complete(block: Block, token: Token, around: list[Block], page: Page) -> No
         case "fence":
             block.closed = block.end - block.line == block.text.count("\n") + 2
             block.info = token.info.rstrip()
+            if not block.closed:
+                block.text = block.text.rstrip("\n") + "\n"
         case "item":
             block.markup = token.info + token.markup
             outer = around[-2] if len(around) > 1 and around[-2].kind == "item" else None

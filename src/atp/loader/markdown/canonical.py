@@ -112,20 +112,21 @@ class Writer:
     def _items(self, groups: list[list[Block]]) -> list[str]:
         """A list, with empty lines between its items if there are some in them."""
         written: list[list[str]] = []
-        loose = False
+        apart: set[int] = set()
         for group in groups:
             start = self._next
-            if comments := self._comments_before(group[0].line):
-                written.append(comments)
-                loose = loose or any(self._page.lines[start : group[0].line])
+            if between := self._comments_before(group[0].line):
+                if any(self._page.lines[start : group[0].line]):  # more than comments: it must not run into an item
+                    apart.update((len(written), len(written) + 1))
+                written.append(between)
             if group[0].kind == "item" and (before := self._before(group[0].line, group[0].column)):
                 written.append(before)
             lines = self._item(group)
             written.append([f"- {lines[0]}".rstrip(), *(f"  {line}" if line else "" for line in lines[1:])])
-        loose = loose or any("" in lines for lines in written)
+        loose = any("" in lines for number, lines in enumerate(written) if number not in apart)
         joined: list[str] = []
-        for lines in written:
-            if loose and joined:
+        for number, lines in enumerate(written):
+            if joined and (loose or number in apart):
                 joined.append("")
             joined.extend(lines)
         return joined

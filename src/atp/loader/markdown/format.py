@@ -16,7 +16,7 @@ from atp.loader.markdown.comments import find_comments
 from atp.loader.markdown.frontmatter import Frontmatter, Head, cut
 from atp.loader.markdown.page import read_page
 from atp.loader.markdown.sections import read_outline
-from atp.loader.source import Source
+from atp.loader.source import Source, check_text
 from atp.suite.suite import Suite
 
 _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
@@ -24,9 +24,9 @@ _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
 
 def format_markdown(text: str) -> str:
     """The text in canonical form; as it is, if it has errors."""
-    unified = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    before = _parsed(unified)
-    if before is None:
+    unified = check_text(text.removeprefix("\ufeff"), Diagnostics())
+    before = None if unified is None else _parsed(unified)
+    if unified is None or before is None:
         return text
     result = _written(unified)
     same = _parsed(result) == before and _comments(result) == _comments(unified) and _written(result) == result

@@ -21,7 +21,7 @@ def text_of(blocks: list[Block]) -> str:
         if block.kind == "paragraph":
             return unquoted(_flow(block.text))
         if block.kind == "fence":
-            return block.text.removesuffix("\n") if block.closed else block.text.rstrip("\n")
+            return block.text.removesuffix("\n")
         if block.kind == "code":
             return textwrap.dedent(block.text).strip("\n")
     text = render(blocks)

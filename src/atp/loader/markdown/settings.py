@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from atp.loader.diagnostics import Diagnostics
-from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.outline import Field, Section
 from atp.loader.markdown.page import Page
-from atp.loader.markdown.render import text_of
+from atp.loader.markdown.render import unquoted
 from atp.loader.shapes import Locator, Path, read
 from atp.loader.yaml_nodes import parse_yaml
 from atp.suite.case import Case
@@ -57,22 +56,23 @@ def read_settings(section: Section, page: Page, notes: Diagnostics) -> dict[str,
 def _yaml(field: Field, page: Page, notes: Diagnostics) -> tuple[str, Diagnostics, int]:
     """The value as YAML that stands where it stands in the file, so that places in it are right."""
     first = field.contents[0]
-    lines: list[str] = []
     if first.kind in ("fence", "code"):
         column = len(page.lines[first.line]) - len(page.lines[first.line].lstrip())
         start = first.line + (first.kind == "fence")
-        lines = [" " * column + line for line in first.text.split("\n")]
-    else:
-        start = first.line
-        column = _column(first, page)
-        for block in field.contents:
-            text = text_of(block.children if block.kind == "item" else [block])
-            lines.extend([""] * (block.line - start - len(lines)))
-            lines.append(" " * column + text)
-    return "\n".join(lines), notes, page.first_line + start
+        return "\n".join(" " * column + line for line in first.text.split("\n")), notes, page.first_line + start
+    rows: list[str] = []
+    for block in (inner for one in field.contents for inner in (one.children if one.kind == "item" else [one])):
+        lines = block.text.rstrip("\n").split("\n")
+        for number, line in enumerate(lines, block.line):
+            rows.extend([""] * (number - first.line - len(rows)))
+            rows.append(_padded(line, page.lines[number], continues=number > block.line))
+    return "\n".join(rows), notes, page.first_line + first.line
 
 
-def _column(block: Block, page: Page) -> int:
-    if block.kind == "item":
-        return block.offset
-    return max(0, page.lines[block.line].rfind(block.text.partition("\n")[0].strip()))
+def _padded(line: str, whole: str, continues: bool) -> str:
+    """A line at its column; one that continues a value is indented a little more, as YAML wants it."""
+    text = line.strip()
+    column = max(0, whole.rfind(text)) + continues
+    if text[:1] == "`":
+        text = f" {unquoted(text)}"
+    return " " * column + text

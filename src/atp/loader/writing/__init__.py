@@ -2,6 +2,7 @@
 
 from atp.loader.load import FileDialect
 from atp.loader.writing.written import Written
+from atp.suite.secrets import mask
 from atp.suite.suite import Suite
 
 __all__ = ["Written", "write"]
@@ -9,6 +10,11 @@ __all__ = ["Written", "write"]
 
 def write(suite: Suite, dialect: FileDialect) -> Written:
     """The suite as the text of a file. What is written is loaded again as it was; the rest is listed."""
+    written = _write(suite, dialect)
+    return Written(written.text, mask(written.losses, suite.secrets))
+
+
+def _write(suite: Suite, dialect: FileDialect) -> Written:
     match dialect:
         case "yaml":
             from atp.loader.writing.yaml import write_yaml

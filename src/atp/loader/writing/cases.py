@@ -43,8 +43,7 @@ class CaseWriter:
             "agents": case.agents,
             **says,
             "simulator": _said(case.simulator),
-            "checkpoints": [said(one) | {"assertion": self.assertion(one.assertion)} for one in case.checkpoints]
-            or None,
+            "checkpoints": [self._checkpoint(one) for one in case.checkpoints] or None,
             "max_turns": case.max_turns,
             "constraints": self._limits(case) or None,
             "assertions": [self.assertion(one) for one in case.assertions] or None,
@@ -76,7 +75,7 @@ class CaseWriter:
                 return None
             if len(case.chains) > 1:
                 self.losses.case(
-                    case, "chains", f"{len(case.chains) - 1} of {len(case.chains)}: one prompt is all it takes"
+                    case, "chains", f"{len(case.chains) - 1} of {len(case.chains)}: it takes one prompt only"
                 )
             return {"task": {"description": single}}
         return {} if case.mode == "dialogue" else None
@@ -88,9 +87,8 @@ class CaseWriter:
 
     def _limits(self, case: Case) -> dict[str, Any]:
         defaults = self.defaults
-        inherited = (
-            Limits(timeout_seconds=defaults.timeout_seconds).given() | (defaults.constraints or Limits()).given()
-        )
+        wider = Limits(timeout_seconds=defaults.timeout_seconds).given()
+        inherited = wider | (defaults.constraints or Limits()).given()
         return {
             key: value
             for key, value in said(case.limits).items()
@@ -133,6 +131,5 @@ def _fits_task(prompt: str) -> bool:
 def _why_unsaid(case: Case) -> str:
     if not case.chains:
         return "it says nothing to the agent"
-    return (
-        "its chains have several prompts" if all(len(chain) > 1 for chain in case.chains) else "its prompt is too long"
-    )
+    several = all(len(chain) > 1 for chain in case.chains)
+    return "its chains have several prompts" if several else "its prompt is too long"

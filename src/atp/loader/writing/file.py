@@ -1,5 +1,6 @@
 """Putting a text into a file so that nobody ever sees half of it."""
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -11,6 +12,8 @@ def write_file(path: Path, text: str) -> None:
     Raises `OSError` and leaves everything as it was when that can't be done.
     """
     target = path.resolve()  # a symbolic link stays one
+    if target.exists() and not target.is_file():  # a device would be replaced by a file
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with half.open("x", encoding="utf-8", newline="\n") as file:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from atp.loader.markdown.names import stem
 from atp.loader.writing.cases import CaseWriter
 from atp.loader.writing.hiding import Hiding
 from atp.loader.writing.said import flat_assertion
@@ -59,8 +60,8 @@ def _line(record: dict[str, Any]) -> str:
 
 def _note_losses(suite: Suite, losses: Losses) -> None:
     """A JSONL file is its cases. What the suite's defaults say, each case says itself."""
-    stem = Path(suite.path).name.removesuffix(".test.md").rpartition(".")[0] if suite.path else None
-    if suite.dialect in ("yaml", "markdown") and suite.name != stem:
+    named_after_file = suite.path is not None and suite.name in (Path(suite.path).stem, stem(suite.path))
+    if suite.dialect in ("yaml", "markdown") and not named_after_file:
         losses.suite("name", suite.name)
     if suite.version != "1.0":
         losses.suite("version", suite.version)

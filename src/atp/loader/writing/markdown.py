@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from atp.loader.markdown.names import slug, stem
 from atp.loader.writing.hiding import Hiding
-from atp.loader.writing.markdown_cases import Sheet, make_sheets
+from atp.loader.writing.markdown_cases import Sheet, make_sheets, set_settings
 from atp.loader.writing.markdown_head import front_keys
-from atp.loader.writing.markdown_text import item, reads_plainly, title
+from atp.loader.writing.markdown_text import fenced, item, reads_plainly, title
 from atp.loader.writing.written import Losses, Written
 from atp.loader.writing.yaml_text import yaml_text
 from atp.suite.suite import Suite
@@ -28,7 +28,10 @@ def write_markdown(suite: Suite) -> Written:
     hiding = Hiding(suite.secrets)
     name = _suite_name(hiding.hide(suite.name, losses.secret(), ("name",)), losses)
     sheets = make_sheets(suite.cases, name, hiding, losses)
-    front = hiding.hide(front_keys(suite, [sheet.case for sheet in sheets], losses), losses.secret())
+    front = front_keys(suite, [sheet.case for sheet in sheets], losses)
+    for sheet in sheets:
+        set_settings(sheet, front, hiding, losses)
+    front = hiding.hide(front, losses.secret())
     losses.sort(key=lambda loss: not loss.startswith("suite: "))
     if not sheets:
         return Written("", losses)
@@ -39,8 +42,8 @@ def write_markdown(suite: Suite) -> Written:
 def _head(front: dict[str, Any]) -> str:
     text = yaml_text(front) if front else ""
     # The reader takes the line end before `---` for its own, but a block of text needs it.
-    has_block = "\n " in text
-    return "---\n" + text + ("\n" if has_block else "") + "---\n"
+    ends_in_block = text.rstrip("\n").rpartition("\n")[2].startswith(" ")
+    return "---\n" + text + ("\n" if ends_in_block else "") + "---\n"
 
 
 def _suite_name(name: str, losses: Losses) -> str:
@@ -66,6 +69,8 @@ def _sections(sheets: list[Sheet], open_path: list[str]) -> Iterator[str]:
             yield _tags(sheet.tags)
         if sheet.user is not None:
             yield _field("Actor", [sheet.user])
+        for key, value in sheet.settings.items():
+            yield _setting(key, value)
         if sheet.intent is not None:
             yield _field("Test Intent", [sheet.intent])
         if sheet.befores:
@@ -107,6 +112,15 @@ def _field(label: str, texts: list[str]) -> str:
 
 def _tags(tags: list[str]) -> str:
     return _field("Tags", [", ".join(tags)] if all(map(_PLAIN_WORD.fullmatch, tags)) else tags)
+
+
+def _setting(key: str, value: Any) -> str:
+    """A label with a word or number beside it, or with YAML in a fence: the reader would take quotes away."""
+    label = f"**{key.replace('_', ' ').title()}:**"
+    text = yaml_text(value).removesuffix("\n").removesuffix("\n...")  # PyYAML so ends what is a single word
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and _PLAIN_WORD.fullmatch(text)):
+        return f"{label} {text}\n"
+    return f"{label}\n\n{fenced(text, 'yaml')}"
 
 
 def _chain(chain: list[str]) -> str:

@@ -11,12 +11,15 @@ from atp.loader.writing.markdown_text import can_say, title
 from atp.loader.writing.said import said
 from atp.loader.writing.written import Losses
 from atp.suite.case import Case
+from atp.suite.record import Record
 
-_UNSAID = (
-    *("description", "skip", "agents", "simulator", "checkpoints", "max_turns", "assertions", "expected", "scoring"),
-    *("min_score", "team", "locale", "metadata", "options", "workspace", "before_hook", "after_hook"),
-)
+_UNSAID = ("description", "agents", "simulator", "checkpoints", "max_turns", "assertions", "expected")
 """What a case can say in the other dialects only."""
+_SETTINGS = (
+    *("skip", "runs", "pass_rate", "scoring", "min_score", "team", "locale", "metadata", "options"),
+    *("workspace", "before_hook", "after_hook"),
+)
+"""What a label of the same name says."""
 _NO_TAG = re.compile(r",|^[#`\s]|[`\s]$")
 
 
@@ -33,6 +36,8 @@ class Sheet:
     tags: list[str]
     chains: list[list[str]]
     expectations: list[str]
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Values for the keys that every dialect takes, where the frontmatter doesn't say the same."""
     befores: list["Sheet"] = field(default_factory=list)
 
     @property
@@ -65,7 +70,7 @@ def _sheet(case: Case, suite_name: str, hiding: Hiding, losses: Losses) -> Sheet
     keys = ("id", "path", "intent", "user", "tags", "expectations")
     says = {key: getattr(case, key) for key in keys} | {"chains": case.chains or _message_chain(case)}
     says = hiding.hide(says | {"name": case.name or case.id}, losses.secret(case))
-    kept = {
+    kept: dict[str, Any] = {
         "chains": [chain for chain in says["chains"] if chain and all(map(can_say, chain))],
         "expectations": [one for one in says["expectations"] if can_say(one)],
         "tags": [tag for tag in dict.fromkeys(says["tags"]) if can_say(tag) and not _NO_TAG.search(tag)],
@@ -96,6 +101,24 @@ def _message_chain(case: Case) -> list[list[str]]:
     return [] if text is None else [[text]]
 
 
+def set_settings(sheet: Sheet, front: dict[str, Any], hiding: Hiding, losses: Losses) -> None:
+    """Give a sheet what its case says of the keys that every dialect takes, unless the frontmatter says it for all."""
+    settings: dict[str, Any] = {}
+    for key in _SETTINGS:
+        value = getattr(sheet.case, key)
+        if value != Case.model_fields[key].get_default(call_default_factory=True) and value != front.get(key):
+            settings[key] = said(value) if isinstance(value, Record) else value
+    limits = {key: value for key, value in said(sheet.case.limits).items() if value is not None}
+    seconds = limits.pop("timeout_seconds", None)
+    if seconds != front.get("timeout"):
+        settings["timeout"] = f"{seconds}s" if isinstance(seconds, int) else seconds
+    if limits.get("budget_usd") == front.get("budget_usd"):
+        limits.pop("budget_usd", None)
+    if limits:
+        settings["constraints"] = limits
+    sheet.settings = hiding.hide(settings, losses.secret(sheet.case))
+
+
 def _path(says: dict[str, Any], suite_name: str) -> list[str]:
     """The headings of a case that came from Markdown; else the suite's name and its own."""
     around = [heading for heading in says["path"][:-1] if title(heading)]
@@ -113,8 +136,6 @@ def _note_unsaid(case: Case, losses: Losses) -> None:
             losses.case(case, key, _which(case, key))
     if case.task is not None and (more := [key for key in said(case.task) if key != "description"]):
         losses.case(case, "task", ", ".join(more))
-    if more := [key for key in ("max_steps", "max_tokens", "allowed_tools") if getattr(case.limits, key) is not None]:
-        losses.case(case, "limits", ", ".join(more))
 
 
 def _which(case: Case, key: str) -> str:

@@ -7,23 +7,25 @@ from typing import Any
 from atp.loader.markdown.frontmatter import agent_file
 from atp.loader.writing.said import said
 from atp.loader.writing.written import Losses
-from atp.suite.case import Case
+from atp.suite.case import Case, Limits
 from atp.suite.suite import Suite
-
-_LIMITS = {"timeout": "timeout_seconds", "budget_usd": "budget_usd"}
-"""The keys that are limits of a case, and what they are called there."""
 
 
 def front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, Any]:
-    """The keys in the documents' order; what only some of the cases say is lost."""
+    """The keys in the documents' order."""
     if suite.version != "1.0":
         losses.suite("version", suite.version)
+    defaults = suite.defaults
+    limits = said(Limits(timeout_seconds=defaults.timeout_seconds)) | said(defaults.constraints or Limits())
     front = {
         "target": _target(suite, losses),
         "assessor": suite.assessor,
         "iterations": suite.iterations,
         "description": suite.description,
-        **{key: _common(key, cases, losses) for key in ("runs", "timeout", "pass_rate", "budget_usd")},
+        "runs": _common([case.runs for case in cases], defaults.runs_per_test),
+        "timeout": _common([said(case.limits).get("timeout_seconds") for case in cases], limits.get("timeout_seconds")),
+        "pass_rate": _common([case.pass_rate for case in cases], defaults.pass_rate),
+        "budget_usd": _common([said(case.limits).get("budget_usd") for case in cases], limits.get("budget_usd")),
         "generator": suite.generator,
     }
     return {key: value for key, value in front.items() if value is not None}
@@ -43,15 +45,11 @@ def _target(suite: Suite, losses: Losses) -> str | None:
     return suite.target
 
 
-def _common(key: str, cases: list[Case], losses: Losses) -> Any:
-    """The value that most cases have, if all have one: none gets a limit that it didn't have."""
-    values = [_value(case, key) for case in cases]
-    common = None if None in values else next((value for value, _ in Counter(values).most_common(1)), None)
-    for case, value in zip(cases, values, strict=True):
-        if value != common:
-            losses.case(case, "limits" if key in _LIMITS else key, f"{_LIMITS.get(key, key)} {value}")
-    return common
+def _common(values: list[Any], default: Any) -> Any:
+    """The suite's default, else the value that most cases have; but only if all have one.
 
-
-def _value(case: Case, key: str) -> Any:
-    return said(case.limits).get(_LIMITS[key]) if key in _LIMITS else getattr(case, key)
+    A case can change what the file says for all, but it can't take it back.
+    """
+    if None in values or not values:
+        return None
+    return Counter(values).most_common(1)[0][0] if default is None else default

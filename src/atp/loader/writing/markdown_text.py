@@ -47,10 +47,10 @@ def item(text: str, indent: str = "") -> str:
     return "\n".join([f"{indent}- {first}", *(f"{indent}  {line}" if line else "" for line in more)])
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, info: str = "") -> str:
     """A text in a fence that nothing in it can close."""
     fence = "`" * max([3, *(len(ticks) + 1 for ticks in _TICKS.findall(text))])
-    return f"{fence}\n{text}\n{fence}\n"
+    return f"{fence}{info}\n{text}\n{fence}\n"
 
 
 @lru_cache(maxsize=1024)

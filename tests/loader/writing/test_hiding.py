@@ -1,0 +1,90 @@
+"""Secrets never come out: a variable stands in their place, and with its value the suite is the same again."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from atp.loader.given import Given
+from atp.loader.load import FileDialect, load_text
+from atp.loader.writing import write
+from atp.suite.suite import Suite
+
+ENV = {"FIRST_KEY": "first-secret", "OTHER_TOKEN": "other-secret", "HOST": "example.com"}
+SUITE = """\
+test_suite: s
+agents:
+  - name: a
+    type: http
+    config:
+      endpoint: https://${HOST}/
+      api_key: "${FIRST_KEY}"
+      headers: {Authorization: "Bearer ${OTHER_TOKEN}", X-Trace: "${FIRST_KEY}"}
+  - name: b
+    type: http
+    config: {endpoint: https://b/, api_key: "written-right-here"}
+tests:
+  - id: t
+    name: T
+    input: "Log in with $${NAME} and $${FIRST_KEY}=${FIRST_KEY}"
+    metadata: {2nd: "costs $${OTHER_TOKEN} or $$${OTHER_TOKEN}", nested: [{Pass word: "x${OTHER_TOKEN}y"}]}
+"""
+
+
+def load(text: str, env: Mapping[str, str]) -> Suite:
+    loaded = load_text(text, "yaml", Given(env=env))
+    assert loaded.ok, loaded.diagnostics
+    assert loaded.suite
+    return loaded.suite
+
+
+def test_a_variable_named_after_the_key_stands_for_each_secret() -> None:
+    written = write(load(SUITE, ENV), "yaml")
+    assert "-secret" not in written.text
+    assert "right-here" not in written.text
+    assert "api_key: ${API_KEY}\n" in written.text
+    assert "Authorization: ${AUTHORIZATION_SECRET}\n" in written.text
+    assert "X-Trace: ${API_KEY}\n" in written.text
+    assert "api_key: ${API_KEY_2}\n" in written.text
+    assert "input: Log in with $${NAME} and $${FIRST_KEY}=${API_KEY}\n" in written.text
+    assert "Pass word: x${PASS_WORD_SECRET}y\n" in written.text
+    assert written.losses == [
+        "suite: agents.config.api_key (a secret: ${API_KEY} stands there)",
+        "suite: agents.config.headers.Authorization (a secret: ${AUTHORIZATION_SECRET} stands there)",
+        "suite: agents.config.headers.X-Trace (a secret: ${API_KEY} stands there)",
+        "suite: agents.config.api_key (a secret: ${API_KEY_2} stands there)",
+        "case `t`: input (a secret: ${API_KEY} stands there)",
+        "case `t`: metadata.nested.Pass word (a secret: ${PASS_WORD_SECRET} stands there)",
+    ]
+
+
+def test_with_the_variables_set_nothing_has_changed() -> None:
+    suite = load(SUITE, ENV)
+    written = write(suite, "yaml")
+    env = {
+        "API_KEY": "first-secret",
+        "API_KEY_2": "written-right-here",
+        "AUTHORIZATION_SECRET": "Bearer other-secret",
+        "PASS_WORD_SECRET": "other-secret",
+    }
+    again = load(written.text, env)
+    assert again.cases == suite.cases
+    assert again.agents == suite.agents
+    assert suite.secrets <= again.secrets
+    assert write(again, "yaml") == written
+
+
+@pytest.mark.parametrize("dialect", ["jsonl", "json", "markdown"])
+def test_formats_without_variables_hide_secrets_all_the_same(dialect: FileDialect) -> None:
+    suite = load(SUITE, ENV)
+    suite.cases[0].id = "first-secret"
+    written = write(suite, dialect)
+    assert "-secret" not in written.text
+    assert not any("-secret" in loss for loss in written.losses)
+    assert "${" in written.text
+
+
+def test_a_dollar_sign_before_a_secret_goes_with_it() -> None:
+    suite = load(SUITE, ENV)
+    suite.cases[0].user = "$first-secret"
+    written = write(suite, "yaml")
+    assert "user: ${USER_SECRET}\n" in written.text
