@@ -18,6 +18,8 @@ from atp.run.stop import Stop
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
 
+__all__ = ["Options", "Report", "load", "run", "run_sync"]
+
 
 @dataclass(slots=True)
 class Report:

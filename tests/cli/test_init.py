@@ -16,7 +16,7 @@ from atp.loader.load import load_path
 
 Run = Callable[..., CompletedProcess[str]]
 FILES = {
-    "yaml": ["suite.yaml", "agent.py", ".atp/suite.schema.json"],
+    "yaml": ["suite.yaml", "agent.py", "suite.schema.json"],
     "md": ["first.test.md", "agents/greeter.md", "agents/assessor.md"],
     "jsonl": ["cases.jsonl", "agent.py"],
 }

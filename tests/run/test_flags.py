@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run.support.project import Project
+from tests.run.support.project import Project, Ran, together
 from tests.run.support.server import Server
 
 TELLS = """
@@ -71,13 +71,11 @@ def test_agents_by_every_kind_of_name(project: Project, server: Server) -> None:
     project.write("atp.toml", f"[agents.'team.http']\ntype = 'http'\nconfig.endpoint = '{server.url('echo')}'")
     own = [{"name": name, "type": "custom", "config": {"entry": "agent.py:other"}} for name in ("first", "second")]
     file = project.suite(own, [{"id": "all"}, {"id": "narrow", "agents": ["first"]}])
-    ran = project.test(file)
-    assert [event["agent_id"] for event in ran.events[1:-1]] == ["first", "second", "first"]
-    picked = project.test(file, "-n", "second")
-    assert list(picked.results) == ["all"]
     names = ["agent:other", "./agent.py:other", server.url("echo"), "team.http"]
     flags = [flag for name in names for flag in ("-n", name)]
-    ran = project.test(file, *flags)
+    own_agents, picked, ran = project.tests([file], [file, "-n", "second"], [file, *flags])
+    assert [event["agent_id"] for event in own_agents.events[1:-1]] == ["first", "second", "first"]
+    assert list(picked.results) == ["all"]
     assert ran.code == 0
     assert sorted((one["agent_id"], one["id"]) for one in ran.events[1:-1]) == sorted(
         (name, case) for name in names for case in ("all", "narrow")
@@ -112,34 +110,35 @@ def test_identity_comes_from_flag_then_case_then_ctx_then_settings(project: Proj
     project.write("atp.toml", "user = 'toml-user'\nteam = 'toml-team'\nlocale = 'de-de'")
     project.write("ctx.json", {"team": "ctx-team", "client_ip": "10.0.0.1", "metadata": {"x": 1}})
 
-    def who(*flags: str, **env: str) -> dict[str, tuple[str, str, str]]:
-        ran = project.test(file, *AGENT, *flags, env=env)
+    def who(ran: Ran) -> dict[str, tuple[str, str, str]]:
         seen = {name: one["output"] for name, one in ran.results.items()}
         return {name: (one["user"], one["team"], one["locale"]) for name, one in seen.items()}
 
-    own = ("case-user", "case-team", "de-de")
-    assert who() == {"plain": ("toml-user", "toml-team", "de-de"), "own": own}
-    given = who("--ctx", "ctx.json", "-c", "openai.gpt4", ATP_USER="env-user", ATP_TEAM="env-team")
-    assert given == {"plain": ("env-user", "ctx-team", "de-de"), "own": own}
-    everyone = ("flag-user", "flag-team", "fr-fr")
-    ran = project.test(
-        file, *AGENT, "-u", "flag-user", "-t", "flag-team", "--locale", "fr-fr", "--ctx", "ctx.json", "-c", "gpt"
+    flags = ["-u", "flag-user", "-t", "flag-team", "--locale", "fr-fr", "--ctx", "ctx.json", "-c", "gpt"]
+    env = {"ATP_USER": "env-user", "ATP_TEAM": "env-team"}
+    by_file, by_env, by_flag = together(
+        lambda: project.test(file, *AGENT),
+        lambda: project.test(file, *AGENT, "--ctx", "ctx.json", env=env),
+        lambda: project.test(file, *AGENT, *flags, env=env),
     )
-    for one in ran.results.values():
+    own = ("case-user", "case-team", "de-de")
+    assert who(by_file) == {"plain": ("toml-user", "toml-team", "de-de"), "own": own}
+    assert who(by_env) == {"plain": ("env-user", "ctx-team", "de-de"), "own": own}
+    assert who(by_flag) == dict.fromkeys(["plain", "own"], ("flag-user", "flag-team", "fr-fr"))
+    for one in by_flag.results.values():
         seen = one["output"]
-        assert (seen["user"], seen["team"], seen["locale"]) == everyone
         assert (seen["client_ip"], seen["metadata"], seen["connector"]) == ("10.0.0.1", {"x": 1}, "gpt")
-    assert ran.events[0]["environment"]["user_id"] == "flag-user"
+    assert by_flag.events[0]["environment"]["user_id"] == "flag-user"
 
 
 def test_a_bad_ctx_file(project: Project) -> None:
     project.write("ctx.yaml", "user: me\nteem: us\n")
     file = project.cases("a")
-    ran = project.test(file, *AGENT, "--ctx", "ctx.yaml")
-    assert ran.code == 2
-    assert "ctx.yaml:2" in ran.err
-    assert "did you mean `team`?" in ran.err
-    assert project.test(file, *AGENT, "--ctx", "gone.yaml").code == 2
+    bad, gone = project.tests([file, *AGENT, "--ctx", "ctx.yaml"], [file, *AGENT, "--ctx", "gone.yaml"])
+    assert bad.code == gone.code == 2
+    assert "ctx.yaml:2" in bad.err
+    assert "did you mean `team`?" in bad.err
+    assert "gone.yaml" in gone.err
 
 
 # How often and how long: --runs, --timeout, --parallel
@@ -152,14 +151,19 @@ def test_runs_come_from_flag_then_case_then_suite_then_environment_then_file(pro
     without = project.suite(own, tests, file="without.yaml")
     project.write("atp.toml", "runs = 4")
 
-    def runs(file: str, *flags: str, **env: str) -> dict[str, int]:
-        ran = project.test(file, *flags, "--parallel", "9", env=env)
+    def runs(ran: Ran) -> dict[str, int]:
         return {name: len(one.get("run_details", [0])) for name, one in ran.results.items()}
 
-    assert runs(with_defaults) == {"plain": 3, "own": 2}
-    assert runs(with_defaults, "--runs", "1") == {"plain": 1, "own": 1}
-    assert runs(without, ATP_RUNS="5") == {"plain": 5, "own": 2}
-    assert runs(without) == {"plain": 4, "own": 2}
+    by_suite, by_flag, by_env, by_file = together(
+        lambda: project.test(with_defaults, env={"ATP_RUNS": "5"}),
+        lambda: project.test(with_defaults, "--runs", "1"),
+        lambda: project.test(without, env={"ATP_RUNS": "5"}),
+        lambda: project.test(without),
+    )
+    assert runs(by_suite) == {"plain": 3, "own": 2}
+    assert runs(by_flag) == {"plain": 1, "own": 1}
+    assert runs(by_env) == {"plain": 5, "own": 2}
+    assert runs(by_file) == {"plain": 4, "own": 2}
 
 
 def test_the_timeout_flag_is_only_a_default(project: Project) -> None:
@@ -390,8 +394,6 @@ def test_keeping_workspaces(project: Project) -> None:
     def kept() -> list[str]:
         return sorted(path.read_text() for path in project.folder.glob(".atp/runs/*/work/*/made.txt"))
 
-    project.test(file, *AGENT)
-    assert kept() == []
     project.test(file, *AGENT, "--keep-failed")
     assert kept() == ["bad"]
     trial = project.trials()[-1]
@@ -401,22 +403,23 @@ def test_keeping_workspaces(project: Project) -> None:
 
 
 def test_strict_turns_warnings_into_errors(project: Project) -> None:
-    project.cases({"id": "a", "input": "x", "messages": [{"role": "user", "content": "y"}]})
-    loose = project.test("cases.jsonl", *AGENT)
-    assert loose.code == 0
+    file = project.cases({"id": "a", "input": "x", "messages": [{"role": "user", "content": "y"}]})
+    loose, strict = project.tests([file, *AGENT], [file, *AGENT, "--strict"])
+    assert (loose.code, strict.code) == (0, 2)
     assert "warning" in loose.err
-    assert project.test("cases.jsonl", *AGENT, "--strict").code == 2
 
 
 def test_quiet_and_verbose(project: Project) -> None:
     file = project.cases("hello", "good-bye")
-    quiet = project.atp("test", file, "-n", "agent.py:other", "--quiet")
+    call = ["test", file, "-n", "agent.py:other"]
+    quiet, normal, verbose = together(
+        lambda: project.atp(*call, "--quiet"), lambda: project.atp(*call), lambda: project.atp(*call, "-v")
+    )
     assert "Passed:  2" in quiet.out
     assert "hello" not in quiet.out
-    normal = project.atp("test", file, "-n", "agent.py:other")
     assert "✓ [hello]" in normal.out
     assert "other hello" not in normal.out
-    assert "other hello" in project.atp("test", file, "-n", "agent.py:other", "-v").out
+    assert "other hello" in verbose.out
 
 
 def test_reports(project: Project) -> None:
@@ -466,18 +469,21 @@ def test_env_files_never_override_the_real_environment(project: Project) -> None
     project.write("atp.toml", "")
     text = "# a comment\nFROM_FILE=file\nexport FROM_BOTH=file # said twice\nQUOTED='a # b'\nATP_RUNS=2\n"
     project.write(".env", text)
-    ran = project.test(file, env={"FROM_BOTH": "real"})
-    assert ran.results["a"]["output"] == "file real a # b"
-    assert len(ran.results["a"]["run_details"]) == 2
     project.write("other.env", text.replace("=file", "=other"))
-    ran = project.test(file, "--env-file", "other.env", env={"ATP_RUNS": "1"})
-    assert ran.results["a"]["output"] == "other other a # b"
-    assert "run_details" not in ran.results["a"]
     project.write("bad.env", "FINE=1\nnot a setting\n")
-    for name, said in (("gone.env", "there is no such file"), ("bad.env", "bad.env:2")):
-        ran = project.test(file, "--env-file", name)
-        assert ran.code == 2
-        assert said in ran.err
+    beside, named, gone, bad = together(
+        lambda: project.test(file, env={"FROM_BOTH": "real"}),
+        lambda: project.test(file, "--env-file", "other.env", env={"ATP_RUNS": "1"}),
+        lambda: project.test(file, "--env-file", "gone.env"),
+        lambda: project.test(file, "--env-file", "bad.env"),
+    )
+    assert beside.results["a"]["output"] == "file real a # b"
+    assert len(beside.results["a"]["run_details"]) == 2
+    assert named.results["a"]["output"] == "other other a # b"
+    assert "run_details" not in named.results["a"]
+    assert gone.code == bad.code == 2
+    assert "there is no such file" in gone.err
+    assert "bad.env:2" in bad.err
 
 
 HOOKS = """
@@ -533,19 +539,19 @@ def test_a_failing_hook_is_an_error_of_the_environment(project: Project) -> None
     assert ran.results["before"]["error"] == "hook hooks.py:fails: OSError: no database"
     assert ran.results["wrong"]["warnings"] == ["hook hooks.py:fails: OSError: no database"]
     assert project.lines("asked") == ["after.1", "wrong.1", "fine.1"]
-    for flag in ("--before-all", "--after-all"):
-        ran = project.test(file, *AGENT, "--run", "fine", flag, "hooks.py:fails")
+    flags = [["--run", "fine", flag, "hooks.py:fails"] for flag in ("--before-all", "--after-all")]
+    for ran in project.tests(*([file, *AGENT, *one] for one in flags)):
         assert ran.code == 3
         assert ran.summary["stopped"] == "hook hooks.py:fails: OSError: no database"
 
 
-@pytest.mark.parametrize("place", ["flag", "case"])
-def test_a_hook_that_is_not_there_is_known_before_anything_runs(project: Project, place: str) -> None:
+def test_a_hook_that_is_not_there_is_known_before_anything_runs(project: Project) -> None:
     project.write("hooks.py", HOOKS)
-    file = project.cases("a", {"id": "b", "input": "x", **({"after_hook": "hooks.py:aftr"} if place == "case" else {})})
-    ran = project.test(file, *AGENT, *(["--after-all", "gone.py:x"] if place == "flag" else []))
+    file = project.cases("a", {"id": "b", "input": "x", "after_hook": "hooks.py:aftr"})
+    ran = project.test(file, *AGENT, "--after-all", "gone.py:x")
     assert ran.code == 2
-    assert ("did you mean `after`?" if place == "case" else "gone.py") in ran.err
+    assert "did you mean `after`?" in ran.err
+    assert "gone.py" in ran.err
     assert project.lines("asked") == []
 
 

@@ -6,7 +6,6 @@ import socket
 import sys
 from typing import Any
 
-import pytest
 from tests.run.support.project import Project, alive, kill, left_of, until
 from tests.run.support.server import Server
 
@@ -19,7 +18,7 @@ FORKS = """
             print(f"{what}:{pid}", file=file)
 
     def sleeper(**how):
-        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], **how).pid
+        return subprocess.Popen(["sleep", "600"], **how).pid
 
     note("self", os.getpid())
     if "child" in prompt:
@@ -147,7 +146,7 @@ def test_processes_that_python_agents_start(project: Project) -> None:
         """
         import os, subprocess, sys
         def run(prompt):
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+            child = subprocess.Popen(["sleep", "600"], start_new_session=True)
             with open("pids", "a") as file:
                 print(f"child:{child.pid}", file=file)
             if prompt == "hang":
@@ -220,21 +219,27 @@ def test_a_python_agent_that_comes_back_later_leaves_no_folder(project: Project)
     assert project.workspaces() == []
 
 
-@pytest.mark.parametrize("what", ["never reads stdin", "closes stdout", "forks and exits", "is not there"])
-def test_commands_that_behave_oddly_end_in_a_clear_status(project: Project, what: str) -> None:
-    code = {
+def test_commands_that_behave_oddly_end_in_a_clear_status(project: Project) -> None:
+    odd = {
         "never reads stdin": "print('fine')",
         "closes stdout": "import os, sys\nsys.stdin.read()\nos.close(1)",
         "forks and exits": "import os, sys, time\nsys.stdin.read()\nif os.fork() == 0: time.sleep(600)\nprint('fine')",
         "is not there": "",
-    }[what]
-    project.write("odd.py", code)
-    program = "no-such-program" if what == "is not there" else sys.executable
-    config = {"command": [program, "odd.py"], "protocol": "text"}
+    }
+    agents = []
+    for what, code in odd.items():
+        file = project.write(f"{what.replace(' ', '-')}.py", code)
+        program = "no-such-program" if what == "is not there" else sys.executable
+        config = {"command": [program, file.name], "protocol": "text"}
+        agents.append({"name": what, "type": "cli", "config": config})
     test = {"id": "a", "input": "x" * 3_000_000, "assertions": [{"type": "equals", "value": "fine"}]}
-    ran = project.test(project.suite([{"name": "odd", "type": "cli", "config": config}], [test]), "--timeout", "20s")
-    status = {"closes stdout": "failed", "is not there": "error"}.get(what, "passed")
-    assert ran.results["a"]["status"] == status
+    ran = project.test(project.suite(agents, [test]), "--timeout", "30s", "--parallel", "4")
+    assert {one["agent_id"]: one["status"] for one in ran.events[1:-1]} == {
+        "never reads stdin": "passed",
+        "closes stdout": "failed",
+        "forks and exits": "passed",
+        "is not there": "error",
+    }
     assert project.workspaces() == []
 
 

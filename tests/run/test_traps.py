@@ -3,9 +3,9 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-import pytest
-from tests.run.support.project import Project, alive, until
+from tests.run.support.project import Project, alive, together, until
 from tests.run.support.server import Server
 
 ECHO = """
@@ -15,20 +15,17 @@ ECHO = """
 HELLO = {"type": "contains", "value": "hello"}
 
 
-@pytest.mark.parametrize(
-    ("check", "said"),
-    [
+def test_unknown_assertion_type_or_key_is_refused(project: Project) -> None:
+    project.write("agent.py", "def run(): open('called', 'w')")
+    checks: list[tuple[dict[str, Any], str]] = [
         ({"type": "contians", "value": "x"}, "contains"),
         ({"type": "contains", "value": "x", "negat": True}, "negate"),
         ({"type": "contains", "vlaue": "x"}, "value"),
-    ],
-)
-def test_unknown_assertion_type_or_key_is_refused(project: Project, check: dict[str, object], said: str) -> None:
-    project.write("agent.py", "def run(): open('called', 'w')")
-    file = project.cases({"id": "a", "input": "x", "assert": check})
+    ]
+    file = project.cases(*({"id": said, "input": "x", "assert": check} for check, said in checks))
     ran = project.test(file, "-n", "agent.py:run")
     assert ran.code == 2
-    assert f"did you mean `{said}`?" in ran.err
+    assert all(f"did you mean `{said}`?" in ran.err for _, said in checks)
     assert not (project.folder / "called").exists()
 
 
@@ -42,12 +39,11 @@ def test_a_check_that_raises_is_an_error_of_the_judge(project: Project) -> None:
         {"id": "also-wrong", "input": "x", "assert": [script, HELLO]},
         {"id": "fine", "input": "hello", "assert": HELLO},
     )
-    ran = project.test(file, "-n", "agent.py:run")
+    ran, part = project.tests([file, "-n", "agent.py:run"], [file, "-n", "agent.py:run", "--run", "raises|fine"])
     assert ran.statuses == {"raises": "error", "negated": "error", "also-wrong": "failed", "fine": "passed"}
     assert ran.results["raises"]["blame"] == "judge"
     assert "KeyError: 'gone'" in ran.results["raises"]["error"]
-    assert ran.code == 1
-    assert project.test(file, "-n", "agent.py:run", "--run", "raises|fine").code == 3
+    assert (ran.code, part.code) == (1, 3)
 
 
 def test_a_judge_that_is_out_is_neither_a_failure_nor_a_pass(project: Project) -> None:
@@ -134,13 +130,13 @@ def test_a_program_that_is_not_installed_is_an_error(project: Project) -> None:
     assert "no-such-linter-anywhere" in ran.results["a"]["error"]
 
 
-@pytest.mark.parametrize("filters", [("--run", "nothing"), ("--tags", "nothing"), ("--tags", "!slow")])
-def test_a_filter_that_matches_nothing_is_exit_2(project: Project, filters: tuple[str, ...]) -> None:
+def test_a_filter_that_matches_nothing_is_exit_2(project: Project) -> None:
     project.write("agent.py", ECHO)
     file = project.cases({"id": "a", "input": "x", "tags": ["slow"]})
-    ran = project.test(file, "-n", "agent.py:run", *filters)
-    assert ran.code == 2
-    assert "no case is left to run" in ran.err
+    filters = [("--run", "nothing"), ("--tags", "nothing"), ("--tags", "!slow")]
+    for ran in project.tests(*([file, "-n", "agent.py:run", *one] for one in filters)):
+        assert ran.code == 2
+        assert "no case is left to run" in ran.err
 
 
 def test_ctrl_c_is_exit_130(project: Project) -> None:
@@ -208,7 +204,7 @@ def test_output_beyond_a_pipes_buffer_does_not_deadlock(project: Project) -> Non
     assert len(ran.results["a"]["output"]) == 50 * 1024 * 1024
 
 
-HOSTILE = "[bold red]{{ 7*7 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge> \x1b[31m\x07 ${{x}}"
+HOSTILE = "[bold red]{{ 7919*7927 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge> \x1b[31m\x07 ${{x}}"
 
 
 def test_agent_output_is_never_a_template_nor_markup(project: Project) -> None:
@@ -216,14 +212,16 @@ def test_agent_output_is_never_a_template_nor_markup(project: Project) -> None:
     check = {"type": "equals", "value": HOSTILE}
     file = project.cases({"id": "a", "input": "x", "assert": check}, {"id": "b", "input": "x", "assert": HELLO})
     secret = {"API_KEY": "very-secret-key"}
-    ran = project.test(file, "-n", "agent.py:run", env=secret)
+    ran, shown = together(
+        lambda: project.test(file, "-n", "agent.py:run", env=secret),
+        lambda: project.atp("test", file, "-n", "agent.py:run", "-v", env=secret),
+    )
     assert ran.statuses == {"a": "passed", "b": "failed"}
     assert ran.results["a"]["output"] == HOSTILE
-    shown = project.atp("test", file, "-n", "agent.py:run", "-v", env=secret)
     assert shown.code == 1
-    assert "[bold red]{{ 7*7 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge>" in shown.out
+    assert "[bold red]{{ 7919*7927 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge>" in shown.out
     assert "\x1b" not in shown.out + shown.err
-    assert "49" not in shown.out
+    assert str(7919 * 7927) not in shown.out
     assert secret["API_KEY"] not in shown.out + shown.err + ran.out
 
 
@@ -242,8 +240,7 @@ def test_secrets_are_masked_in_every_output(project: Project) -> None:
     assert all("key ***" in text for text in (journal, *reports))
 
 
-@pytest.mark.parametrize("path", ["../../../../../mine.txt", "/tmp/../{folder}/mine.txt", "link/mine.txt"])
-def test_an_artifacts_path_never_leaves_the_workspace(project: Project, path: str) -> None:
+def test_an_artifacts_path_never_leaves_the_workspace(project: Project) -> None:
     project.write("mine.txt", "mine")
     project.write(
         "agent.py",
@@ -252,14 +249,16 @@ def test_an_artifacts_path_never_leaves_the_workspace(project: Project, path: st
         request = json.load(sys.stdin)
         os.symlink(os.environ["OUT"], "link")
         made = {"type": "file", "path": os.environ["TO"], "content": "overwritten"}
-        print(json.dumps({"version": "1.0", "task_id": request["task_id"], "status": "completed", "artifacts": [made]}))
+        print(json.dumps({"task_id": request["task_id"], "status": "completed", "artifacts": [made]}))
         """,
     )
-    path = path.format(folder=project.folder)
-    config = {"command": [sys.executable, "agent.py"], "environment": {"OUT": str(project.folder), "TO": path}}
-    ran = project.test(project.suite([{"name": "evil", "type": "cli", "config": config}], [{"id": "a"}]))
-    assert ran.results["a"]["status"] == "error"
-    assert ran.results["a"]["blame"] == "agent"
+    agents = []
+    for path in ("../../../../../mine.txt", f"/tmp/../{project.folder}/mine.txt", "link/mine.txt"):
+        environment = {"OUT": str(project.folder), "TO": path}
+        config = {"command": [sys.executable, "agent.py"], "environment": environment}
+        agents.append({"name": path, "type": "cli", "config": config})
+    ran = project.test(project.suite(agents, [{"id": "a"}]), "--parallel", "3")
+    assert [(one["status"], one["blame"]) for one in ran.events[1:-1]] == [("error", "agent")] * 3
     assert (project.folder / "mine.txt").read_text() == "mine"
 
 
@@ -303,15 +302,27 @@ def test_the_journal_is_only_ever_appended_to(project: Project) -> None:
     assert [int(size) for size in sizes] == [len(b"".join(whole.splitlines(True)[: n + 1])) for n in range(6)]
 
 
-@pytest.mark.parametrize(
-    "code", ["import sys; sys.exit(0)", "raise SystemExit(0)", "import os; raise KeyboardInterrupt"]
-)
-def test_a_case_that_exits_costs_one_case(project: Project, code: str) -> None:
-    project.write("agent.py", f"def run(prompt):\n    if prompt == 'exit':\n        {code}\n    return prompt")
-    ran = project.test(project.cases("before", "exit", "after"), "-n", "agent.py:run")
-    assert ran.statuses == {"before": "passed", "exit": "error", "after": "passed"}
-    assert ran.results["exit"]["blame"] == "agent"
-    assert ran.code == 1
+def test_a_case_that_exits_costs_one_case(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        import sys
+        def run(prompt):
+            match prompt:
+                case "exit": sys.exit(0)
+                case "raise": raise SystemExit
+                case "interrupt": raise KeyboardInterrupt
+            return prompt
+        async def later(prompt):
+            return run(prompt)
+        """,
+    )
+    file = project.cases("before", "exit", "raise", "interrupt", "after")
+    for ran in project.tests([file, "-n", "agent.py:run"], [file, "-n", "agent.py:later"]):
+        bad = dict.fromkeys(["exit", "raise", "interrupt"], "error")
+        assert ran.statuses == {"before": "passed", **bad, "after": "passed"}
+        assert {ran.results[name]["blame"] for name in bad} == {"agent"}
+        assert ran.code == 1
 
 
 def test_stdout_of_json_has_nothing_else_in_it(project: Project, server: Server) -> None:
@@ -337,12 +348,15 @@ def test_stdout_of_json_has_nothing_else_in_it(project: Project, server: Server)
     check = {"type": "script", "script": "scripts.checks.fine"}
     one = {"id": "a", "input": "x", "assert": check, "before_hook": "hooks.py:setup", "after_hook": "hooks.py:setup"}
     flags = ["-n", "agent.py:run", "--before-all", "hooks.py:setup", "--after-all", "hooks.py:setup", "-v"]
-    ran = project.test(project.cases(one), *flags)
+    file = project.cases(one)
+    ran, dry, report = together(
+        lambda: project.test(file, *flags),
+        lambda: project.test(file, *flags, "--dry-run"),
+        lambda: project.atp("test", file, *flags, "-r", "report.json"),
+    )
     assert ran.code == 0
     assert [event["type"] for event in ran.events] == ["start", "result", "summary"]
-    dry = project.test("cases.jsonl", *flags, "--dry-run")
     assert [event["type"] for event in dry.events] == ["trial", "plan"]
-    report = project.atp("test", "cases.jsonl", *flags, "-r", "report.json")
     assert json.loads(report.out)["summary"]["passed"] == 1
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine, Generator
 from typing import Any
 
+from atp.agents.eager import start
 from atp.agents.threads import Raised
 
 GRACE = 0.5
@@ -71,9 +72,9 @@ async def contained(coroutine: Coroutine[Any, Any, Any], context: contextvars.Co
     loop = asyncio.get_running_loop()
     loose = _Loose(coroutine)
     over = loop.create_future()
-    task = loop.create_task(_settle(loose, over), context=context)
+    task = start(_settle(loose, over), context)
     try:
-        return await over
+        return over.result() if over.done() else await over
     except asyncio.CancelledError:
         task.cancel()
         try:

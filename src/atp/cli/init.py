@@ -16,7 +16,7 @@ _STARTERS = {
     "jsonl": ["cases.jsonl", "agent.py"],
 }
 """By format, the files of the folder `starters` that make a suite, the suite itself first."""
-_SCHEMA = ".atp/suite.schema.json"
+_SCHEMA = "suite.schema.json"
 """Where the first line of `suite.yaml` tells editors to look."""
 
 

@@ -1,6 +1,7 @@
 """The engine: workers pull trials, each result goes to the journal first and then to whoever listens."""
 
 import asyncio
+from functools import partial
 
 from atp.run.collect import Collector
 from atp.run.feed import Feed
@@ -10,7 +11,7 @@ from atp.run.listener import Listener
 from atp.run.plan import Plan, Trial
 from atp.run.resume import Done
 from atp.run.stop import Stop
-from atp.run.trial import TrialRunner
+from atp.run.trial import GRACE, TrialRunner
 from atp.stats.summary import Summary
 from atp.suite.result import TrialResult
 
@@ -29,7 +30,9 @@ class Engine:
         self._audience = audience
         self._collector = Collector()
         self._feed = Feed(plan.trials())
-        self._workers: list[asyncio.Task[None]] = []
+        self._workers: dict[asyncio.Task[None], Trial | None] = {}
+        """Those at work, each with its trial."""
+        self._over: asyncio.Future[None] | None = None
         self.summary = Summary()
         self.problems: list[str] = []
         """What went wrong beside the trials."""
@@ -38,19 +41,50 @@ class Engine:
         """Run all trials, or as many as there is leave to."""
         self._stop.act = self._act
         self._stop.watch_clock()
-        number = min(self._plan.options.parallel, max(self._plan.counts()[1], 1))
-        self._workers = [asyncio.ensure_future(self._work()) for _ in range(number)]
+        self._over = asyncio.get_running_loop().create_future()
+        for _ in range(min(self._plan.options.parallel, max(self._plan.counts()[1], 1))):
+            self._hire()
         try:
-            await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+            await self._over
         finally:
             # All are done, or one broke (a full disk), or whoever called us has had enough.
             self._act(cancel=True)
-            await asyncio.wait(self._workers)
+            if self._workers:
+                await asyncio.wait(self._workers, timeout=2 * GRACE)
             self._stop.end()
             await self._close_agents()
-        for worker in self._workers:
-            if not worker.cancelled():
-                worker.result()
+
+    def _hire(self) -> None:
+        worker = asyncio.get_running_loop().create_task(self._work())
+        self._workers[worker] = None
+        worker.add_done_callback(self._left)
+
+    def _left(self, worker: "asyncio.Task[None]") -> None:
+        """A worker has no more to do, or broke; one that was given up before is no news."""
+        if worker in self._workers:
+            del self._workers[worker]
+            assert self._over is not None
+            if not worker.cancelled() and (error := worker.exception()) and not self._over.done():
+                self._over.set_exception(error)
+            if not self._workers and not self._over.done():
+                self._over.set_result(None)
+        elif not worker.cancelled():
+            worker.exception()
+
+    def _abandon(self, worker: "asyncio.Task[None]", trial: Trial, result: TrialResult) -> None:
+        """A trial won't end: report it without waiting for it, and have somebody else do its worker's work."""
+        if worker in self._workers:
+            self._hire()
+            del self._workers[worker]
+            self._record(trial, result)
+
+    def _abandon_all(self) -> None:
+        """Whoever was told to stop and has not done so."""
+        for worker, trial in list(self._workers.items()):
+            if trial is not None:
+                lost = TrialResult(key=trial.key, agent=trial.tested.name, case=trial.case.id, index=trial.case.index)
+                lost.variation, lost.run, lost.status, lost.error = trial.variation, trial.run, "cancelled", "cancelled"
+                self._abandon(worker, trial, lost)
 
     def tell_rest(self) -> None:
         """Report the cases that a stop left incomplete."""
@@ -67,13 +101,16 @@ class Engine:
 
     def _act(self, cancel: bool) -> None:
         self._feed.close()
-        if cancel:
+        if cancel and self._workers:
             own = asyncio.current_task()
             for worker in self._workers:
                 if worker is not own:  # that one sees that the feed is closed
                     worker.cancel()
+            asyncio.get_running_loop().call_later(GRACE, self._abandon_all)
 
     async def _work(self) -> None:
+        own = asyncio.current_task()
+        assert own is not None
         while True:
             try:
                 trial = await self._feed.next()
@@ -82,15 +119,24 @@ class Engine:
             if trial is None:
                 return
             result = self._done.get(trial.key)
-            if result is None:
-                self._audience.began(trial)
-                result = await self._runner.run(trial)
-                self._journal.write(TrialLine(result=result, file=trial.source.suite.path or ""))
-                self._stop.see(result)
-            else:
+            if result is not None:
                 self._stop.see_again(result)
-            self._feed.done(trial)
-            self._heard(trial, result)
+                self._feed.done(trial)
+                self._heard(trial, result)
+                continue
+            self._audience.began(trial)
+            self._workers[own] = trial
+            result = await self._runner.run(trial, partial(self._abandon, own, trial))
+            if own not in self._workers:
+                return  # came to its end after all, but nobody waits for it any more
+            self._workers[own] = None
+            self._record(trial, result)
+
+    def _record(self, trial: Trial, result: TrialResult) -> None:
+        self._journal.write(TrialLine(result=result, file=trial.source.suite.path or ""))
+        self._stop.see(result)
+        self._feed.done(trial)
+        self._heard(trial, result)
 
     def _heard(self, trial: Trial, result: TrialResult) -> None:
         self._audience.ended(trial, result)

@@ -232,6 +232,10 @@ def _check_cases(plan: Plan, notes: Diagnostics) -> None:
         here = Diagnostics(unit.source.suite.path)
         for name, place in survey.dialogues:
             here.error("no-simulator", f"case `{name}`: simulated dialogues need a model for the simulator", place)
+        for folder, examples in survey.workspaces.items():
+            if not (unit.source.folder / folder).is_dir():
+                for name, place in examples:
+                    here.error("no-such-folder", f"case `{name}`: there is no folder {folder} to start with", place)
         for tested in unit.agents:
             for need, examples in survey.needs.items():
                 if met(need, tested.adapter.observes):

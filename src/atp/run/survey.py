@@ -31,6 +31,8 @@ class Survey:
         """Some case names its agents."""
         self.hooks: set[str] = set()
         """The hooks that cases name."""
+        self.workspaces: dict[str, list[tuple[str, Place]]] = {}
+        """The folders that trials start with, with examples of cases that name them."""
 
     def see(self, case: Case) -> None:
         """Take a case into account."""
@@ -46,6 +48,8 @@ class Survey:
             _example(self.needs.setdefault(need, []), case)
         if case.simulator is not None or case.checkpoints:
             _example(self.dialogues, case)
+        if case.workspace is not None:
+            _example(self.workspaces.setdefault(case.workspace, []), case)
         for hook in (case.before_hook, case.after_hook):
             if hook is not None:
                 self.hooks.add(hook)

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -39,8 +40,12 @@ class TrialRunner:
         self._options = options
         self._count = _highest(work)
 
-    async def run(self, trial: Trial) -> TrialResult:
-        """The result of a trial. Only the end of the whole run comes out of here as an exception."""
+    async def run(self, trial: Trial, abandon: Callable[[TrialResult], None]) -> TrialResult:
+        """The result of a trial. Nothing that happens in it comes out of here as an exception.
+
+        It runs in the task that calls, for speed. Should it refuse to end when its time is up, `abandon` is told the
+        result, and this call may never return.
+        """
         result = TrialResult(
             key=trial.key,
             agent=trial.tested.name,
@@ -52,19 +57,21 @@ class TrialRunner:
         )
         began = time.perf_counter()
         attempt = _Attempt(trial, result, self)
-        task = asyncio.get_running_loop().create_task(attempt.hold())
+        deadline = _Deadline(trial.timeout, lambda: abandon(attempt.late(began)))
         try:
-            if not await ended_within(task, trial.timeout):
-                await _give_up(task)
-                attempt.timed_out()
+            await attempt.hold()
         except asyncio.CancelledError:
-            if not task.done():  # else it has ended, and only the news of it was late
-                await _give_up(task)
+            if deadline.passed():
+                attempt.timed_out()
+            else:
                 attempt.end(Ending("cancelled", "cancelled"))
+            # Code that was left to itself, in a thread for example, must not write on into what is reported.
+            result = attempt.copy_result()
+        finally:
+            deadline.lift()
         result.duration_ms = round((time.perf_counter() - began) * 1000, 3)
         await attempt.clean_up()
-        # Code that won't be stopped must not write on into what is reported.
-        return result if task.done() else copy.deepcopy(result)
+        return result
 
     def workspace(self, trial: Trial) -> Workspace:
         """A folder for one attempt."""
@@ -83,32 +90,30 @@ def _highest(work: Path) -> int:
     return max((int(one.name) for one in work.glob("*") if one.name.isdecimal()), default=0)
 
 
-async def ended_within(task: "asyncio.Task[None]", seconds: float) -> bool:
-    """Wait for a task, but not for longer than this. `asyncio.wait` for one task, at half the cost."""
-    loop = asyncio.get_running_loop()
-    told: asyncio.Future[None] = loop.create_future()
+class _Deadline:
+    """Cancels the current task when its time is up, and gives it up if it has not ended a moment later."""
 
-    def tell(_task: object = None) -> None:
-        if not told.done():
-            told.set_result(None)
+    __slots__ = ("_expired", "_give_up", "_task", "_timer")
 
-    task.add_done_callback(tell)
-    timer = loop.call_later(seconds, tell)
-    try:
-        await told
-    finally:
-        timer.cancel()
-        task.remove_done_callback(tell)
-    return task.done()
+    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
+        self._task = asyncio.current_task()
+        self._give_up = give_up
+        self._expired = False
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
+    def _expire(self) -> None:
+        self._expired = True
+        assert self._task is not None
+        self._task.cancel()
+        self._timer = asyncio.get_running_loop().call_later(GRACE, self._give_up)
 
-async def _give_up(task: "asyncio.Task[None]") -> None:
-    """Cancel a task and give it a moment; one that won't end is left behind, not waited for."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):  # told twice to stop: we are at it
-        await asyncio.wait({task}, timeout=GRACE)
-    if task.done() and not task.cancelled():
-        task.exception()  # seen: what it raised on the way out is no news
+    def passed(self) -> bool:
+        """Whether a cancellation was ours. It is taken back then, unless somebody else asked for one, too."""
+        return self._expired and self._task is not None and self._task.uncancel() == 0
+
+    def lift(self) -> None:
+        """The trial has ended."""
+        self._timer.cancel()
 
 
 class Ending(NamedTuple):
@@ -249,6 +254,17 @@ class _Attempt:
             if self._result.status == "passed":
                 raise
             self._result.warnings.append(str(error))
+
+    def copy_result(self) -> TrialResult:
+        """The result as it is now."""
+        self._result = copy.deepcopy(self._result)
+        return self._result
+
+    def late(self, began: float) -> TrialResult:
+        """The result of a trial that does not end although its time is up."""
+        self.timed_out()
+        self._result.duration_ms = round((time.perf_counter() - began) * 1000, 3)
+        return copy.deepcopy(self._result)
 
     def timed_out(self) -> None:
         """The deadline ran out; who was at work then is to blame."""

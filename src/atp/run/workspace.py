@@ -46,7 +46,8 @@ class Workspace:
             shutil.copytree(self._seed, self._folder, dirs_exist_ok=True, symlinks=True)
         if self._fixtures is not None:
             shutil.copytree(self._fixtures, self._folder / "fixtures", dirs_exist_ok=True, symlinks=True)
-        self._seeded = {name: _stamp(path) for name, path in _files(self._folder).items()}
+        copied = self._seed is not None or self._fixtures is not None
+        self._seeded = {name: _stamp(path) for name, path in _files(self._folder).items()} if copied else {}
 
     def made(self) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder."""
@@ -63,6 +64,9 @@ class Workspace:
 
 def _remove(folder: Path) -> None:
     """Take a folder away, also one that an agent has taken its own rights to."""
+    with suppress(OSError):
+        folder.rmdir()  # most are empty, and this is a tenth of the work
+        return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         _take_back(folder)

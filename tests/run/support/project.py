@@ -5,16 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 from atp.agents.leftovers import marked
 
+_COMPILED = tempfile.TemporaryDirectory(prefix="atp-tests-")
 PATIENCE = 60.0
 """Seconds after which something that should happen counts as not happening. Never waited for when all is well."""
 SOON = 20.0
@@ -108,10 +111,9 @@ class Project:
         assert "Traceback" not in ran.err, ran.err
         return ran
 
-    def tests(self, *calls: Sequence[str], **more: Any) -> list[Ran]:
+    def tests(self, *calls: Sequence[str]) -> list[Ran]:
         """Several calls of `atp test … --json` at the same time, where none minds the others."""
-        with ThreadPoolExecutor(4) as pool:
-            return list(pool.map(lambda call: self.test(*call, **more), calls))
+        return together(*(partial(self.test, *call) for call in calls))
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
         """Call `atp` and don't wait for it."""
@@ -163,9 +165,17 @@ class Project:
         return sorted(self.folder.glob(".atp/runs/*/work")) + sorted(self.folder.glob(".atp/runs/*/work/*"))
 
 
+def together(*calls: Callable[[], Ran]) -> list[Ran]:
+    """Several calls at the same time, so that a second core has something to do."""
+    with ThreadPoolExecutor(4) as pool:
+        return [one.result() for one in [pool.submit(call) for call in calls]]
+
+
 def clean_environment() -> dict[str, str]:
-    """Ours, without what would steer `atp`."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
+    """Ours, without what would steer `atp`, and with compiled modules kept: a third of its start-up is that."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
+    ours.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**ours, "PYTHONPYCACHEPREFIX": _COMPILED.name}
 
 
 def until(holds: Callable[[], Any], within: float = PATIENCE) -> Any:

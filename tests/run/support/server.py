@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
 from aiohttp import web
+from tests.run.support.expense import answer, events, response
 
-Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
+Answer = Callable[["Server", web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
 class Server:
@@ -20,6 +21,8 @@ class Server:
         """How often each path was posted to, by path and `?key=…`."""
         self.requests: list[dict[str, Any]] = []
         """The bodies that came, in order."""
+        self.headers: list[dict[str, str]] = []
+        """Their headers."""
         self.open = 0
         """Requests that are being answered now."""
         self._loop = asyncio.new_event_loop()
@@ -62,6 +65,7 @@ class Server:
         body = await request.json()
         self.calls[request.path_qs.strip("/")] += 1
         self.requests.append(body)
+        self.headers.append(dict(request.headers))
         self.open += 1
         try:
             return await AGENTS[request.match_info["name"]](self, request, body)
@@ -115,18 +119,24 @@ async def slow(_: Server, _request: web.Request, body: dict[str, Any]) -> web.St
 
 
 async def stream(_: Server, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-    """Tells of `?steps=…` tool calls, every byte a chunk of its own, and answers."""
+    """The documents' agent as a stream, every byte a chunk of its own, lines ended in every way the standard has."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    said = ": hello\n\n"
-    for number in range(int(request.query.get("steps", "3"))):
-        event = {"event_type": "tool_call", "payload": {"tool": "search", "input": {"n": number}}, "sequence": number}
-        said += f"data: {json.dumps(event)}\n\n"
-    said += f"event: response\ndata: {json.dumps(reply(body, output='streamed ünïcode'), ensure_ascii=False)}\n\n"
+    output, calls = answer(body["task"]["input_data"]["messages"])
+    said = ": hello\r\n\r\n"
+    for event in events(calls):
+        said += f"id: 1\ndata: {json.dumps(event)}\n\n"
+    first, _blank, rest = json.dumps(reply(body, output=output), ensure_ascii=False).partition(" ")
+    said += f"event: response\rdata: {first}\rdata: {rest}"
     for byte in said.encode():
         await response.write(bytes([byte]))
     await response.write_eof()
     return response
+
+
+async def expense(_: Server, _request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+    """The documents' agent, in one piece; of its tools only a stream could tell."""
+    return web.json_response(response(body, answer(body["task"]["input_data"]["messages"])[0]))
 
 
 async def endless(server: Server, request: web.Request, _body: dict[str, Any]) -> web.StreamResponse:
@@ -151,6 +161,7 @@ async def remembers(_: Server, _request: web.Request, body: dict[str, Any]) -> w
     return web.json_response(reply(body, output=answer))
 
 
-AGENTS: dict[str, Callable[[Server, web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]] = {
-    function.__name__: function for function in (echo, whole, flaky, status, broken, slow, stream, endless, remembers)
+AGENTS: dict[str, Answer] = {
+    function.__name__: function
+    for function in (broken, echo, endless, expense, flaky, remembers, slow, status, stream, whole)
 }
