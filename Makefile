@@ -30,7 +30,7 @@ else
 endif
 	@touch $@
 
-demo: install ## Show what atp makes of the example suites
+demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 test: lint ## Check everything: lint, types, tests with coverage
@@ -48,7 +48,8 @@ format: install ## Bring the code into form
 bench: install ## Measure: run every bench/bench_*.py
 	@set -e; for file in bench/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-docs: install ## Build the documentation into site/
+docs: install ## Write the reference, build the documentation into site/
+	$(BIN)/python tools/reference.py
 	$(BIN)/properdocs build --strict --quiet
 
 lock: $(or $(UV),$(TOOLS)/bin/uv) ## Pin the newest versions of all dependencies
@@ -62,4 +63,4 @@ $(TOOLS)/bin/uv:
 
 clean: ## Remove what make and the tools have made
 	rm -rf $(VENV) site dist build .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests bench examples tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

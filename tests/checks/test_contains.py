@@ -41,8 +41,9 @@ CASES: list[tuple[Any, Any, bool]] = [
     ({"tags": []}, {"tags": ["x"]}, False),
     ({"a": 1}, 'Result: {"a": 1, "b": 2}', True),
     ({"a": 1}, "no json here", False),
-    ({"$gt": 1}, {"$gt": 1, "x": 2}, True),
-    ({"$gt": 1}, 5, False),
+    ({"$literal": {"$gt": 1}}, {"$gt": 1, "x": 2}, True),
+    ({"$literal": {"$gt": 1}}, 5, False),
+    ({"a": {"$literal": {"$gt": 1}}}, {"a": {"$gt": 1}, "b": 2}, True),
     # On a list, membership.
     ("x", ["x", "y"], True),
     (2, [1, 2], True),

@@ -66,6 +66,7 @@ error[wrong-type]: `max_steps` must be a whole number, found the text 'many'
   --> clerk.yaml:13:18
 13 |       max_steps: many
    |                  ^
+  help: write a whole number, for example 3
 
 error[unknown-key]: unknown key `assertion`
   --> clerk.yaml:14:5

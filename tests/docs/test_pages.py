@@ -5,11 +5,13 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
 - A block after `<!-- file: NAME -->` is written to that file, after `<!-- added to: NAME -->` to its end. A test file
   that no command names must load without a diagnostic.
 - In a `console` block, a line that begins with `$ ` is run, and the lines below it are what it must print; `…` stands
-  for anything. A command that ends in ` &` runs until the page ends.
-- A `python` block is run. Its lines that begin with `#> ` are what it must print.
+  for anything, and durations may differ. A command that ends in ` &` runs until the page ends.
+- A `python` block is run. Its lines that begin with `# > ` are what it must print.
+- A `pyproject.toml` counts as installed: its entry points are found.
 - A block after `<!-- not run: WHY -->` is left alone.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -17,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,6 +36,8 @@ BLOCK = re.compile(
     r"^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
+TOOK = re.compile(r"(?:(?<=\()|(?<=Time:    ))(?:\d+m)?[\d.]+m?s\b")
+"""How long something took, which is never the same."""
 
 
 @dataclass
@@ -42,7 +47,8 @@ class PageRun:
     folder: Path
     env: dict[str, str]
     started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
-    commands: str = ""
+    named: str = ""
+    """All that is run, to see which files it names."""
 
     def carry_out(self, page: str) -> None:
         shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns(".atp", "output-*"))
@@ -52,7 +58,8 @@ class PageRun:
             self.check_unnamed()
         finally:
             for process in self.started:
-                os.killpg(process.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
     def block(self, order: str | None, what: str | None, kind: str, body: str) -> None:
@@ -62,14 +69,29 @@ class PageRun:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("a" if order == "added to" else "w", encoding="utf-8") as file:
                 file.write(body)
+            if what == "pyproject.toml":
+                self.install(body)
         elif order is None and kind == "console":
             for command, expected in _commands(body):
                 self.run(command, expected)
         elif order is None and kind == "python":
             self.python(body)
 
+    def install(self, pyproject: str) -> None:
+        """Do what an editable install would: have the package's entry points found."""
+        project = tomllib.loads(pyproject)["project"]
+        about = self.folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n")
+        groups = project["entry-points"].items()
+        lines = [
+            f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in named.items()) for group, named in groups
+        ]
+        (about / "entry_points.txt").write_text("".join(lines))
+        self.env["PYTHONPATH"] = str(self.folder)
+
     def run(self, command: str, expected: str) -> None:
-        self.commands += f"{command}\n"
+        self.named += f"{command}\n"
         if command.endswith(" &"):
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             shell = f"exec {command[:-2]}"
@@ -81,7 +103,8 @@ class PageRun:
         assert _fits(expected, ran.stdout), f"$ {command}\n--- expected\n{expected}\n--- printed\n{ran.stdout}"
 
     def python(self, body: str) -> None:
-        expected = "\n".join(line.removeprefix("#>").strip() for line in body.splitlines() if line.startswith("#>"))
+        self.named += body
+        expected = "\n".join(line[4:] for line in body.splitlines() if line.startswith("# > "))
         ran = self.process([sys.executable, "-W", "error", "-c", body])
         fits = ran.returncode == 0 and (not expected or _fits(expected, ran.stdout))
         assert fits, f"{body}\n--- printed\n{ran.stdout}"
@@ -105,7 +128,7 @@ class PageRun:
             inside = path.relative_to(self.folder)
             if inside.parts[0] in ("examples", ".atp") or not path.is_file() or dialect_of(path) in (None, "json"):
                 continue
-            if path.name not in self.commands and not path.name.startswith("output-"):
+            if path.name not in self.named and not path.name.startswith("output-"):
                 assert load_path(path).diagnostics == [], f"{inside} is not in order"
 
 
@@ -119,8 +142,8 @@ def _commands(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _fits(expected: str, printed: str) -> bool:
-    pattern = ".*?".join(re.escape(piece) for piece in expected.split("…"))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+    pattern = ".*?".join(re.escape(piece) for piece in TOOK.sub("0ms", expected).split("…"))
+    return re.fullmatch(pattern, TOOK.sub("0ms", printed.strip()), re.DOTALL) is not None
 
 
 def _free_port() -> int:
@@ -130,12 +153,15 @@ def _free_port() -> int:
         return port
 
 
-def _carry_out(page: Path, folder: Path) -> None:
+def _environment() -> dict[str, str]:
     bin_folder = Path(sys.executable).parent
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
     path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
-    env = {**clean, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
-    PageRun(folder, env).carry_out(page.read_text(encoding="utf-8"))
+    return {**clean, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
+
+
+def _carry_out(page: Path, folder: Path) -> None:
+    PageRun(folder, _environment()).carry_out(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -143,10 +169,14 @@ def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Path, Future[None]]]:
     """All pages that are asked for, carried out side by side: they mostly wait for processes."""
-    asked = [item.callspec.params["page"] for item in request.session.items if hasattr(item, "callspec")]
-    pages = [page for page in asked if isinstance(page, Path)]
+    asked = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
+    pages = [spec.params["page"] for spec in asked if spec is not None]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        yield {page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem)) for page in pages}
+        yield {
+            page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem))
+            for page in pages
+            if isinstance(page, Path)
+        }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

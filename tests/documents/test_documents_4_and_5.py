@@ -131,7 +131,11 @@ def test_document_5_in_detail() -> None:
 
 # Both dialects side by side
 
-CONVERSATION = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user"}]
+CONVERSATION = [
+    {"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b"},
+    {"role": "user", "content": "c"},
+]
 DIALOGUE: dict[str, Any] = {"id": "a", "simulator": {"use": "s"}}
 SAME: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "assert and assertions, an object and a list": (

@@ -194,7 +194,7 @@ def test_a_wrong_assertion_is_an_error_at_its_place_and_the_others_are_kept(expe
 def test_matchers_that_exist(expect: Expect) -> None:
     matchers = (
         "{$any: true}, {$contains: a}, {$gt: 1}, {$gte: a}, {$in: [1]}, {$length: 3}, {$length: {$gt: 2}}, "
-        "{$literal: {$foo: 1}}, {$lt: 1, $gt: 0}, {$lte: 1.5}, {$ne: null}, {$not_in: []}, {$regex: '^a'}, "
+        "{$literal: {$foo: 1}}, {$lt: 1, $gt: 0}, {$lte: 1.5}, {$ne: null}, {$not_in: [1]}, {$regex: '^a'}, "
         "{$type: string}"
     )
     expect(yaml_with(f"{{type: equals, value: [{matchers}]}}"))
@@ -210,7 +210,78 @@ def test_an_object_with_other_keys_beside_is_data(expect: Expect) -> None:
 
 def test_an_unknown_matcher_gets_a_suggestion(expect: Expect) -> None:
     (one,) = expect(yaml_with("{type: equals, value: «matcher»{$regexp: a}}")).diagnostics
-    assert one.message.endswith("unknown matcher `$regexp`: did you mean `$regex`?")
+    assert (one.message, one.hint) == ("`value`: unknown matcher `$regexp`", "did you mean `$regex`?")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "{type: contains, value: «matcher»{$regex: 'h.*o'}}",
+        "{type: not_contains, value: «matcher»{$regex: 'h.*o'}}",
+        "{type: not_contains, value: «matcher»{a: [{$foo: 1}]}}",
+        "{type: not_contains, value: «matcher»{$gt: 1, y: 2}}",
+        "{type: tool_result, name: t, contains: «matcher»{$gt: 1}}",
+    ],
+)
+def test_a_matcher_where_none_is_tried_is_an_error(expect: Expect, one: str) -> None:
+    (told,) = expect(yaml_with(one)).diagnostics
+    assert told.hint is not None
+    assert "`json_path`" in told.hint
+    assert "`regex`" in told.hint
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "{type: equals, value: «matcher»{$gt: 1, y: 2}}",
+        "{type: equals, value: «matcher»{y: {z: 1, $regexp: a}}}",
+        "{type: json_path, path: a, value: «matcher»[{$any: true, y: 2}]}",
+        "{type: not_tool_called, name: t, arguments: «matcher»{$gt: 1, y: 2}}",
+        "{type: equals, value: «matcher»{$in: []}}",
+        "{type: equals, value: «matcher»{$not_in: []}}",
+    ],
+)
+def test_a_matcher_that_could_not_be_meant_is_an_error(expect: Expect, one: str) -> None:
+    expect(yaml_with(one))
+
+
+def test_a_literal_may_hold_what_looks_like_a_matcher(expect: Expect) -> None:
+    expect(
+        yaml_with(
+            "{type: equals, value: {$literal: {$gt: 1, y: 2}}}",
+            "{type: contains, value: {$literal: {$gt: 1}}}",
+            "{type: not_contains, value: {a: {$literal: {$gt: 1}}}}",
+        )
+    )
+
+
+@pytest.mark.parametrize("key", ["must_use_tools", "forbidden_tools", "tool_order"])
+def test_a_rule_about_no_tools_is_an_error(expect: Expect, key: str) -> None:
+    expect(yaml_with(f"{{type: behavior, {key}: «empty»[]}}"))
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("[«wrong-type»contains]", '{"type": "contains", "value": "…"}'),
+        ("«wrong-type»contains x y", '{"type": "contains", "value": "x y"}'),
+        ("«wrong-type»the answer is 4", '{"type": "contains", "value": "…"}'),
+        ("[«wrong-type»5]", '{"type": "contains", "value": "…"}'),
+        ("[{type: any_of, assertions: [«wrong-type»regex a+]}]", '{"type": "regex", "value": "a+"}'),
+    ],
+)
+def test_an_assertion_that_is_no_mapping_is_told_how_to_be_one(expect: Expect, given: str, hint: str) -> None:
+    (one,) = expect(f"{HEAD}tests: [{{id: one, name: One, input: Hello, assertions: {given}}}]\n").diagnostics
+    assert "must be a mapping with `type`" in one.message
+    assert one.hint == f"write it as {hint}"
+
+
+def test_a_checkpoints_assertion_that_is_no_mapping(expect: Expect) -> None:
+    (one,) = expect(
+        '{"id": "a", "simulator": {"use": "s"}, "checkpoints": [{"id": "c", "assert": «wrong-type»"contains x"}]}'
+    ).diagnostics
+    assert one.message == "`assert` must be a mapping with `type`, found the text 'contains x'"
+    assert one.hint == 'write it as {"type": "contains", "value": "x"}'
 
 
 def test_an_unknown_type_gets_a_suggestion_or_the_list(expect: Expect) -> None:

@@ -115,3 +115,15 @@ def test_the_same_rules_hold_in_jsonl(expect: Expect) -> None:
         f'{{"id": "d", {simulated}, "checkpoints": [{{"id": "a", {says}, "after": [«unknown-checkpoint»"b"]}}]}}\n'
         f'{{"id": "e", {simulated}, "checkpoints": [{{"id": "a", {says}, "after": «checkpoint-cycle»["a"]}}]}}\n'
     )
+
+
+def test_each_circle_is_told_once(expect: Expect) -> None:
+    loaded = expect(
+        suite_with(
+            "simulator: {use: s}\n    checkpoints:\n"
+            f"      - {{id: a, {SAYS}, after: «checkpoint-cycle»[b]}}\n      - {{id: b, {SAYS}, after: [a]}}\n"
+            f"      - {{id: c, {SAYS}, after: «checkpoint-cycle»[d]}}\n      - {{id: d, {SAYS}, after: [c, a]}}\n"
+            f"      - {{id: e, {SAYS}, after: [c]}}"
+        )
+    )
+    assert [one.message.partition(": ")[2] for one in loaded.diagnostics] == ["a → b → a", "c → d → c"]

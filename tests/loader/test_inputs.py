@@ -6,6 +6,7 @@ import pytest
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.inputs import find_files
+from atp.loader.load import load_path
 
 SUITE = "test_suite: s\n"
 
@@ -110,3 +111,50 @@ def test_nothing_found_is_told_for_each_path() -> None:
         ("no-test-files", "nothing matches *.jsonl"),
         ("no-test-files", "no test files in empty"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test_suite: s\n",
+        "# about\n%YAML 1.2\n---\ntest_suite: s\n",
+        "--- {test_suite: s}\n",
+        "agents: []\n'test_suite': s\n",
+        "  agents: []\n  test_suite: s\n",
+        "{test_suite: s}\n",
+        '{\n  "agents": [{"a": "}"}],\n  "test_suite": "s"\n}\n',
+    ],
+)
+def test_a_suite_is_known_by_its_outermost_key(text: str) -> None:
+    write("a.yaml", text=text)
+    assert found(".") == ["a.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nested:\n  test_suite: 1\n",
+        "# about\n---\nnested:\n  test_suite: 1\n",
+        "{nested: {test_suite: 1}}\n",
+        "{nested: test_suite}\n",
+        "{nested: 'a, test_suite: 1'}\n",
+        "- test_suite: 1\n",
+        "test_suites: s\n",
+        "# test_suite: s\n",
+        "",
+    ],
+)
+def test_a_key_further_in_makes_no_suite(text: str) -> None:
+    write("a.yaml", text=text)
+    assert told(".") == [("no-test-files", "no test files in .")]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "code"), [("utf-16", "not-utf8"), ("utf-16-le", "nul-byte"), ("utf-16-be", "nul-byte")]
+)
+def test_a_suite_that_is_not_utf8_is_not_passed_over(encoding: str, code: str) -> None:
+    Path("a.yaml").write_bytes(SUITE.encode(encoding))
+    Path("other.yaml").write_bytes("services: []\n".encode(encoding))
+    assert found(".") == ["a.yaml"]
+    (one,) = load_path(Path("a.yaml")).diagnostics
+    assert (one.code, one.line, one.column) == (code, 1, 2 if encoding == "utf-16-le" else 1)

@@ -151,3 +151,43 @@ def test_the_caret_stays_true_below_a_masked_line(atp: Atp, tmp_path: Path) -> N
     shown = next(number for number, line in enumerate(lines) if "tests:" in line)
     assert "by-default" not in lines[shown]
     assert lines[shown][lines[shown + 1].index("^") :].startswith("${GONE}")
+
+
+NUMBERS = """\
+test_suite: shop
+agents: [{name: clerk, type: custom, config: {}}]
+tests:
+  - {id: one, name: One, input: Hello, metadata: {tok: "${N_TOKEN:1234567}", far: 71234567, run: 3}}
+  - {id: two, name: Two, input: Hello, metadata: {tok: ["${F_TOKEN:0.5555}", "${Z_TOKEN:0654321}"], is: true}}
+"""
+
+
+def test_secrets_that_are_read_as_numbers_are_masked() -> None:
+    loaded = load(NUMBERS)
+    assert loaded.suite is not None
+    assert loaded.suite.cases[0].metadata == {"tok": 1234567, "far": 71234567, "run": 3}
+    assert loaded.suite.cases[1].metadata == {"tok": [0.5555, 654321], "is": True}
+    one, two = outline(loaded)["cases"]
+    assert one["metadata"] == {"tok": "***", "far": 71234567, "run": 3}
+    assert two["metadata"] == {"tok": ["***", "***"], "is": True}
+
+
+def test_convert_writes_no_secret_number(atp: Atp, tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(NUMBERS)
+    for dialect in ("yaml", "jsonl"):
+        written = atp("convert", str(file), "--to", dialect, "-o", "-").stdout
+        assert "${TOK" in written
+        assert "71234567" in written
+        for number in ("1234567,", "1234567\n", "1234567}", "0.5555", "654321"):
+            assert number not in written.replace("71234567", "far")
+
+
+def test_the_parts_of_a_secret_list_are_masked() -> None:
+    source = (
+        "test_suite: s\nagents: [{name: a, type: custom, config: {}}]\n"
+        "tests: [{id: t, name: T, input: x, tags: '${KEYS}', metadata: {k: '${MORE_KEYS:[abcdefg, {a: hijklmn}]}'}}]\n"
+    )
+    shown = everything(load(source, KEYS="[first-key, second-key]"))
+    for secret in ("first-key", "second-key", "abcdefg", "hijklmn"):
+        assert secret not in shown

@@ -299,3 +299,47 @@ def test_a_missing_variable_is_one_mistake_whatever_its_place_takes(expect: Expe
 
 def test_a_missing_variable_below_an_unknown_key_is_two(expect: Expect) -> None:
     expect(suite_with("input: Hello\n    «unknown-key»rnus: «missing-variable»${N}"))
+
+
+@pytest.mark.parametrize("env", [{}, {"A": "1"}, {"A": "1", "B": "2"}])
+@pytest.mark.parametrize("use", ["${A:${B:2}}", "${A:${B}}", "${A:x ${B:${C:1}} y}", "${A:$${B}}"])
+def test_a_default_holds_no_variable(expect: Expect, use: str, env: dict[str, str]) -> None:
+    (one,) = expect(suite_with(f"input: 'say «bad-variable»{use}'"), env=env).diagnostics
+    assert one.message == "the default of `A` holds a variable"
+
+
+def test_a_default_may_hold_braces_in_pairs(expect: Expect) -> None:
+    lines = 'task: {description: Sell, input_data: {a: "${A:{b: {c: 1}}}", d: "${D:{} x", e: "${E:{}{}}"}}'
+    assert data(expect(suite_with(lines))) == {"a": {"b": {"c": 1}}, "d": "{ x", "e": "{}{}"}
+    given = {"A": "1", "D": "2", "E": "3"}
+    assert data(expect(suite_with(lines), env=given)) == {"a": "1", "d": "2 x", "e": "3"}
+
+
+def test_a_list_or_mapping_may_come_from_a_variable(expect: Expect) -> None:
+    lines = """input: Hello
+    tags: "${TAGS:[a, b]}"
+    constraints: {allowed_tools: "${TOOLS}"}
+    metadata: "${DATA:{x: {y: 1}}}"
+    assertions: ["${CHECK}", {type: contains, value: "${TAGS}"}]"""
+    case = one_case(expect(suite_with(lines), env={"TOOLS": "[c, d]", "CHECK": "{type: contains, value: e}"}))
+    assert (case.tags, case.limits.allowed_tools, case.metadata) == (["a", "b"], ["c", "d"], {"x": {"y": 1}})
+    assert [one.type for one in case.assertions] == ["contains", "contains"]
+    case = one_case(expect(suite_with(lines), env={"TOOLS": "[]", "CHECK": "{type: equals, value: 1}", "TAGS": "[f]"}))
+    assert (case.tags, case.limits.allowed_tools) == (["f"], [])
+    assert getattr(case.assertions[1], "value", None) == "[f]"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'tags: «wrong-type»"${TAGS:a}"',
+        'tags: «wrong-type»"${TAGS:{a: 1}}"',
+        'tags: «wrong-type»"${TAGS:[1]}"',
+        'tags: «wrong-type»"${TAGS:[a}"',
+        'tags: «wrong-type»"x${TAGS:[a]}"',
+        'metadata: «wrong-type»"${DATA:[a]}"',
+        'assertions: [«wrong-type»"${CHECK:a}"]',
+    ],
+)
+def test_text_of_a_variable_that_is_no_such_list_or_mapping(expect: Expect, line: str) -> None:
+    expect(suite_with(f"input: Hello\n    {line}"))

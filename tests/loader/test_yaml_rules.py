@@ -568,9 +568,13 @@ def test_a_slip_in_a_required_key_is_one_mistake(expect: Expect) -> None:
     "text",
     [
         "test_suite: s\ntests:\n«syntax»\t- id: t\n",
-        'test_suite: "s\ntests: []\n«syntax»',
+        'test_suite: «syntax»"s\ntests: []\n',
+        "test_suite: «syntax»'s\ntests: []\n",
+        'test_suite: "a«syntax»\\q"\ntests: []\n',
         "test_suite: s\n«syntax»- a\n",
-        "test_suite: s\ntests: [{id: t}\n«syntax»",
+        "test_suite: s\ntests: «syntax»[{id: t}\n",
+        "test_suite: s\ntests: «syntax»[a, b\nversion: 1\n",
+        "test_suite: s\ntests: [\n  a,\n  'b' «syntax»'c',\n  d]\n",
         "test_suite: s\n«syntax»---\ntest_suite: t\n",
         "test_suite: «syntax»*nobody\n",
         "test_suite: «syntax»@home\n",
@@ -619,3 +623,54 @@ def test_plain_words_are_read_as_yaml_1_2_does(expect: Expect) -> None:
         suite_with("input: x\nexpected: [2024-01-01, 1:30, 0o17, 0x1F, 012, 1_000, ~, null, True, .5, 1e3, '5']")
     )
     assert one_case(loaded).expected == ["2024-01-01", "1:30", 15, 31, 12, "1_000", None, None, True, 0.5, 1000.0, "5"]
+
+
+def test_a_test_for_no_agent_is_an_error(expect: Expect) -> None:
+    (one,) = expect(suite_with("input: Hello\nagents: «empty»[]")).diagnostics
+    assert one.hint == "give it a value or leave the key out"
+
+
+def test_a_command_has_words(expect: Expect) -> None:
+    expect(
+        "test_suite: s\nagents: [{name: a, type: cli, config: {command: «empty»[]}}]\n"
+        "tests: [{id: t, name: T, input: x}]\n"
+    )
+
+
+@pytest.mark.parametrize("entry", ["m", "agent.py", ":f", "m:", "m:1f", " "])
+def test_an_entry_names_a_function(expect: Expect, entry: str) -> None:
+    expect(HEAD.replace('"clerk:answer"', f'«reference»"{entry}"') + "tests: [{id: t, name: T, input: x}]\n")
+
+
+@pytest.mark.parametrize("entry", ["m:f", "a.b:C.f", "../a b/c.py:f", "C:/a/b.py:f", "m:größe"])
+def test_entries(expect: Expect, entry: str) -> None:
+    expect(HEAD.replace("clerk:answer", entry) + "tests: [{id: t, name: T, input: x}]\n")
+
+
+@pytest.mark.parametrize("version", ["1.10", "1.0", "2", "1e3", "0x10"])
+def test_a_version_is_kept_as_written(expect: Expect, version: str) -> None:
+    loaded = expect(f"version: {version}\n" + suite_with("input: Hello"))
+    assert the_suite(loaded).version == version
+
+
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan", "1e999"])
+def test_what_is_no_finite_number_is_one_mistake(expect: Expect, number: str) -> None:
+    for key in ("timeout", "runs", "min_score"):
+        (one,) = expect(suite_with(f"input: Hello\n{key}: «not-finite»{number}")).diagnostics
+        assert one.hint == "write a number, or put it in quotes if text is meant"
+
+
+def test_old_booleans_are_told_as_what_they_are_taken_for(expect: Expect) -> None:
+    loaded = expect(suite_with("input: Hello\nskip: «warning:ambiguous-boolean»yes"))
+    assert one_case(loaded).skip is True
+    message = "`yes` is taken as true where true or false belongs, and as text elsewhere"
+    assert loaded.diagnostics[0].message == message
+
+
+@pytest.mark.parametrize(
+    "text", ['input: «syntax»"Hello', "input: «syntax»'Hello", "tags: «syntax»[a, b", "x: «syntax»{a: 1"]
+)
+def test_what_is_not_closed_is_told_where_it_opens(expect: Expect, text: str) -> None:
+    (one,) = expect(suite_with(f"{text}\nruns: 1")).diagnostics
+    assert one.hint is not None
+    assert one.hint.startswith("close the `")

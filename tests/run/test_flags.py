@@ -1,6 +1,7 @@
 """Every flag of `atp test`, and where else its setting may come from."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,13 @@ def test_a_message(project: Project) -> None:
 
 def test_input_that_is_not_there(project: Project) -> None:
     texts = ["gone.jsonl", "no/such/thing", "gone*.jsonl", "agents:x.y"]
-    for ran in project.tests(*(["-i", text, *AGENT] for text in texts), ["gone.jsonl", *AGENT], ["just words"], AGENT):
+    named = [flag for text in texts for flag in ("-i", text)]
+    odd = os.fsdecode(b"caf\xe9.jsonl")
+    project.cases("a", name=odd)
+    all_of_them, *others = project.tests([*named, odd, *AGENT], ["just words", *AGENT], AGENT)
+    assert "its name is not Unicode" in all_of_them.err
+    assert all(text in all_of_them.err for text in texts)
+    for ran in (all_of_them, *others):
         assert ran.code == 2
         assert ran.err
         assert ran.out == ""
@@ -73,9 +80,9 @@ def test_agents_by_every_kind_of_name(project: Project, server: Server) -> None:
     file = project.suite(own, [{"id": "all"}, {"id": "narrow", "agents": ["first"]}])
     names = ["agent:other", "./agent.py:other", server.url("echo"), "team.http"]
     flags = [flag for name in names for flag in ("-n", name)]
-    own_agents, picked, ran = project.tests([file], [file, "-n", "second"], [file, *flags])
+    own_agents, picked, ran = project.tests([file], [file, "-n", "second", "-n", "second"], [file, *flags])
     assert [event["agent_id"] for event in own_agents.events[1:-1]] == ["first", "second", "first"]
-    assert list(picked.results) == ["all"]
+    assert list(picked.results) == ["all"]  # named twice, tested once
     assert ran.code == 0
     assert sorted((one["agent_id"], one["id"]) for one in ran.events[1:-1]) == sorted(
         (name, case) for name in names for case in ("all", "narrow")
@@ -94,11 +101,11 @@ def test_agents_that_are_not_there(project: Project) -> None:
         "broken.py:run": "ZeroDivisionError",
         "agents/gone.md": "agents/gone.md",
     }
-    nobody = project.cases("a")
-    *wrong, none = project.tests(*([file, "-n", name] for name in names), [nobody])
-    for ran, said in zip([*wrong, none], [*names.values(), "name one with -n"], strict=True):
-        assert ran.code == 2
-        assert said in ran.err
+    wrong, none = project.tests([file, *(flag for name in names for flag in ("-n", name))], [project.cases("a")])
+    assert wrong.code == none.code == 2
+    for said in names.values():
+        assert said in wrong.err
+    assert "name one with -n" in none.err
     assert project.runs() == []
 
 
@@ -214,25 +221,31 @@ def test_fail_fast(project: Project, parallel: str) -> None:
     project.write(
         "agent.py",
         """
-        import time
+        import os, time
         def run(prompt):
             print(prompt, file=open("asked", "a"))
-            if prompt == "fails":
-                raise RuntimeError
-            if prompt.startswith("slow"):
+            if prompt.startswith("slow") and not os.path.exists("go"):
                 time.sleep(600)
             return prompt
         """,
     )
     first = ["a", "b"] if parallel == "1" else ["slow1", "slow2"]
-    file = project.cases(*first, "fails", *[f"later{number}" for number in range(20)])
-    ran = project.test(file, *AGENT, "--fail-fast", "--parallel", parallel)
+    fails = {"id": "fails", "input": "fails", "assert": {"type": "equals", "value": "works"}}
+    later = [f"later{number}" for number in range(20)]
+    flags = [project.cases(*first, fails, *later), *AGENT, "--fail-fast", "--parallel", parallel]
+    ran = project.test(*flags)
     assert ran.code == 1
     expected = {"a": "passed", "b": "passed"} if parallel == "1" else {"slow1": "cancelled", "slow2": "cancelled"}
-    assert ran.statuses == {**expected, "fails": "error"}
+    assert ran.statuses == {**expected, "fails": "failed"}
     assert sorted(project.lines("asked")) == sorted([*first, "fails"])
     assert ran.summary["not_run"] == 20
     assert ran.summary["stopped"] == "first failure: fails"
+    # A failure from before is no news: going on goes on.
+    (project.folder / "go").touch()
+    ran = project.test(*flags, "--resume")
+    assert (ran.code, len(ran.results), ran.statuses["fails"]) == (1, 23, "failed")
+    again = [] if parallel == "1" else first
+    assert sorted(project.lines("asked")) == sorted([*first, "fails", *again, *later])
 
 
 def test_budgets_for_the_whole_run(project: Project) -> None:
@@ -448,9 +461,15 @@ def test_reports(project: Project) -> None:
 def test_a_report_that_cannot_be_written_is_exit_3(project: Project) -> None:
     project.write("agent.py", "import os\ndef run():\n    os.rename('out', 'gone')\n    open('out', 'w').close()")
     (project.folder / "out").mkdir()
-    ran = project.atp("test", project.cases("a"), *AGENT, "-o", "out/report.json")
+    file = project.cases("a")
+    ran = project.atp("test", file, *AGENT, "-o", "out/report.json")
     assert ran.code == 3
     assert "report.json" in ran.err
+    (project.folder / ".atp").rename(project.folder / "earlier")
+    (project.folder / ".atp").touch()
+    ran = project.test(file, *AGENT)
+    assert ran.code == 2
+    assert "can't be written: Not a directory" in ran.err
 
 
 # The environment: --env-file, .env, hooks, settings
@@ -558,42 +577,43 @@ def test_a_hook_that_is_not_there_is_known_before_anything_runs(project: Project
 @pytest.mark.parametrize("name", ["atp.toml", "pyproject.toml"])
 def test_mistakes_in_the_settings_file(project: Project, name: str) -> None:
     head = "" if name == "atp.toml" else "[project]\nname = 'x'\n[tool.atp]\n"
-    line = head.count("\n") + 2
+    line = head.count("\n")
     wrong = {
         "paralel = 3": "did you mean `parallel`?",
         "runs = 'many'": "runs",
-        "runs = 0": "runs",
-        "fail_fast = = 1": "not TOML",
-        "resume = true": "resume",
+        "max-errors = 0": "max_errors",
+        "resume = true": "unknown key `resume`",
     }
-    files = []
-    for number, text in enumerate(wrong):
-        project.write(f"{number}/{name}", f"{head}parallel = 2\n{text}\n")
-        files.append(project.cases("a", name=f"{number}/cases.jsonl"))
-    for ran, said in zip(project.tests(*([file, *AGENT] for file in files)), wrong.values(), strict=True):
-        assert ran.code == 2, said
-        assert f"{name}:{line}" in ran.err
-        assert said in ran.err
-    project.write(f"0/{name}", f"{head}parallel = 2\nfail-fast = true\nname = 'agent.py:other'\n")
-    ran = project.atp("test", files[0])
-    assert ran.code == 0
-    assert "Parallel: 2" in ran.out
+    project.write(f"wrong/{name}", head + "".join(f"{text}\n" for text in wrong))
+    project.write(f"torn/{name}", f"{head}parallel = 2\nfail_fast = = 1\n")
+    project.write(f"right/{name}", f"{head}parallel = 2\nfail-fast = true\nname = 'agent.py:other'\n")
+    files = [project.cases("a", name=f"{folder}/cases.jsonl") for folder in ("wrong", "torn", "right")]
+    mistakes, torn, right = together(
+        lambda: project.test(files[0], *AGENT),
+        lambda: project.test(files[1], *AGENT),
+        lambda: project.atp("test", files[2]),
+    )
+    assert mistakes.code == torn.code == 2
+    for number, said in enumerate(wrong.values(), 1):
+        assert f"{name}:{line + number}" in mistakes.err
+        assert said in mistakes.err
+    assert f"{name}:{line + 2}" in torn.err
+    assert "not TOML" in torn.err
+    assert right.code == 0
+    assert "Parallel: 2" in right.out
 
 
 def test_mistakes_in_flags_and_the_environment(project: Project) -> None:
     file = project.cases("a")
-    wrong = {
-        ("--runs", "0"): "runs",
-        ("--runs", "many"): "runs",
-        ("--timeout", "soon"): "30s",
-        ("--parallel", "-1"): "parallel",
-        ("--budget-usd", "nan"): "budget_usd",
-        ("--no-such-flag",): "--no-such-flag",
-    }
-    for ran, said in zip(project.tests(*([file, *AGENT, *one] for one in wrong)), wrong.values(), strict=True):
-        assert ran.code == 2, said
-        assert said in ran.err
-    ran = project.test(file, *AGENT, env={"ATP_PARALLEL": "none"})
-    assert ran.code == 2
-    assert "parallel" in ran.err
+    wrong = {"--runs": "0", "--timeout": "soon", "--parallel": "-1", "--budget-usd": "nan", "--max-errors": "many"}
+    flags, unknown, env = together(
+        lambda: project.test(file, *AGENT, *(word for one in wrong.items() for word in one)),
+        lambda: project.test(file, *AGENT, "--no-such-flag"),
+        lambda: project.test(file, *AGENT, env={"ATP_PARALLEL": "none"}),
+    )
+    assert flags.code == unknown.code == env.code == 2
+    for name in wrong:
+        assert name.strip("-").replace("-", "_") in flags.err
+    assert "--no-such-flag" in unknown.err
+    assert "parallel" in env.err
     assert project.lines("asked") == []

@@ -42,7 +42,7 @@ def met(need: Need, observes: Observes) -> bool:
     if need.what == "steps":
         return observes.steps or observes.tool_calls
     if need.what == "cost":
-        return observes.cost or observes.tokens
+        return observes.cost
     return bool(getattr(observes, need.what))
 
 

@@ -10,7 +10,7 @@ from atp.loader.diagnostics_text import printable, render
 from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_path
-from atp.loader.markdown.format import format_markdown
+from atp.loader.markdown.format import try_format
 from atp.loader.source import read_source
 from atp.loader.writing.file import write_file
 
@@ -22,7 +22,8 @@ def command(paths: tuple[str, ...], check: bool) -> int:
     """Bring .test.md files into their canonical form.
 
     PATH is a file, a folder or a pattern. The wording of prompts and expectations is never touched, nor what a file
-    means. A file with errors is left as it is. Exit 0; 1 with --check if a file would change; 2 on errors.
+    means. A file with errors is left as it is, and so is, with a warning, one that can't be rewritten safely. Exit 0; 1
+    with --check if a file would change; 2 on errors.
     """
     notes = Diagnostics()
     files = [path for path in find_files(paths, notes) if dialect_of(path) == "markdown" or str(path) in paths]
@@ -38,12 +39,16 @@ def _format(path: Path, check: bool, notes: Diagnostics) -> int:
         return 2
     # Who is tested and who judges may come from the command line of the run: no reason not to format.
     errors = [one for one in load_path(path, Given(agent=True, assessor=True)).diagnostics if one.severity == "error"]
-    source = None if errors else read_source(path, notes)
-    if source is None:
+    if errors or read_source(path, notes) is None:
         notes.extend(errors)
         return 2
-    formatted = format_markdown(source.text)
-    if formatted.encode() == path.read_bytes():
+    written = path.read_bytes()  # with its own line ends, which stay what they are
+    formatted = try_format(written.decode("utf-8-sig"))
+    if formatted is None:
+        reason = "it has no canonical form that surely means the same"
+        click.echo(f"warning: {printable(str(path))} is left as it is: {reason}", err=True)
+        return 0
+    if formatted.encode() == written:
         return 0
     if check:
         click.echo(f"would change {printable(str(path))}")

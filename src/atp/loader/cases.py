@@ -81,7 +81,7 @@ class CaseReader:
             ):
                 raw[mistake.meant] = value  # read on as it was meant, to find what else is wrong
         if self.needs_name and "name" not in raw:
-            self.notes.error("missing-key", "`name` is missing", locate.key((*base, "name")), "add `name:`")
+            self.notes.error("missing-key", "`name` is missing", locate.key((*base, "name")), "add `name`")
         elif self.needs_name and raw["name"] == "":
             self.notes.error("empty", "`name` is empty", locate.value((*base, "name")), "say what the test is about")
         if "input" in raw and "messages" in raw:
@@ -137,12 +137,41 @@ def _check_content(
         at = locate.value((*base, "messages" if "messages" in raw else "input"))
         notes.warn("nothing-to-answer", "the last message is the assistant's own", at, "end with the user's message")
     for key in says:
-        if raw[key] == []:
-            notes.error("empty", f"`{key}` is empty", locate.value((*base, key)), "add the user's message")
+        _check_said(key, raw[key], notes, locate, (*base, key))
     for number, name in enumerate(case.agents or ()):
         if reader.agent_names is not None and name not in reader.agent_names:
             at = locate.value((*base, "agents", number))
             notes.error("unknown-agent-name", f"the suite has no agent `{name}`", at, _meant(name, reader.agent_names))
+
+
+def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path: Path) -> None:
+    """What is said to the agent has words."""
+    if key == "task":
+        words = value.get("description") if isinstance(value, dict) else None
+        if isinstance(words, str) and words.isspace():
+            at = locate.value((*path, "description"))
+            notes.error("empty", "`description` is empty", at, "say what the agent should do")
+    elif value == [] or (isinstance(value, str) and not value.strip()):
+        notes.error("empty", f"`{key}` is empty", locate.value(path), "add the user's message")
+    elif isinstance(value, dict):
+        _check_message(value, notes, locate, path)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            _check_message(one, notes, locate, (*path, number))
+
+
+def _check_message(message: Any, notes: Diagnostics, locate: Locator, path: Path) -> None:
+    """Only an assistant that calls tools need not say anything."""
+    if not isinstance(message, dict) or "role" not in message:
+        return
+    content, role = message.get("content"), message["role"]
+    if role == "assistant" and message.get("tool_calls"):
+        return
+    if "content" not in message:
+        notes.error("missing-key", "`content` is missing", locate.key((*path, "content")), "add `content`")
+    elif content is None or content == [] or (role == "user" and isinstance(content, str) and not content.strip()):
+        at = locate.value((*path, "content"))
+        notes.error("empty", "`content` is empty", at, "say something, or leave the message out")
 
 
 def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate: Locator, base: Path) -> None:
@@ -173,12 +202,13 @@ def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Loca
             if before not in seen:
                 at = locate.value((*base, number, "after", place))
                 notes.error("unknown-checkpoint", f"there is no checkpoint `{before}`", at, _meant(before, seen))
+    told: set[str] = set()
     for number, one in enumerate(checkpoints):
-        if circle := _circle(one.id, seen):
+        if one.id not in told and (circle := _circle(one.id, seen)):
             at = locate.value((*base, number, "after"))
             message = f"the checkpoint waits for itself: {' → '.join(circle)}"
             notes.error("checkpoint-cycle", message, at, "remove one `after`")
-            return
+            told.update(circle)
 
 
 def _circle(start: str, checkpoints: dict[str, Checkpoint]) -> list[str]:

@@ -10,7 +10,12 @@ from atp.loader.diagnostics import Diagnostics
 from atp.loader.source import MOST_BYTES
 
 _OWN_OUTPUT = re.compile(r"output-\d{14}.*", re.IGNORECASE)
-_HAS_SUITE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*(?:[\"']?test_suite[\"']?[ \t]*:|\{[^\n]*test_suite)", re.MULTILINE)
+_FIRST = re.compile(rb"^(?:---(?=[ \t\r\n])[ \t\r]*)?(?!---[ \t\r\n])( *)([^\s#%])", re.MULTILINE)
+"""The first thing in a file that is neither a comment nor a directive, and how far it is indented."""
+_FLOW_TOKEN = re.compile(
+    rb"""[{}\[\]]|("[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'|[^\s{}\[\],:"'#]++)(\s*+:)?|#[^\n]*+""", re.DOTALL
+)
+_KEY = rb"(?:test_suite|'test_suite'|\"test_suite\")"
 _NOT_OURS = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -68,6 +73,28 @@ def _is_test_file(path: Path) -> bool:
 def _has_suite(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return bool(_HAS_SUITE.search(file.read(MOST_BYTES)))
+            data = file.read(MOST_BYTES)
     except OSError:
         return True  # that it can't be read should be said, not passed over
+    if b"\0" in data[:4]:  # UTF-16 or 32, which loading refuses with a reason
+        data = data.replace(b"\0", b"")
+    return _names_suite(data.removeprefix(b"\xef\xbb\xbf").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff"))
+
+
+def _names_suite(data: bytes) -> bool:
+    """Whether `test_suite` is a key of the outermost mapping."""
+    first = _FIRST.search(data)
+    if first is None:
+        return False
+    if first.group(2) == b"{":
+        return _in_flow_mapping(data, first.start(2))
+    return bool(re.search(rb"^(?:---[ \t]+)?" + first.group(1) + _KEY + rb"[ \t]*:(?:\s|\Z)", data, re.MULTILINE))
+
+
+def _in_flow_mapping(data: bytes, start: int) -> bool:
+    depth = 0
+    for token in _FLOW_TOKEN.finditer(data, start):
+        depth += (token.group() in (b"{", b"[")) - (token.group() in (b"}", b"]"))
+        if depth == 1 and token.group(2) and re.fullmatch(_KEY, token.group(1)):
+            return True
+    return False

@@ -233,7 +233,7 @@ def _finish_case(made: Schema, needs: list[str]) -> None:
     properties = made["properties"]
     for key in ("assertions", "assert", "messages", "input"):
         many = properties[key]
-        short = [many["items"]] if "assert" in key else [many["items"], {"type": "string"}]
+        short = [many["items"]] if "assert" in key else [many["items"], {"type": "string", "pattern": r"\S"}]
         listed = {"type": "array", "items": many["items"], **({} if "assert" in key else {"minItems": 1})}
         properties[key] = {"anyOf": [listed, *short], "description": many["description"]}
     properties["checkpoints"]["minItems"] = 1

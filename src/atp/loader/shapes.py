@@ -6,16 +6,18 @@ again, so that a file with mistakes still shows what could be understood.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.wording import Mistake, word
 from atp.suite.agent import AGENTS
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.kinds import Kinds
-from atp.suite.record import Place
+from atp.suite.record import Defaulted, Filled, Place
 from atp.suite.secrets import mask
 
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -28,7 +30,7 @@ _SAID = Mistake("said", "")
 
 
 class Unfilled(str):
-    """Text with a variable that has no value. That has been said, so nothing else is said about it."""
+    """Text with a variable that has no value, or no number after all. That has been said, so nothing else is."""
 
     __slots__ = ()
 
@@ -63,7 +65,32 @@ def read(
         # A kind we don't know may be a plugin's, and only now is it worth looking for plugins.
         ASSERTIONS.discover()
         AGENTS.discover()
+        try:
+            return shape.model_validate(raw)
+        except ValidationError as again:
+            first = again
+    if _read_filled(raw, first):
+        try:
+            return shape.model_validate(raw)
+        except ValidationError as failure:
+            first = failure
     return _Mending(shape, notes, locate, base, spare or {}).mend(_numbered(raw), first)
+
+
+def _read_filled(raw: dict[str, Any], failure: ValidationError) -> bool:
+    """Read text from a variable that stands where a list or a mapping belongs; whether there was any."""
+    found = False
+    for error in failure.errors(include_url=False, include_input=False):
+        path = _place_in(raw, error)
+        text = _at(raw, path)
+        is_wrong_type = error["type"].endswith("_type") or error["type"] == "union_tag_not_found"
+        if not path or not isinstance(text, Filled) or not is_wrong_type:
+            continue
+        value = Defaulted.read(text)
+        if isinstance(value, list | dict):
+            _at(raw, path[:-1])[path[-1]] = value
+            found = True
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +187,11 @@ def _mistakes(
     """The mistakes by path in `raw`; where a value fits none of several types, one for all of them."""
     by_path: dict[Path, Mistake] = {}
     for error in failure.errors(include_url=False, include_input=False):
-        path = _path_in(raw, error["loc"], error["type"] == "missing")
-        context = error.get("ctx") or {}
-        if "key" in context:  # our own rules look at a whole record and name the key they are about
-            path = (*path, *(("config",) if "config" in (_at(raw, path) or {}) else ()), context["key"])
-            path = path if _present(raw, path) else (*path[:-2], context["key"])
+        path = _place_in(raw, error)
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
         shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
-        mistake = word(error, key, shown, lambda at=path[:-1]: _spellings(shape, raw, at))  # type: ignore[misc]
+        known = partial(_spellings, shape, raw, path[:-1])
+        mistake = word(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
         if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):
             mistake = _SAID
         if path not in by_path:
@@ -186,6 +210,16 @@ def _either(one: Mistake, other: Mistake) -> Mistake:
     if f"{expected}, found" in one.message:
         return one
     return Mistake(one.code, one.message.replace(", found ", f" or {expected}, found ", 1), one.hint or other.hint)
+
+
+def _place_in(raw: Any, error: ErrorDetails) -> Path:
+    """The path in the data of what an error is about."""
+    path = _path_in(raw, error["loc"], error["type"] == "missing")
+    context = error.get("ctx") or {}
+    if "key" in context:  # our own rules look at a whole record and name the key they are about
+        path = (*path, *(("config",) if "config" in (_at(raw, path) or {}) else ()), context["key"])
+        path = path if _present(raw, path) else (*path[:-2], context["key"])
+    return path
 
 
 def _present(raw: Any, path: Path) -> bool:

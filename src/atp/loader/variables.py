@@ -1,7 +1,7 @@
 """Variables in a file: `${NAME}` and `${NAME:default}`, filled in from the environment."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -10,13 +10,14 @@ from atp.loader.diagnostics import Diagnostics
 from atp.loader.shapes import Unfilled
 from atp.loader.source import place_of
 from atp.loader.yaml_nodes import Dollar, Parsed, read_plain
-from atp.suite.record import Defaulted, Place
+from atp.suite.record import Defaulted, Filled, Place
+from atp.suite.secrets import SHORTEST_SECRET
 
-_USE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\})?")
+_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+"""A default may hold braces in pairs, as mappings are written: `${BOX:{a: {b: 1}}}`."""
+_USE = re.compile(rf"\$\$\{{|\$\{{(?:([A-Za-z_][A-Za-z0-9_]*)(?::((?:[^{{}}]|{_BRACES}|\{{)*))?\}})?")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_KEYS = {"api_key", "authorization"}
-SHORTEST_SECRET = 6
-"""Shorter values are not masked: they would blacken harmless text."""
 
 Defaulted.read = staticmethod(read_plain)
 
@@ -25,6 +26,18 @@ def is_secret(name: str, value: str, used_as: Any = None) -> bool:
     """Whether the value of a variable so named, or used under such a key, must not be shown."""
     exposed = _SECRET_NAME.search(name) or (isinstance(used_as, str) and used_as.lower() in _SECRET_KEYS)
     return bool(exposed) and len(value) >= SHORTEST_SECRET
+
+
+def _secrets_in(value: str) -> Iterator[str]:
+    """A secret and, where it may be read as a list or a mapping, each text in that."""
+    yield value
+    todo = [read_plain(value)] if value.lstrip()[:1] in ("[", "{") else []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict | list):
+            todo.extend(one.values() if isinstance(one, dict) else one)
+        elif len(str(one)) >= SHORTEST_SECRET:
+            yield str(one)
 
 
 @dataclass(slots=True)
@@ -44,8 +57,8 @@ class _Uses:
             if name is None or default is None:
                 continue
             if is_secret(name, default, dollar.key):
-                self.notes.secrets.add(default)
-            if self.defaults.setdefault(name, default) != default:
+                self.notes.secrets.update(_secrets_in(default))
+            if self.defaults.setdefault(name, default) != default and "${" not in default:
                 self.notes.error(
                     "conflicting-default",
                     f"`{name}` has two different defaults: `{self.defaults[name]}` and `{default}`",
@@ -60,7 +73,8 @@ class _Uses:
         number, told = count(), len(self.notes)
         filled = _USE.sub(lambda use: self.one(use, next(number), dollar), text)
         is_default = only is not None and only.group(1) in self.defaults and only.group(1) not in self.env
-        kind = Unfilled if len(self.notes) > told else Defaulted if is_default else str
+        whole = Filled if only is not None and only.group(1) else str
+        kind = Unfilled if len(self.notes) > told else Defaulted if is_default else whole
         dollar.holder[dollar.key] = kind(filled)
 
     def one(self, use: "re.Match[str]", number: int, dollar: Dollar) -> str:
@@ -75,6 +89,14 @@ class _Uses:
                 "write ${NAME} or ${NAME:default}, or $${ for a plain ${",
             )
             return use.group()
+        if "${" in (use.group(2) or ""):
+            self.notes.error(
+                "bad-variable",
+                f"the default of `{name}` holds a variable",
+                self.place(dollar, number),
+                f"write ${{{name}}} or a plain default: one variable cannot stand in for another",
+            )
+            return use.group()
         value = self.env.get(name, self.defaults.get(name))
         if value is None:
             self.notes.error(
@@ -85,7 +107,7 @@ class _Uses:
             )
             return use.group()
         if is_secret(name, value, dollar.key):
-            self.notes.secrets.add(value)
+            self.notes.secrets.update(_secrets_in(value))
         return value
 
     def place(self, dollar: Dollar, number: int) -> Place:

@@ -1,5 +1,6 @@
 """What pydantic found, in the file's own terms: a stable code, a sentence, a hint."""
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from atp.suite.near import near_miss
+from atp.suite.near import meant_key, near_miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +54,57 @@ _EXPECTED = {
     "dict": "a mapping",
     "model": "a mapping",
     "number": "a number",
+    "messages": "text, a message or a list of messages",
+    "model_attributes": "a mapping with `type`",
+}
+_EXAMPLES = {
+    "int": "write a whole number, for example 3",
+    "float": "write a number, for example 0.5",
+    "number": "write a number, for example 3",
+    "bool": "write true or false",
+    "list": 'write a list, for example ["a", "b"]',
+    "dict": 'write keys and values, for example {"a": 1}',
+    "model": "write it with keys and values",
+    "string": "write it as one text",
+    "messages": 'write the user\'s words, or [{"role": "user", "content": "…"}]',
+}
+_ASSERTION_KEYS = ("assertions", "assert", "assertion")
+_WITH_TYPE = {
+    "agents": '{"name": "…", "type": "custom", "config": {"entry": "agent.py:answer"}}',
+    "content": '{"type": "text", "text": "…"}',
 }
 
 
-def _wrong_type(what: str, key: str, value: Any) -> Mistake:
-    expected = _EXPECTED.get(what, "something else")
-    hint = None
+def _as_assertion(value: Any) -> str:
+    """An assertion that works, made of what was written instead: `contains x`."""
+    kind, _, rest = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if kind not in ("contains", "not_contains", "equals", "regex", "tool_called", "not_tool_called"):
+        kind, rest = "contains", ""
+    return json.dumps({"type": kind, "value": rest.strip() or "…"}, ensure_ascii=False)
+
+
+def _example(what: str, key: str, value: Any) -> str:
+    if what in ("model_attributes", "list") and key in _ASSERTION_KEYS:
+        return f"write it as {_as_assertion(value)}"
+    if what == "model_attributes":
+        return f"write it as {_WITH_TYPE.get(key, 'keys and values, `type` among them')}"
     if what == "string" and isinstance(value, int | float):
-        hint = f'put it in quotes: "{str(value).lower() if isinstance(value, bool) else value}"'
-    elif what == "list" and isinstance(value, str):
-        hint = f"write it as a list: [{value}]"
+        return f"put it in quotes: {json.dumps(json.dumps(value))}"
+    if what == "list" and isinstance(value, str):
+        return f"write it as a list: {json.dumps([value], ensure_ascii=False)}"
+    return _EXAMPLES.get(what, "write it in another form")
+
+
+def _wrong_type(what: str, key: str, value: Any, is_item: bool) -> Mistake:
+    expected = _EXPECTED.get(what, f"a {what.replace('_', ' ')}")
+    if what == "list" and key in _ASSERTION_KEYS:
+        expected = f"{_EXPECTED['model_attributes']}, or a list of them"
     if value is None:
         return Mistake(
             "empty", f"`{key}` is empty: it must be {expected}", "give it a value or leave the key out", True
         )
-    return Mistake("wrong-type", f"`{key}` must be {expected}, found {describe(value)}", hint)
+    named = f"an item of `{key}`" if is_item else f"`{key}`"
+    return Mistake("wrong-type", f"{named} must be {expected}, found {describe(value)}", _example(what, key, value))
 
 
 _RANGE = {
@@ -76,6 +113,21 @@ _RANGE = {
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
     "string_too_long": "at most {max_length} characters long",
+}
+_RANGE_HINTS = {
+    "greater_than_equal": "give {ge:g} or more",
+    "greater_than": "give more than {gt:g}",
+    "less_than_equal": "give a number from {least} to {le:g}",
+    "less_than": "give less than {lt:g}",
+    "string_too_long": "shorten it",
+}
+_LEAST = {65535: 1}
+"""Where a range that ends there begins; all others begin at 0."""
+_HINTS = {
+    "weights_sum": "a weight that is not given is quality 0.4, completeness 0.3, efficiency 0.2 or cost 0.1",
+    "regex": "put a backslash before a character such as ( [ * + ? that stands for itself",
+    "duration": 'write a number of seconds, or text like "30s"',
+    "given_twice": "remove one of them",
 }
 _EMPTY = {"string_too_short", "too_short"}
 _PATTERNS = {
@@ -108,41 +160,51 @@ def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
 def unknown_key(key: str, known: Iterable[str]) -> Mistake:
     """A key that nothing here is called."""
     known = sorted(known)
-    meant = near_miss(key, known)
+    meant = meant_key(key, known)
     hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}"
     return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")
 
 
-def word(error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict[str, str]]) -> Mistake:
-    """The mistake behind a pydantic error at `key`, whose value is `value`.
+def word(
+    error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict[str, str]], *, is_item: bool = False
+) -> Mistake:
+    """The mistake behind a pydantic error at `key`, or at an item of its list, whose value is `value`.
 
     `spellings` gives the keys that are known beside it, each with the one name it stands for.
     """
     kind, context = error["type"], error.get("ctx") or {}
     if kind == "missing":
-        return Mistake("missing-key", f"`{key}` is missing", f"add `{key}:`", True)
+        return Mistake("missing-key", f"`{key}` is missing", f"add `{key}`", True)
     if kind == "extra_forbidden":
         known = spellings()
         if key in known:  # the other spelling of the same key was taken
             other = next((one for one in known if known[one] == known[key] and one != key), known[key])
-            return Mistake("both-spellings", f"`{key}` and `{other}` mean the same: give one of them", None, True)
+            message = f"`{key}` and `{other}` mean the same: give one of them"
+            return Mistake("both-spellings", message, f"remove `{key}`, and keep `{other}`", True)
         return unknown_key(key, known)
     if kind in ("union_tag_invalid", "literal_error"):
         return _unknown_type(key, context) if kind == "union_tag_invalid" else _bad_value(key, value, context)
-    if kind == "union_tag_not_found":
-        return Mistake("missing-key", "`type` is missing", "add `type:`", below=("type",))
+    if kind == "union_tag_not_found" and not isinstance(value, str):
+        return Mistake("missing-key", "`type` is missing", "add `type`", below=("type",))
     if kind in _RANGE:
-        return Mistake("out-of-range", f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}")
+        message = f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}"
+        least = _LEAST.get(context.get("le", 0), 0)
+        return Mistake("out-of-range", message, _RANGE_HINTS[kind].format(**context, least=least))
     if kind in _EMPTY:
         return Mistake("empty", f"`{key}` is empty", "give it a value or leave the key out")
     if kind == "string_pattern_mismatch":
         expected = _PATTERNS.get(str(context.get("pattern")), f"text that fits {context.get('pattern')}")
         return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}")
     if kind in ("int_from_float", "int_parsing", "float_parsing", "bool_parsing", "finite_number", "int_parsing_size"):
-        return _wrong_type(kind.split("_")[0] if kind != "finite_number" else "float", key, value)
+        return _wrong_type(kind.split("_")[0] if kind != "finite_number" else "float", key, value, is_item)
     if kind == "near_miss":
         return unknown_key(context["key"], [context["meant"]])
+    if kind == "union_tag_not_found":
+        return _wrong_type("model_attributes", key, value, is_item)
     if kind.endswith("_type"):
-        return _wrong_type(kind.removesuffix("_type"), key, value)
+        return _wrong_type(kind.removesuffix("_type"), key, value, is_item)
     named = "" if f"`{key}`" in error["msg"] else f"`{key}`: "
-    return Mistake(kind.replace("_", "-"), f"{named}{error['msg']}", at_key=kind == "given_twice")
+    code = kind.replace("_", "-")
+    return Mistake(
+        code, f"{named}{error['msg']}", _HINTS.get(kind) or context.get("hint"), at_key=kind == "given_twice"
+    )

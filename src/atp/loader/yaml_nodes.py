@@ -16,7 +16,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from atp.loader.diagnostics import Diagnostics
-from atp.loader.shapes import Path
+from atp.loader.shapes import Path, Unfilled
 from atp.loader.source import DEEPEST, MOST_VALUES, Source, place_of
 from atp.suite.record import Place
 
@@ -125,6 +125,10 @@ class NodeLocator:
     def value(self, path: Path) -> Place:
         """Where the value begins; else the value nearest around it."""
         return self.places.at(self._find(path).start_mark)
+
+    def written(self, path: Path) -> str:
+        """The words of a value that is neither a list nor a mapping, as they were written."""
+        return str(self._find(path).value)
 
     def _find(self, path: Path) -> Node:
         node = self.root
@@ -247,28 +251,30 @@ class _Walk:
             case "old-bool":
                 meant = "true" if text.lower() in ("yes", "on") else "false"
                 hint = f'write `{meant}`, or "{text}" in quotes'
-                message = f"`{text}` is text here; some YAML readers take it for {meant}"
+                message = f"`{text}` is taken as {meant} where true or false belongs, and as text elsewhere"
                 self.notes.warn("ambiguous-boolean", message, self.places.at(node.start_mark), hint)
                 return text
             case "not-finite":
                 self.not_finite(node)
-                return text
+                return Unfilled(text)
             case _:
                 self.unknown_tag(node)
                 return text
 
-    def number(self, node: ScalarNode, read: Callable[[], float]) -> float:
+    def number(self, node: ScalarNode, read: Callable[[], float]) -> Any:
         try:
             number = read()
         except ValueError:
             self.note("bad-number", "this number is too long or not a number", node, "put it in quotes")
-            return 0
+            return Unfilled(node.value)
         if number in (math.inf, -math.inf):
             self.not_finite(node)
+            return Unfilled(node.value)
         return number
 
     def not_finite(self, node: ScalarNode) -> None:
-        self.note("not-finite", f"`{node.value}` is not a number that JSON can hold", node, "put it in quotes")
+        hint = "write a number, or put it in quotes if text is meant"
+        self.note("not-finite", f"`{node.value}` is not a number that JSON can hold", node, hint)
 
     def unknown_tag(self, node: Node) -> None:
         self.note(
@@ -279,13 +285,33 @@ class _Walk:
         self.notes.error(code, message, self.places.at(node.start_mark), hint)
 
 
+def _is_unclosed(context: str, problem: str, text: str, opening: Any, mark: Any) -> bool:
+    """Whether a quote or bracket was left open; libyaml notices that far below, often only at the file's end."""
+    if "quoted scalar" in context:
+        return "end of stream" in problem or "document indicator" in problem
+    if "flow sequence" not in context and "flow mapping" not in context:
+        return False
+    return not text[mark.index :].strip() or (
+        mark.line > opening.line and _indent(text, mark.index) <= _indent(text, opening.index)
+    )
+
+
+def _indent(text: str, offset: int) -> int:
+    """How far the line at an offset is indented."""
+    line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+    return len(line) - len(line.lstrip(" "))
+
+
 def _syntax(error: yaml.YAMLError, text: str, first_line: int, notes: Diagnostics) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
     context = getattr(error, "context", None)
     position = getattr(error, "position", 0) if mark is None else mark.index
-    at = place_of(text, min(position or 0, len(text)), first_line)
     hint = "check the indentation and the quotes around here"
+    opening = getattr(error, "context_mark", None)
+    if mark is not None and opening is not None and _is_unclosed(str(context), str(problem), text, opening, mark):
+        position, hint = opening.index, f"close the `{text[opening.index : opening.index + 1]}` that opens here"
+    at = place_of(text, min(position or 0, len(text)), first_line)
     if Source(text).line(at.line - first_line + 1)[at.column - 1 : at.column] == "\t":
         hint = "indent with blanks, not with tabs"
     elif "expected a single document" in f"{context} {problem}":

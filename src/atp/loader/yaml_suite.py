@@ -8,10 +8,11 @@ from atp.loader.diagnostics import Diagnostics
 from atp.loader.given import Given
 from atp.loader.shapes import Locator, read
 from atp.loader.source import Source
-from atp.loader.variables import SHORTEST_SECRET, fill_variables
+from atp.loader.variables import fill_variables
 from atp.loader.wording import unknown_key
-from atp.loader.yaml_nodes import parse_yaml
+from atp.loader.yaml_nodes import NodeLocator, parse_yaml
 from atp.suite.agent import Agent
+from atp.suite.secrets import SHORTEST_SECRET, is_number
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
@@ -54,7 +55,7 @@ def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
     return suite
 
 
-def _read_head(data: dict[str, Any], given: Given, notes: Diagnostics, locate: Locator) -> Suite | None:
+def _read_head(data: dict[str, Any], given: Given, notes: Diagnostics, locate: NodeLocator) -> Suite | None:
     """The suite without its tests."""
     for key in data.keys() - SUITE_KEYS:
         mistake = unknown_key(key, SUITE_KEYS)
@@ -64,6 +65,8 @@ def _read_head(data: dict[str, Any], given: Given, notes: Diagnostics, locate: L
     head: dict[str, Any] = {
         key: data[key] for key in ("test_suite", "version", "description", "defaults", "agents") if key in data
     }
+    if is_number(head.get("version")):
+        head["version"] = locate.written(("version",))  # 1.10 is no 1.1
     if "test_suite" not in data:
         notes.error("missing-key", "`test_suite` is missing", locate.key(("test_suite",)), "add the suite's name")
         head["test_suite"] = "suite"

@@ -86,6 +86,8 @@ def _which(case: CaseResult, trial: TrialResult) -> str:
 def _went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
     if case.status == "passed":
         return
+    if case.reason is not None:
+        yield from some_lines(hide(case.reason), "  ", "failed")
     bad = [one for one in trial.verdicts if not one.passed]
     told = {one.message for one in bad} | {case.status}
     if trial.error and trial.error not in told:

@@ -12,7 +12,7 @@ Hide = Callable[[Any], Any]
 def hider(secrets: Iterable[str]) -> Hide:
     """Hides these secrets; costs a call and nothing more when there are none."""
     known = tuple(secrets)
-    return (lambda value: mask(value, known)) if known else _as_it_is
+    return (lambda value: mask(value, known, numbers=False)) if known else _as_it_is
 
 
 def _as_it_is(value: Any) -> Any:

@@ -93,8 +93,7 @@ class Journal:
 
     def write(self, line: Line) -> None:
         """Append a line. It survives the end of this process from here on. Raises `JournalError`."""
-        self._buffer.clear()
-        _ENCODER.encode_into(mask(msgspec.to_builtins(line), self._secrets) if self._secrets else line, self._buffer)
+        self._encode(line)
         self._buffer += b"\n"
         try:
             self._append(self._buffer)
@@ -105,6 +104,15 @@ class Journal:
                 os.ftruncate(self._fd, self._size)  # half a line would spoil the next one
             raise JournalError(f"{self.path} can't be written: {error.strerror or error}") from error
         self._size += len(self._buffer)
+
+    def _encode(self, line: Line) -> None:
+        shown = mask(msgspec.to_builtins(line), self._secrets, numbers=False) if self._secrets else line
+        try:
+            self._buffer.clear()
+            _ENCODER.encode_into(shown, self._buffer)
+        except UnicodeEncodeError:  # what an agent prints or raises may have half a surrogate pair in it
+            self._buffer.clear()
+            _ENCODER.encode_into(_whole(msgspec.to_builtins(shown)), self._buffer)
 
     def _append(self, data: bytearray) -> None:
         with memoryview(data) as whole:
@@ -123,6 +131,14 @@ class Journal:
         with suppress(OSError):  # a disk that failed has been told of
             self.sync()
         os.close(self._fd)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
 def mend(path: Path) -> int:

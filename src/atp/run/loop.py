@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
@@ -77,8 +78,26 @@ def _signals(
     came: list[int] = []
     before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        with _woken_by_signals(loop):
+            yield
     finally:
         impatience.cancel()
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextlib.contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Have signals wake the loop, also those that the system hands to another thread: handlers run in this one only."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    loop.add_reader(ours, lambda: ours.recv(4096))
+    try:
+        yield
+    finally:
+        loop.remove_reader(ours)
+        signal.set_wakeup_fd(before)
+        ours.close()
+        theirs.close()

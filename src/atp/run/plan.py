@@ -144,6 +144,14 @@ class Plan:
             cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
         return cases, trials
 
+    @property
+    def runs(self) -> int:
+        """How often trials are repeated; the most, where cases differ."""
+        if self.options.given("runs"):
+            return self.options.runs
+        asked = [own for unit in self.units for own in unit.source.survey.variations]
+        return max((own or self.options.runs for own in asked), default=self.options.runs)
+
     def tested(self) -> list[Tested]:
         """The agents, each once."""
         found = {id(one): one for unit in self.units for one in unit.agents}
@@ -232,6 +240,11 @@ def _check_cases(plan: Plan, notes: Diagnostics) -> None:
         here = Diagnostics(unit.source.suite.path)
         for name, place in survey.dialogues:
             here.error("no-simulator", f"case `{name}`: simulated dialogues need a model for the simulator", place)
+        for name, place in survey.befores:
+            here.error("no-befores", f"case `{name}`: cases that come before others can't be replayed yet", place)
+        for name, place in survey.generated:
+            message = f"case `{name}`: `iterations` asks for more variations than are listed: only the listed ones run"
+            here.warn("listed-only", message, place, "list more prompts; generated ones need a model")
         for folder, examples in survey.workspaces.items():
             if not (unit.source.folder / folder).is_dir():
                 for name, place in examples:

@@ -12,7 +12,16 @@ from atp.loader.shapes import Path as DataPath
 from atp.loader.shapes import read
 from atp.run.settings import find_config
 from atp.run.source import CaseSource
-from atp.suite.agent import AnyAgent, CustomAgent, CustomConfig, HttpAgent, HttpConfig, PromptAgent, PromptConfig
+from atp.suite.agent import (
+    AGENTS,
+    AnyAgent,
+    CustomAgent,
+    CustomConfig,
+    HttpAgent,
+    HttpConfig,
+    PromptAgent,
+    PromptConfig,
+)
 from atp.suite.near import near_miss
 from atp.suite.record import Place, Record
 
@@ -28,7 +37,7 @@ class NamedAgent:
 
 def resolve_agents(source: CaseSource, names: Iterable[str], root: Path, notes: Diagnostics) -> list[NamedAgent]:
     """The agents that a suite's cases run against."""
-    suite, names = source.suite, list(names)
+    suite, names = source.suite, list(dict.fromkeys(names))
     own = {agent.name: agent for agent in suite.agents}
     if not names:
         found = [NamedAgent(agent, source.folder) for agent in suite.agents] or _implied(source, root)
@@ -110,6 +119,9 @@ def _by_id(name: str, root: Path, own: Iterable[str], notes: Diagnostics) -> Nam
 
 class _Agents(Record):
     agents: list[AnyAgent] = Field(default_factory=list)
+
+
+AGENTS.on_change(lambda: _Agents.model_rebuild(force=True))
 
 
 def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:

@@ -24,7 +24,7 @@ from atp.run.identity import Identities
 from atp.run.journal import Journal, JournalError, Start, Summary
 from atp.run.listener import Audience, Listener, RunEnd, RunInfo
 from atp.run.options import Options
-from atp.run.places import find_root
+from atp.run.places import find_root, runs_folder
 from atp.run.plan import Filter, Plan, make_plan
 from atp.run.resume import Done, cut_torn_line, find_run, find_unfinished, last_failures
 from atp.run.settings import environment, resolve_options
@@ -65,6 +65,9 @@ class Session:
             folder = RunFolder(self.resumes or new_run(self.root), self.marker)
         except BusyRun as busy:
             raise _refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
+        except OSError as error:
+            where = runs_folder(self.root)
+            raise _refused("no-journal", f"{where} can't be written: {error.strerror}", "check its rights") from error
         notes = _cut(folder.path) if self.resumes else ()
         done = Done(folder.path / "journal.jsonl" if self.resumes else None)
         journal = Journal(folder.path, self.secrets)
@@ -163,7 +166,7 @@ class Session:
             agents=list(dict.fromkeys(tested.name for tested in self.plan.tested())),
             cases=cases,
             trials=trials,
-            runs=self.options.runs,
+            runs=self.plan.runs,
             started_at=time.time(),
             version=__version__,
             environment=identity,

@@ -21,11 +21,13 @@ class _TomlLocator:
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
+        ours = [number for number, line in enumerate(self._lines) if re.match(r"\s*\[tool\.atp\b", line)]
+        self._begin = ours[0] if ours else 0
 
     def key(self, path: DataPath) -> Place:
-        name = str(path[-1]) if path else ""
-        pattern = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=|\[.*\b{re.escape(name)}\]")
-        for number, line in enumerate(self._lines, 1):
+        name = re.escape(str(path[-1]) if path else "").replace("_", "[-_]")
+        pattern = re.compile(rf"\s*[\"']?{name}[\"']?\s*=|\[.*\b{name}\]")
+        for number, line in enumerate(self._lines[self._begin :], self._begin + 1):
             if pattern.match(line):
                 return Place(number, len(line) - len(line.lstrip()) + 1)
         return Place(1, 1)

@@ -70,6 +70,9 @@ def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[Cas
             paths.append(text)
     found: list[Diagnostic] = []
     for path in find_files(paths, notes) if paths else ():
+        if not _is_unicode(path):
+            notes.error("file-name", f"{str(path)!a}: its name is not Unicode", hint="rename it, or its folder")
+            continue
         source, said = _open_file(path, given, wants)
         found.extend(said)
         if source is not None:
@@ -78,6 +81,15 @@ def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[Cas
     if has_errors(found):
         raise LoadError(found)
     return sources, found
+
+
+def _is_unicode(path: Path) -> bool:
+    """Whether the file's name can be written down, in a journal or a report."""
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_message(text: str, notes: Diagnostics) -> bool:

@@ -25,8 +25,10 @@ class Survey:
         """What cases need to see of an agent, with examples of who needs it."""
         self.dialogues: list[tuple[str, Place]] = []
         """Cases with a simulated user."""
-        self.judged: list[tuple[str, Place]] = []
-        """Cases that need a judge."""
+        self.befores: list[tuple[str, Place]] = []
+        """Cases that others come before."""
+        self.generated: list[tuple[str, Place]] = []
+        """Cases that ask for more variations of their prompt than they list."""
         self.narrowed = False
         """Some case names its agents."""
         self.hooks: set[str] = set()
@@ -48,6 +50,10 @@ class Survey:
             _example(self.needs.setdefault(need, []), case)
         if case.simulator is not None or case.checkpoints:
             _example(self.dialogues, case)
+        if case.before_sequence:
+            _example(self.befores, case)
+        if case.iterations is not None and case.iterations > len(case.chains):
+            _example(self.generated, case)
         if case.workspace is not None:
             _example(self.workspaces.setdefault(case.workspace, []), case)
         for hook in (case.before_hook, case.after_hook):

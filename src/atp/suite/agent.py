@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.suite.kinds import Kinds
 from atp.suite.paths import JsonPathText
 from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
+from atp.suite.reference import Entry
 
 
 class AgentConfig(Record):
@@ -75,10 +76,16 @@ _KEYS_OF = {
 """Keys of `HttpConfig` that only one protocol has a use for."""
 
 
+def _has_words(command: str | list[str]) -> str | list[str]:
+    if not command:
+        raise PydanticCustomError("too_short", "a command has at least one word")
+    return command
+
+
 class CliConfig(AgentConfig):
     """An agent that is a command."""
 
-    command: Text | list[Text]
+    command: Annotated[Text | list[Text], AfterValidator(_has_words)]
     """The command: a list, or text that is split without a shell."""
     args: list[str] = Field(default_factory=list)
     """Further arguments."""
@@ -191,7 +198,7 @@ class CustomConfig(AgentConfig):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Json]
 
-    entry: Text | None = None
+    entry: Entry | None = None
     """`module:function` or `path/to/file.py:function`."""
     python: Text | None = None
     """The interpreter of the environment it lives in."""

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.suite.kinds import Kinds
-from atp.suite.matcher import check_matchers
+from atp.suite.matcher import check_matchers, check_no_matchers
 from atp.suite.options import Options
 from atp.suite.paths import JsonPathText, JsonSchemaObject
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Record, Regex, Text, Whole
+from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Regex, Text, Whole
 from atp.suite.reference import PrefixedAgent, Script
 
 
@@ -56,6 +56,8 @@ AnyAssertion = Annotated[Assertion, ASSERTIONS]
 
 Matched = Annotated[Json, AfterValidator(check_matchers)]
 """A JSON value in which an object such as `{"$gt": 3}` is a matcher."""
+Contained = Annotated[Json, AfterValidator(check_no_matchers)]
+"""A JSON value to look for; matchers have no meaning in it, only `$literal`."""
 
 
 @ASSERTIONS.register
@@ -74,7 +76,7 @@ class Contains(Assertion):
 
     type: Literal["contains"]
     """Always `contains`."""
-    value: Json
+    value: Contained
     """Text is searched in the output's text; an object is a recursive subset; on a list, membership."""
     ignore_case: bool = False
     """Letter case doesn't matter."""
@@ -86,7 +88,7 @@ class NotContains(Assertion):
 
     type: Literal["not_contains"]
     """Always `not_contains`."""
-    value: Json
+    value: Contained
     """As in `contains`."""
     ignore_case: bool = False
     """Letter case doesn't matter."""
@@ -99,7 +101,7 @@ class RegexMatch(Assertion):
     type: Literal["regex"]
     """Always `regex`."""
     pattern: Regex = Field(validation_alias=AliasChoices("pattern", "value"))
-    """The expression, in Python's syntax; document 4 calls it `value`."""
+    """The expression, in Python's syntax."""
 
 
 @ASSERTIONS.register
@@ -181,7 +183,7 @@ class ToolResult(Assertion):
     """The tool's name."""
     value: Matched = None
     """The expected result, an object being a recursive subset."""
-    contains: Json = None
+    contains: Contained = None
     """Found in the result, as in `contains`."""
     pattern: Regex | None = Field(default=None, validation_alias=AliasChoices("pattern", "matches"))
     """Found in the result's text."""
@@ -235,15 +237,15 @@ class Behavior(Assertion):
     """For `efficient_tool_use`: how many repeated calls are allowed."""
     allow_recovered: bool = False
     """For `no_errors`: an error that the agent recovered from doesn't count."""
-    must_use_tools: list[Text] | None = None
+    must_use_tools: Names | None = None
     """Each of these was called."""
-    forbidden_tools: list[Text] | None = None
+    forbidden_tools: Names | None = None
     """None of these was called."""
     min_tool_calls: Whole | None = None
     """At least so many calls."""
     max_tool_calls: Whole | None = None
     """At most so many calls; `efficient_tool_use` takes the case's `max_steps` otherwise."""
-    tool_order: list[Text] | None = None
+    tool_order: Names | None = None
     """These were called in this order, others between them allowed."""
 
     @model_validator(mode="after")

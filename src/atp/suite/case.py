@@ -9,7 +9,7 @@ from atp.suite.assertion import AnyAssertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Place, Record, Score, Seconds, Text
+from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Place, Record, Score, Seconds, Text
 from atp.suite.reference import BareAgent
 
 
@@ -104,6 +104,8 @@ def _listed(value: Any) -> Any:
 
 def _messages(value: Any) -> Any:
     """Document 4's `input`: text and a single message are short for a conversation."""
+    if not isinstance(value, str | dict | list):
+        raise PydanticCustomError("messages_type", "expected text, a message or a list of messages")
     return [{"role": "user", "content": value}] if isinstance(value, str) else _listed(value)
 
 
@@ -126,7 +128,7 @@ class Case(Record):
     """For choosing cases."""
     skip: bool = False
     """Leave it out, and say so."""
-    agents: list[Text] | None = None
+    agents: Names | None = None
     """Only against these agents of the suite."""
 
     task: Task | None = None

@@ -28,6 +28,8 @@ MATCHERS = frozenset(
 """`$literal` takes its value as it is, for data that really has keys with a dollar sign."""
 
 
+_OWN_DATA = 'put data of your own into {"$literal": …}'
+
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 """The types of JSON values."""
 
@@ -47,6 +49,12 @@ def check_matchers(value: Any) -> Any:
     if isinstance(value, dict):
         if is_matcher(value):
             _check_matcher(value)
+        elif mixed := _mixed_in(value):
+            raise PydanticCustomError(
+                "matcher",
+                "matcher `{name}` stands beside plain keys",
+                {"name": mixed, "hint": _OWN_DATA},
+            )
         for key, item in value.items():
             if key != "$literal":
                 check_matchers(item)
@@ -56,12 +64,40 @@ def check_matchers(value: Any) -> Any:
     return value
 
 
+def check_no_matchers(value: Any) -> Any:
+    """The value, if there is no matcher in it but `$literal`: where none is tried, one would never be found."""
+    if isinstance(value, dict):
+        if value.keys() == {"$literal"}:
+            return value
+        name = next(iter(value)) if is_matcher(value) else _mixed_in(value)
+        if name:
+            raise PydanticCustomError(
+                "matcher",
+                "`{name}` is no matcher here",
+                {"name": name, "hint": f"use it in `json_path` or `equals`, or use `regex`; {_OWN_DATA}"},
+            )
+        for item in value.values():
+            check_no_matchers(item)
+    elif isinstance(value, list):
+        for item in value:
+            check_no_matchers(item)
+    return value
+
+
+def _mixed_in(value: dict[str, Any]) -> str | None:
+    """A key that is a matcher's name, or a slip of one, among others that aren't."""
+    for key in value:
+        if key[:1] == "$" and (key in MATCHERS or (len(key) > 3 and near_miss(key, MATCHERS))):
+            return key
+    return None
+
+
 def _check_matcher(matcher: dict[str, Any]) -> None:
     for name, value in matcher.items():
         if name not in MATCHERS:
             meant = near_miss(name, MATCHERS)
-            hint = f"did you mean `{meant}`?" if meant else 'put data of your own into {"$literal": …}'
-            raise PydanticCustomError("matcher", "unknown matcher `{name}`: {hint}", {"name": name, "hint": hint})
+            hint = f"did you mean `{meant}`?" if meant else _OWN_DATA
+            raise PydanticCustomError("matcher", "unknown matcher `{name}`", {"name": name, "hint": hint})
         wrong = _wrong_operand(name, value)
         if wrong:
             raise PydanticCustomError("matcher", "matcher `{name}` {wrong}", {"name": name, "wrong": wrong})
@@ -76,8 +112,8 @@ def _wrong_operand(name: str, value: Any) -> str | None:
                 return f"is not a regular expression: {error}"
         case "$gt" | "$gte" | "$lt" | "$lte" if isinstance(value, bool) or not isinstance(value, int | float | str):
             return "takes a number or a text"
-        case "$in" | "$not_in" if not isinstance(value, list):
-            return "takes a list"
+        case "$in" | "$not_in" if not isinstance(value, list) or not value:
+            return "takes a list that isn't empty"
         case "$length" if not is_matcher(value) and (isinstance(value, bool) or not isinstance(value, int)):
             return "takes a whole number or a matcher"
         case "$type" if not _are_types(value):

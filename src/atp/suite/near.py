@@ -35,3 +35,10 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
         if distance <= allowed and (best is None or distance < best[0]):
             best = (distance, candidate)
     return best[1] if best else None
+
+
+def meant_key(word: str, known: Iterable[str]) -> str | None:
+    """The key that `word` was most likely meant to be: a slip of it, or the first words of it (`timeout`)."""
+    known = list(known)
+    longer = [one for one in known if len(word) > 3 and one.startswith(f"{word.lower()}_")]
+    return near_miss(word, known) or (longer[0] if len(longer) == 1 else None)

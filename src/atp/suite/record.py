@@ -59,7 +59,13 @@ class Place:
         return 0
 
 
-class Defaulted(str):
+class Filled(str):
+    """Text that is nothing but the value of a variable (`${TAGS}`): a list or a mapping may be written in it."""
+
+    __slots__ = ()
+
+
+class Defaulted(Filled):
     """Text that is nothing but the default of a variable (`${N:3}`): untyped places read it as YAML would."""
 
     __slots__ = ()
@@ -71,6 +77,8 @@ class Defaulted(str):
 def _settle(value: Any) -> Any:
     if type(value) is Defaulted:
         return Defaulted.read(value)
+    if type(value) is Filled:
+        return str(value)
     if type(value) is dict:
         return {key: _settle(item) for key, item in value.items()}
     if type(value) is list:
@@ -120,6 +128,8 @@ JsonObject = Annotated[dict[str, Any], BeforeValidator(_settle)]
 """A JSON object with free keys."""
 Text = Annotated[str, Field(min_length=1)]
 """Text that isn't empty."""
+Names = Annotated[list[Text], Field(min_length=1)]
+"""A list of names, at least one."""
 Regex = Annotated[str, AfterValidator(_regex)]
 """A regular expression of Python's `re`."""
 Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]

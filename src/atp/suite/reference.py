@@ -1,5 +1,6 @@
 """References to agents and scripts, as the places that hold them spell them (document 5's format rules)."""
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -28,9 +29,17 @@ def _script(text: str) -> str:
     return text
 
 
+def _entry(text: str) -> str:
+    if not re.fullmatch(r".*[^:\s].*:[^\W\d]\w*(\.[^\W\d]\w*)*", text.strip()):
+        raise PydanticCustomError("reference", "expected `module:function` or `path/to/file.py:function`")
+    return text
+
+
 PrefixedAgent = Annotated[str, AfterValidator(_prefixed_agent)]
 """`agents:` and an agent's id."""
 BareAgent = Annotated[str, AfterValidator(_bare_agent)]
 """An agent's id without a prefix."""
 Script = Annotated[str, AfterValidator(_script)]
 """`scripts:a.b` or `scripts.a.b`: function `b` of `scripts/a.py`."""
+Entry = Annotated[str, AfterValidator(_entry)]
+"""`module:function` or `path/to/file.py:function`."""

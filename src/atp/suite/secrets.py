@@ -4,21 +4,55 @@ from collections.abc import Iterable
 from typing import Any
 
 MASK = "***"
+SHORTEST_SECRET = 6
+"""Shorter values are not masked: they would blacken harmless text."""
 
 
-def mask(value: Any, secrets: Iterable[str]) -> Any:
-    """The value with every secret in its texts replaced."""
+def mask(value: Any, secrets: Iterable[str], numbers: bool = True) -> Any:
+    """The value with every secret in it replaced, also one that was read as a number.
+
+    Without `numbers` those stay: among measured figures, a duration may by chance be somebody's pin.
+    """
     found = sorted(secrets, key=len, reverse=True)  # the longest first: one secret may hold another
-    return _mask(value, found) if found else value
+    return _mask(value, found, secret_numbers(found) if numbers else {}) if found else value
 
 
-def _mask(value: Any, secrets: list[str]) -> Any:
+def secret_numbers(secrets: Iterable[str]) -> dict[float, str]:
+    """The secrets that YAML reads as numbers, by their value."""
+    found: dict[float, str] = {}
+    for secret in secrets:
+        number = _number(secret)
+        if number is not None and len(str(number)) >= SHORTEST_SECRET:
+            found[number] = secret
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number to JSON: in Python, true and false are too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(text: str) -> float | None:
+    if not text.lstrip("+-.")[:1].isdigit():
+        return None
+    for base in (10, 0):
+        try:
+            return int(text, base)
+        except ValueError:
+            continue
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _mask(value: Any, secrets: list[str], numbers: dict[float, str]) -> Any:
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, MASK)
         return value
     if isinstance(value, dict):
-        return {_mask(key, secrets): _mask(item, secrets) for key, item in value.items()}
+        return {_mask(key, secrets, numbers): _mask(item, secrets, numbers) for key, item in value.items()}
     if isinstance(value, list):
-        return [_mask(item, secrets) for item in value]
-    return value
+        return [_mask(item, secrets, numbers) for item in value]
+    return MASK if numbers and is_number(value) and value in numbers else value

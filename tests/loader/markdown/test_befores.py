@@ -27,6 +27,12 @@ def last(loaded: Loaded) -> Case:
         "**Before:** [Fill the Ocean](#fill-the-ocean)\n\n**Before:** Warm it\n",
         "**Before:** [Fill](#fill-the-ocean), [Warm](#warm-it)\n",
         "**Before:** Fill the Ocean, Warm it\n",
+        "**Before:** [Fill](#fill-the-ocean), Warm it\n",
+        "**Before:**\n- [Fill](#fill-the-ocean) and then Warm it\n",
+        "**Before:** Fill the Ocean, then [Warm](#Warm-it).\n",
+        "**Before:** [Fill](#fill-the-ocean) → [Warm](#warm-it)\n",
+        "**Before:**\n```\nFill the Ocean\n- warm it\n```\n",
+        "before: 0\nbefore: 1\n",
         "Before: 0, 1\n",
         "**Before:**\n- 0\n- 1\n",
         "**Before:**\n- fill-the-ocean\n- warm-it\n",
@@ -59,6 +65,38 @@ def test_links_follow_the_anchors_of_all_headings(load: Callable[[str], Loaded])
     loaded = load(f"# Ocean\n\n## Ocean\n{BOTH}\n## Main\n{BOTH}**Before:** [this](#ocean-1)\n")
     assert loaded.diagnostics == []
     assert last(loaded).befores == [0]
+
+
+def test_what_a_link_says_is_of_no_account(load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"{SETUP}**Before:** [Warm it](#fill-the-ocean)\n")
+    assert loaded.diagnostics == []
+    assert last(loaded).befores == [0]
+
+
+def test_an_anchor_is_found_before_an_id(load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# A\n**ID:** b\n{BOTH}\n# B\n{BOTH}\n# Main\n{BOTH}**Before:** [B](#b)\n")
+    assert loaded.diagnostics == []
+    assert last(loaded).befores == [1]
+
+
+def test_a_link_to_the_name_without_its_prefix(load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# Test: Fill it\n{BOTH}\n# Main\n{BOTH}**Before:** [Fill it](#fill-it)\n")
+    assert loaded.diagnostics == []
+    assert last(loaded).befores == [0]
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("[it](#warm-ti)", "did you mean `Warm it`?"),
+        ("[Warm it](other.test.md#x)", "link to a case of this file: `[Warm it](#warm-it)`"),
+        ("[it](https://example.com/x)", "link to a case of this file: `[Name](#name)`"),
+        ("[Fill](#fill-the-ocean) and Warm ti", "did you mean `Warm it`?"),
+    ],
+)
+def test_links_that_lead_to_no_case(written: str, hint: str, load: Callable[[str], Loaded]) -> None:
+    [one] = load(f"{SETUP}**Before:** {written}\n").diagnostics
+    assert (one.code, one.severity, one.hint, one.column) == ("unknown-before", "error", hint, 13)
 
 
 def test_expectations_may_judge_what_a_before_left(load: Callable[[str], Loaded]) -> None:

@@ -31,6 +31,11 @@ def test_ids(written: str, only_case: Callable[[str], Case]) -> None:
         "Tags: `sea`, slow",
         "**Tags:** #sea #slow",
         "**Tags:**\n- sea\n- slow",
+        "**Tags:** [sea, slow]",
+        "**Tags:** [\"sea\", 'slow']",
+        "**Tags:** sea; slow",
+        '**Tags:** "sea", `slow`',
+        "**Tags:**\n```\nsea\nslow\n```",
         "## Tags\n* sea\n* slow",
     ],
 )
@@ -64,6 +69,12 @@ def test_intents(written: str, intent: str | None, only_case: Callable[[str], Ca
     ("written", "key", "value"),
     [
         ("**Skip:** true", "skip", True),
+        ("Skip: true", "skip", True),
+        ("skip: true", "skip", True),
+        ("**Skip**\n\ntrue", "skip", True),
+        ("## Skip\ntrue", "skip", True),
+        ("## Team\n\nblue", "team", "blue"),
+        ("## Metadata\n- depth: 3", "metadata", {"depth": 3}),
         ("**Runs:** 3", "runs", 3),
         ("**Team:** blue", "team", "blue"),
         ("**Pass Rate:** 0.5", "pass_rate", 0.5),
@@ -87,5 +98,40 @@ def test_limits_of_a_case(only_case: Callable[[str], Case]) -> None:
 
 
 def test_everyday_words_are_no_settings(only_case: Callable[[str], Case]) -> None:
-    case = only_case(f"# C\n\nTimeout: 5m\n\n**User:** hello\n\nOptions:\n\n{BOTH}\n### Metadata\n\nSome prose.\n")
-    assert (case.limits.timeout_seconds, case.user, case.options, case.metadata) == (None, None, None, {})
+    prose = "Timeout: it must stop\n\nSkip: not this\n\nOptions:\n\n"
+    case = only_case(f"# C\n\n{prose}{BOTH}\n### Metadata\n\nSome prose.\n\n### Options\n- a\n")
+    assert (case.limits.timeout_seconds, case.skip, case.options, case.metadata) == (None, False, None, {})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"# S\n\n## C\n{BOTH}### Timeout\n30s\n",
+        f"# S\n\n## C\n### Timeout\n30s\n{BOTH}",
+        f"# C\nTimeout: 30s\n{BOTH}",
+        f"# C\n{BOTH.rstrip()}\ntimeout: 30s\n",
+    ],
+)
+def test_settings_as_headings_and_plain_labels(body: str, only_case: Callable[[str], Case]) -> None:
+    case = only_case(body)
+    assert (case.name, case.limits.timeout_seconds, case.expectations) == ("C", 30, ["b"])
+
+
+def test_a_case_can_be_called_like_a_setting(only_case: Callable[[str], Case]) -> None:
+    case = only_case(f"# S\n\n## Timeout\nIt must stop.\n\n{BOTH}")
+    assert (case.name, case.intent) == ("Timeout", "It must stop.")
+
+
+def test_lower_case_labels_below_an_item(only_case: Callable[[str], Case]) -> None:
+    case = only_case("# C\nprompts:\n- one\ntags: slow\nid: foo\nexpected: also this\nexpectations:\n- ok\n")
+    assert (case.chains, case.tags, case.id, case.expectations) == ([["one"]], ["slow"], "foo", ["also this", "ok"])
+
+
+def test_lower_case_labels_below_a_value_and_prose(only_case: Callable[[str], Case]) -> None:
+    case = only_case("# C\nSome intent\nprompts: one\nand more\ntags: slow\nexpected: ok\n")
+    assert (case.intent, case.chains, case.tags, case.expectations) == (
+        "Some intent",
+        [["one and more"]],
+        ["slow"],
+        ["ok"],
+    )

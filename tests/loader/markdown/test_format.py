@@ -4,11 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from atp.cli.fmt import command
 from atp.loader.load import load_text
 from atp.loader.markdown.format import format_markdown
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "markdown"
+
+UNMOVED = "---\ntarget: agents/a.md\n---\n# C\n- **Prompts:**\n  - a\n- note\n- **Expected:**\n  - x\n"
 
 LOOSE = """---
 Target: agents/ocean.md   # who is tested
@@ -154,6 +158,44 @@ def test_every_form_becomes_canonical(path: Path) -> None:
     assert "  - good morning\n" in formatted or "**Chain:**\n\n- good morning\n" in formatted
 
 
+def test_hard_breaks_stay() -> None:
+    text = "---\ntarget: agents/a.md\n---\n# C\nPrompts:\n* one\x20\x20\n  two\n\nExpected: it\x20\x20\nis warm\n"
+    formatted = format_markdown(text)
+    assert "\n- one\x20\x20\n  two\n" in formatted
+    assert "\n- it\x20\x20\n  is warm\n" in formatted
+
+
+def test_the_last_lines_of_the_frontmatter_stay() -> None:
+    text = CANONICAL.replace("x-other: Kept\n", "description: |\n  Kept.\n")
+    assert format_markdown(text) == text
+    suite = load_text(text, "markdown").suite
+    assert suite is not None
+    assert suite.description == "Kept.\n"
+
+
+def run(path: Path, *options: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(command, [*options, str(path)], standalone_mode=False)
+    return result.return_value, result.stdout, result.stderr
+
+
+def test_the_command_keeps_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "x.test.md"
+    path.write_bytes(CANONICAL.replace("\n", "\r\n").encode())
+    assert run(path, "--check") == (0, "", "")
+    path.write_bytes(LOOSE.replace("\n", "\r\n").encode())
+    assert run(path, "--check")[0] == 1
+    assert run(path) == (0, f"formatted {path}\n", "")
+    assert path.read_bytes() == CANONICAL.replace("\n", "\r\n").encode()
+
+
+def test_the_command_says_when_it_gives_up(tmp_path: Path) -> None:
+    path = tmp_path / "x.test.md"
+    path.write_text(UNMOVED)
+    code, out, err = run(path)
+    assert (code, out, path.read_text()) == (0, "", UNMOVED)
+    assert err.startswith(f"warning: {path} is left as it is")
+
+
 def test_line_ends_stay_what_they_are() -> None:
     assert format_markdown(LOOSE.replace("\n", "\r\n")) == CANONICAL.replace("\n", "\r\n")
     assert format_markdown("\ufeff" + LOOSE) == CANONICAL
@@ -167,8 +209,7 @@ def test_a_file_with_errors_is_left_alone(body: str) -> None:
 
 def test_what_cannot_be_moved_is_left_alone() -> None:
     """An item that is none of the labels around it would become one of the prompts."""
-    text = "---\ntarget: agents/a.md\n---\n# C\n- **Prompts:**\n  - a\n- note\n- **Expected:**\n  - x\n"
-    assert format_markdown(text) == text
+    assert format_markdown(UNMOVED) == UNMOVED
 
 
 def test_a_heading_that_is_a_label_stays_where_bold_would_belong_to_another_section() -> None:

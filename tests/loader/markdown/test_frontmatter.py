@@ -62,7 +62,7 @@ def test_tags_with_commas() -> None:
         f"«unclosed-frontmatter»---\ntarget: agents/a.md\nassessor: agents/a.md\n{CASE}",
         f"---\n«wrong-type»- target\n---\n{CASE}",
         f"---\n«wrong-type»just text\n---\n{CASE}",
-        f"---\ntarget: [a«syntax»\n---\n{CASE}",
+        f"---\ntarget: «syntax»[a\n---\n{CASE}",
         f"---\ntarget: agents/a.md\nassessor: agents/a.md\n«duplicate-key»target: agents/b.md\n---\n{CASE}",
         f"---\ntarget: agents/a.md\nassessor: agents/a.md\n«duplicate-key»TARGET: agents/b.md\n---\n{CASE}",
         f"---\ntarget: agents/a.md\nassessor: agents/a.md\niterations: «out-of-range»0\n---\n{CASE}",

@@ -41,6 +41,15 @@ PIECES = [
         "\u00a0",
         "\ufeff",
     ),
+    *("tags: slow", "expecations: x", "Timeout: 5s", "### Skip", "true", "<b>Prompts:</b>", "see **Prompts**", "a  "),
+    *(
+        "**Outcome:** x",
+        "  **Expected:** x",
+        "   Expectations:",
+        "- [ ] **Prompts:**",
+        "**Before:** [x](#h), H",
+        "## Promts: a",
+    ),
 ]
 often = settings(deadline=None, max_examples=60)
 

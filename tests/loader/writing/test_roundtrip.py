@@ -26,6 +26,7 @@ texts = st.one_of(
     st.lists(st.sampled_from([*NASTY, "a", "b c", "", "  d"]), max_size=4).map("\n".join),
 )
 words = texts.filter(bool)
+spoken = texts.filter(str.strip)  # only blanks say nothing to an agent
 numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
@@ -63,13 +64,13 @@ free = values.filter(lambda value: "$" not in json.dumps(value))  # an object wi
 options = mapping({}, connector=texts, mode=texts, search=values, metadata=objects, zz_free=values)
 plain_assertions = st.one_of(
     assertion("equals", {"value": free}),
-    assertion("contains", {"value": values}, ignore_case=st.booleans()),
+    assertion("contains", {"value": free}, ignore_case=st.booleans()),
     assertion("regex", {"value": words.map(re.escape)}),
     assertion("json_path", {"path": st.sampled_from(["$.a", "a.b[0]", "$..x"])}, value=free),
     assertion("json_schema", {"schema": st.sampled_from([{}, {"type": "object", "title": "${X}"}])}),
     assertion("tool_called", {"name": words}, times=st.integers(0, 9), arguments=st.just({"n": {"$gt": 3}})),
     assertion("artifact_exists", {"path": words}, contains=texts, min_bytes=st.integers(0, 9)),
-    assertion("behavior", {"check": "no_errors"}, allow_recovered=st.booleans(), tool_order=lists),
+    assertion("behavior", {"check": "no_errors"}, allow_recovered=st.booleans(), tool_order=lists.filter(bool)),
     assertion("llm_eval", {"criteria": words}, threshold=fractions, votes=counts),
     assertion("agent", {"use": words.map("agents:a{}".format)}, options=options, value=values),
 )
@@ -79,7 +80,10 @@ assertions = plain_assertions | st.one_of(
 )
 parts = mapping({"type": "text", "text": texts}) | mapping({"type": "image", "source": words}, mime_type=texts)
 messages = mapping(
-    {"role": st.sampled_from(["user", "system", "assistant"]), "content": texts | st.lists(parts, max_size=2)},
+    {
+        "role": st.sampled_from(["user", "system", "assistant"]),
+        "content": spoken | st.lists(parts, min_size=1, max_size=2),
+    },
     name=texts,
     metadata=values,
 )
@@ -96,9 +100,9 @@ checkpoints = st.lists(
     unique_by=lambda one: str(one["id"]),
 )
 says = st.one_of(
-    mapping({"input": texts}),
+    mapping({"input": spoken}),
     mapping({"messages": st.lists(messages, min_size=1, max_size=3)}),
-    mapping({"task": mapping({"description": words}, input_data=objects, expected_artifacts=lists)}),
+    mapping({"task": mapping({"description": spoken}, input_data=objects, expected_artifacts=lists)}),
     mapping({"simulator": mapping({"use": words.map("a{}".format)}, options=options), "checkpoints": checkpoints}),
 )
 extras = mapping(
@@ -129,9 +133,10 @@ cases = st.lists(
     unique_by=lambda case: str(case["id"]),
 )
 http = mapping({"endpoint": "http://a/${X}", "protocol": "json", "body": {"a": "${X}"}}, timeout=seconds, retry=counts)
+entries = st.sampled_from(["clerk:answer", "../a b/c.py:answer", "'${X}' #.py:a.b"])
 agents = st.lists(
     st.one_of(
-        mapping({"name": words, "type": "custom", "config": mapping({}, entry=words, zz=values)}, description=texts),
+        mapping({"name": words, "type": "custom", "config": mapping({}, entry=entries, zz=values)}, description=texts),
         mapping({"name": words, "type": "http", "config": http}),
         mapping({"name": words, "type": "cli", "config": mapping({"command": lists.filter(bool)}, args=lists)}),
         mapping({"name": words, "type": "prompt", "config": mapping({"path": words})}),

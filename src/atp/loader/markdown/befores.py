@@ -1,5 +1,6 @@
 """Befores: which cases a case names, and the sequence that is replayed before it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ LONGEST = 10_000
 MOST = 5_000_000
 """How many in all the sequences of a file: a chain of cases makes as many as half its square."""
 
+_BETWEEN = re.compile(r"(?:[\s,;.&+/>→|-]|\b(?:and|then)\b)+", re.IGNORECASE)
+"""What stands between links and says nothing."""
+
 
 @dataclass(slots=True)
 class Directory:
@@ -24,6 +28,11 @@ class Directory:
     names: dict[str, list[int]] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     anchors: dict[str, int] = field(default_factory=dict)
+    """By the anchor of their heading."""
+    anchor_of: dict[int, str] = field(default_factory=dict)
+    """The anchor that leads to each."""
+    slugs: dict[str, list[int]] = field(default_factory=dict)
+    """By the slug of their name, which is no anchor if the heading says `Test: …`."""
 
     def add(self, case: Case, heading: str, anchor: str) -> None:
         """Enter a case with its heading and the anchor that GitHub gives it."""
@@ -31,6 +40,8 @@ class Directory:
             self.names.setdefault(name, []).append(case.index)
         self.ids[case.id] = case.index
         self.anchors.setdefault(anchor, case.index)
+        self.anchor_of[case.index] = anchor or case.id
+        self.slugs.setdefault(slug(case.name), []).append(case.index)
 
     def find(self, word: str) -> list[int]:
         """The cases that a word means: none, one, or several of the same name."""
@@ -47,14 +58,21 @@ class Directory:
             return [int(word)]
         return []
 
-    def find_link(self, text: str, target: str) -> list[int]:
-        """The case that a link leads to, else the one it names."""
-        anchor = target.removeprefix("#")
-        if target.startswith("#") and anchor in self.ids:
-            return [self.ids[anchor]]
-        if target.startswith("#") and anchor in self.anchors:
-            return [self.anchors[anchor]]
-        return self.find(text)
+    def find_anchor(self, anchor: str) -> list[int]:
+        """The case that `#anchor` leads to; what the link says is of no account."""
+        for known in (self.anchors, self.ids):
+            for word in (anchor, anchor.lower()):
+                if word and word in known:
+                    return [known[word]]
+        return self.slugs.get(anchor.lower(), []) if anchor else []
+
+
+def _without_ends(text: str) -> str:
+    """The words between links, without what only joins them."""
+    start = _BETWEEN.match(text)
+    text = text[start.end() :] if start else text
+    ends = [found.start() for found in _BETWEEN.finditer(text) if found.end() == len(text)]
+    return text[: ends[0]] if ends else text
 
 
 def _fold(name: str) -> str:
@@ -75,7 +93,7 @@ class Befores:
     def resolve(self, case: Case, entries: list[Entry]) -> None:
         """Find the cases that entries name, in order."""
         for entry in entries:
-            for word, found in self._candidates(entry.text):
+            for word, found in self._candidates(entry):
                 if len(found) == 1:
                     self._enter(case, found[0], entry.at)
                 elif found:
@@ -84,12 +102,30 @@ class Befores:
                 else:
                     self.notes.error("unknown-before", f"there is no case `{word}`", entry.at, self._hint(word))
 
-    def _candidates(self, text: str) -> Iterator[tuple[str, list[int]]]:
-        """The names in an entry: links, or one name, or several with commas between them."""
-        if linked := links(text):
-            for name, target in linked:
-                yield name or target, self.directory.find_link(name, target)
-            return
+    def _candidates(self, entry: Entry) -> Iterator[tuple[str, list[int]]]:
+        """The names in an entry: one, several with commas between them, or links and names in any order."""
+        pieces = links(entry.text)
+        if not pieces:
+            yield from self._named(entry.text)
+        for text, target in pieces:
+            if target is None:
+                if words := _without_ends(text):
+                    yield from self._named(words)
+            elif target.startswith("#"):
+                yield target, self.directory.find_anchor(target[1:])
+            else:
+                self._note_elsewhere(text, target, entry.at)
+
+    def _note_elsewhere(self, text: str, target: str, at: Place) -> None:
+        """A link out of the file."""
+        anchor = target.rpartition("#")[2]
+        found = self.directory.find(text) or self.directory.find_anchor(anchor)
+        same = f"`[{text}](#{self.directory.anchor_of[found[0]]})`" if found else "`[Name](#name)`"
+        message = f"`{target}` leads out of this file, but befores are cases of the same file"
+        self.notes.error("unknown-before", message, at, f"link to a case of this file: {same}")
+
+    def _named(self, text: str) -> Iterator[tuple[str, list[int]]]:
+        """The cases that words without a link name."""
         whole = self.directory.find(text)
         parts = [part.strip() for part in text.split(",")]
         split = [(part, self.directory.find(part)) for part in parts if part] if not whole and len(parts) > 1 else []
@@ -107,12 +143,13 @@ class Befores:
 
     def _hint(self, word: str) -> str:
         cases = self.directory.cases
+        word = word.removeprefix("#")
         if word.isdecimal():
             return f"cases are numbered from 0 to {len(cases) - 1}"
         if self.guesses > 0:
             self.guesses -= 1
             known = {_fold(case.name).replace(" ", "_").replace("-", "_"): case.name for case in cases[:1000]}
-            folded = _fold(plain(word)).replace(" ", "_")
+            folded = _fold(plain(word)).replace(" ", "_").replace("-", "_")
             meant = near_miss(folded, known) or next((one for one in known if folded in one or one in folded), None)
             if meant:
                 return f"did you mean `{known[meant]}`?"

@@ -66,6 +66,8 @@ class Block:
     """Where an item's content begins, in characters."""
     indent: int = 0
     """Where an item's content begins, in columns (tabs are wide)."""
+    lazy: bool = False
+    """Whether a paragraph was cut off the item above it, because it begins with a label."""
     children: list["Block"] = field(default_factory=list)
 
 

@@ -9,6 +9,9 @@ from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import render, text_of
 
 _COMMENT = re.compile(r"<!--.*?-->")
+_ONLY_ITEMS = re.compile(r"""[;\[\]"']""")
+"""What a tag can hold as an item, and not on the label's line."""
+_DASHES = re.compile(r" {0,3}-{2,}[ \t]*")
 _AT_WILL = 1_000_000
 
 
@@ -86,20 +89,32 @@ class Writer:
             beside = self._page.written[field.line][self._behind(field.line, field.end) :].strip()
         title = field.title
         label = f"**{title}:**" if bold or field.heading is None else f"{'#' * field.heading.level} {title}"
-        self._next = max(self._next, field.line + 1)
+        self._next = max(self._next, self._label_end(field))
         groups = list(grouped(field.contents))
         if field.kind in ("id", "actor", "tags", "setting") and len(groups) == 1 and bold:
             value = self._item(groups[0])
-            if len(value) == 1:
+            in_line = field.kind != "tags" or groups[0][0].kind != "item" or not _ONLY_ITEMS.search(value[0])
+            if len(value) == 1 and in_line:
                 self._chunks.append([" ".join(part for part in (label, value[0], beside) if part)])
                 return
             beside = ""
         self._chunks.append([f"{label} {beside}".rstrip()])
-        if field.kind in ("intent", "setting") and all(block.kind != "item" for block in field.contents):
+        kinds = {block.kind for block in field.contents}
+        if (field.kind in ("intent", "setting") and "item" not in kinds) or (
+            field.kind in ("before", "tags") and kinds <= {"fence", "code"}
+        ):
             for group in groups:
                 self._chunks.append(self._item(group))
         elif groups:
             self._chunks.append(self._items(groups))
+
+    def _label_end(self, field: Field) -> int:
+        """The line below a label, and below the line of dashes that may be drawn under it."""
+        if field.heading is not None:
+            return field.heading.end
+        end = field.line + 1
+        drawn = field.form == "line" and not field.beside and end < len(self._page.lines)
+        return end + 1 if drawn and _DASHES.fullmatch(self._page.lines[end]) else end
 
     def _before(self, line: int, column: int) -> list[str]:
         """The comments on a line before a label or a marker."""
@@ -122,7 +137,7 @@ class Writer:
             if group[0].kind == "item" and (before := self._before(group[0].line, group[0].column)):
                 written.append(before)
             lines = self._item(group)
-            written.append([f"- {lines[0]}".rstrip(), *(f"  {line}" if line else "" for line in lines[1:])])
+            written.append([f"- {lines[0]}" if lines[0] else "-", *(f"  {line}" if line else "" for line in lines[1:])])
         loose = any("" in lines for number, lines in enumerate(written) if number not in apart)
         joined: list[str] = []
         for number, lines in enumerate(written):

@@ -1,5 +1,6 @@
 """From the outline of a file to its cases."""
 
+import re
 from dataclasses import dataclass
 
 from atp.loader.diagnostics import Diagnostics
@@ -12,10 +13,12 @@ from atp.loader.markdown.labels import TITLES, FieldKind
 from atp.loader.markdown.names import Titles, Uniques, case_name, slug
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page
-from atp.loader.markdown.render import render
+from atp.loader.markdown.render import render, unquoted
 from atp.loader.markdown.settings import read_settings
 from atp.suite.case import Case, Limits
 from atp.suite.record import Place
+
+_BETWEEN_TAGS = re.compile(r",|;\s+(?=\S)")
 
 
 @dataclass(slots=True)
@@ -60,12 +63,11 @@ class CaseReader:
         return cases
 
     def _draft(self, section: Section, index: int, titles: Titles) -> _Draft:
-        for one in section.unread:
-            self._notes.warn(one.code, one.message, one.at, one.hint)
+        self._note_unread(section)
         heading = titles.of(section)
         chains = self._chains(section)
         actor = self._single(section, "actor")
-        tags = [tag for entry in self._listed(section, "tags") for tag in _tags(entry.text)]
+        tags = [tag for entry in self._listed(section, "tags") for tag in _tags(entry)]
         front = self._front
         settings = read_settings(section, self._page, self._notes)
         case = Case(
@@ -210,7 +212,13 @@ class CaseReader:
             message = f"`iterations` is {case.iterations}, so these prompts never run: {names}"
             self._notes.warn("prompts-never-run", message, left_out[0].at, f"raise `iterations` to {len(draft.chains)}")
 
+    def _note_unread(self, section: Section) -> None:
+        for one in section.unread:
+            if one.in_cases if section.is_case else one.in_others:
+                self._notes.warn(one.code, one.message, one.at, one.hint)
+
     def _check_no_case(self, section: Section) -> None:
+        self._note_unread(section)
         for one in section.fields:
             if one.kind != "intent" and one.form != "heading":
                 message = f"`{one.title}` stands in a section that has neither prompts nor expectations"
@@ -218,8 +226,12 @@ class CaseReader:
                 self._notes.warn("label-without-case", message, at, "add `**Prompts:**` and `**Expectations:**`")
 
 
-def _tags(text: str) -> list[str]:
-    """`smoke, slow`, and `#smoke #slow`."""
+def _tags(entry: Entry) -> list[str]:
+    """`smoke, slow` and `#smoke #slow`; where it is no item of a list also `[smoke, "slow"]` and `smoke; slow`."""
+    text = entry.text
+    if not entry.is_item:
+        text = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+        text = ",".join(unquoted(part) for part in _BETWEEN_TAGS.split(text))
     words = text.split()
     parts = words if all(word.startswith("#") for word in words) else comma_separated(text)
     return [tag for part in parts if (tag := part.strip(",").strip("`").removeprefix("#"))]

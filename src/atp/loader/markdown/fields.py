@@ -5,13 +5,28 @@ from dataclasses import replace
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
-from atp.loader.markdown.labels import TITLES, FieldKind, Label, label_at_start, unknown_label
+from atp.loader.markdown.labels import (
+    FieldKind,
+    Label,
+    advice,
+    is_like_field,
+    is_set_elsewhere,
+    label_alone,
+    label_at_start,
+    unknown_label,
+    unknown_label_with_value,
+)
 from atp.loader.markdown.outline import CASE_MAKERS, Field, Form, Outline, Section, Unread
 from atp.loader.markdown.page import Page
+from atp.loader.markdown.render import unboxed
 from atp.loader.markdown.split import LabelLine, cut_item, split_paragraph
+from atp.suite.record import Place
 
 _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Those that can be several paragraphs or a fence."""
+_LISTED: set[FieldKind] = {"before", "tags"}
+"""Those that can be several lines of a fence."""
+_TAG = re.compile(r"\s*</?(?:b|strong|em|i|u|p|div|span|dt|h[1-6])>", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
 """Link definitions, and blanks that Markdown doesn't take for blanks."""
 PLACEHOLDER = re.compile(r"<insert\b", re.IGNORECASE)
@@ -31,10 +46,10 @@ class FieldReader:
 
     def read(self, blocks: list[Block]) -> None:
         """Read blocks in order."""
-        for block in blocks:
+        for number, block in enumerate(blocks, 1):
             match block.kind:
                 case "paragraph":
-                    self._read_paragraph(block)
+                    self._read_paragraph(block, number < len(blocks) and blocks[number].kind == "list")
                 case "list":
                     self._read_list(block)
                 case _:
@@ -64,19 +79,38 @@ class FieldReader:
         self._section.add(part)
         self._outline.flow.append(part)
 
-    def _read_paragraph(self, block: Block) -> None:
-        for piece in split_paragraph(block, self._page):
+    def _read_paragraph(self, block: Block, before_list: bool) -> None:
+        for piece in split_paragraph(block, self._page, before_list):
             if isinstance(piece, LabelLine):
                 opened = self._open_field(piece.label, "line", piece.line, piece.column)
                 opened.beside = piece.beside
                 if piece.value is not None:
+                    self._note_unknown_labels(piece.value, first=1 if piece.beside else 0)
                     opened.add(piece.value)
             elif all(_SAYS_NOTHING.match(line) for line in piece.text.split("\n")):
                 self._outline.flow.append(piece)
             else:
                 self._read_text(piece)
 
+    def _note_unknown_labels(self, text: Block, first: int) -> None:
+        """What looks like a label with its value, and is read as text."""
+        for number, line in enumerate(text.text.split("\n")[first:], text.line + first):
+            at = self._page.place_of(number, line.strip())
+            word = unknown_label_with_value(line)
+            if word is not None and (self._section.last is not None or is_set_elsewhere(word)):
+                message = f"`{word}` is no label: it is read as text"
+                self._section.unread.append(Unread("unknown-label", message, at, advice(word)))
+            elif _TAG.match(line) and (label := _label_of_case(_TAG.sub("", line), tagged=True)):
+                self._note_not_read(label, at, "text with HTML in it", f"write `**{label.word}:**`")
+            elif number > text.line and (found := label_at_start(line)) and not (found.meant or found.marked):
+                self._note_not_read(found, at, "text that goes on", "put an empty line before it, or make it bold")
+
+    def _note_not_read(self, label: Label, at: Place, what: str, hint: str) -> None:
+        message = f"`{label.word}` is no label here: Markdown takes it for {what}"
+        self._notes.warn("label-not-read", message, at, hint)
+
     def _read_text(self, block: Block) -> None:
+        self._note_unknown_labels(block, first=0)
         if self._open is not None and _takes_text(self._open):
             self._open.add(block)
             return
@@ -91,7 +125,10 @@ class FieldReader:
         self._suspect = None
         if (word := unknown_label(line)) is not None:
             message = f"`{word}` is no label: what stands below it is not read"
-            self._suspect = Unread("unknown-label", message, at, f"known: {', '.join(TITLES.values())}")
+            self._suspect = Unread("unknown-label", message, at, advice(word), in_others=is_like_field(line))
+        elif self._section.last is None and is_like_field(line) and len(line.split()) <= 3:
+            message = f"`{line.rstrip(':')}` is no label: what stands below it is not read"
+            self._suspect = Unread("unknown-label", message, at, advice(line), in_cases=False)
         elif self._open is not None and self._open.kind in CASE_MAKERS and line.endswith(":"):
             message = f"this text ends the {self._open.title}: the list below it is not read"
             self._suspect = Unread("unread-list", message, at, "repeat the label, or move the text above it")
@@ -101,7 +138,7 @@ class FieldReader:
         opened = self._open
         if opened is not None:
             if block.kind in ("fence", "code"):
-                takes = opened.kind in _WORDY or (opened.kind == "setting" and not opened.contents)
+                takes = opened.kind in _WORDY or not opened.contents or opened.kind in _LISTED
             elif block.kind == "html":
                 # Tags around a list are no prompt, but a template's placeholder stands for one.
                 if not opened.contents and not PLACEHOLDER.search(block.text):
@@ -116,22 +153,31 @@ class FieldReader:
                 return
         self._open = None
         self._note_unread(block)
+        if opened is not None and opened.kind in CASE_MAKERS and opened.contents:
+            message = f"this ends the {opened.title}: the list below it is not read"
+            at = self._page.start_of(block.line)
+            self._suspect = Unread("unread-list", message, at, "repeat the label above the list")
         self._add(block)
 
     def _note_unread(self, block: Block) -> None:
         if self._suspect is not None and block.kind in ("list", "fence"):
             self._section.unread.append(self._suspect)
         self._suspect = None
-        if block.kind not in ("code", "html"):
-            return
+        if block.kind == "quote":
+            for child in (one for one in block.children if one.kind == "paragraph"):
+                self._note_labels_in(child, "a quote", "remove the `>`", or_plain=True)
+        elif block.kind == "code":
+            self._note_labels_in(block, "code, being indented by four or more", "indent it by less than four")
+        elif block.kind == "html":
+            self._note_labels_in(block, "raw HTML", "put an empty line before it, and no tags around it")
+
+    def _note_labels_in(self, block: Block, what: str, hint: str, or_plain: bool = False) -> None:
         for number, line in enumerate(block.text.split("\n")):
-            label = label_at_start(line)
-            if label and label.marked and not label.meant and label.kind in CASE_MAKERS:
-                what = "code, being indented by four or more" if block.kind == "code" else "raw HTML"
-                hint = "indent it by less than four" if block.kind == "code" else "put an empty line before it"
+            bare = _TAG.sub("", line)
+            label = _label_of_case(bare, tagged=bare != line)
+            if label and (label.marked or bare != line or (or_plain and label.alone)):
                 at = self._page.place_of(block.line + number, line.strip())
-                message = f"`{label.word}` is no label here: Markdown takes it for {what}"
-                self._notes.warn("label-not-read", message, at, hint)
+                self._note_not_read(label, at, what, hint)
 
     def _read_list(self, block: Block) -> None:
         """The items of the open field, or labels themselves, or prose."""
@@ -172,7 +218,7 @@ class FieldReader:
 
     def _read_label_item(self, item: Block) -> None:
         """Document 2's form: the label is an item, and its own items are nested below it."""
-        first = item.children[0]
+        first, *rest = unboxed(item)
         label = _item_label(item)
         assert label is not None
         line, *more = first.text.split("\n")
@@ -182,7 +228,7 @@ class FieldReader:
         if value := "\n".join([*([] if label.alone else [line[label.end :]]), *more]):
             at = first.line + (1 if label.alone else 0)
             opened.add(Block("paragraph", at, first.end, value))
-        for child in item.children[1:]:
+        for child in rest:
             for content in child.children if child.kind == "list" else [child]:
                 opened.add(content)
         self._open = None
@@ -197,14 +243,29 @@ def _takes_text(field: Field) -> bool:
 
 
 def _item_label(item: Block) -> Label | None:
-    if not item.children or item.children[0].kind != "paragraph":
+    children = unboxed(item)
+    if not children or children[0].kind != "paragraph":
         return None
-    return label_at_start(item.children[0].text.partition("\n")[0])
+    return label_at_start(children[0].text.partition("\n")[0])
+
+
+def _label_of_case(line: str, tagged: bool) -> Label | None:
+    """The label at the start of a line, if it is one that makes a case and is spelled right.
+
+    In tags it needs no colon.
+    """
+    label = label_at_start(line) or (label_alone(line) if tagged else None)
+    return label if label and not label.meant and label.kind in CASE_MAKERS else None
 
 
 def _label_items(items: list[Block]) -> set[int]:
-    """Which items of a list are labels: those with nothing beside them, or all, if all of them are."""
+    """Which items of a list are labels.
+
+    If all of them are, or one with nothing beside it, or two in bold: then those that are. Else it is a list of prose.
+    """
     labels = {number: label for number, item in enumerate(items) if (label := _item_label(item))}
     if len(labels) == len(items) and (len(items) > 1 or labels[0].marked):
         return set(labels)
-    return {n for n, label in labels.items() if label.alone and (label.marked or len(items[n].children) > 1)}
+    sure = [n for n, label in labels.items() if label.alone and (label.marked or len(items[n].children) > 1)]
+    bold = [label for label in labels.values() if label.marked and not label.meant]
+    return set(labels) if sure or (len(bold) > 1 and any(one.kind in CASE_MAKERS for one in bold)) else set()

@@ -23,15 +23,21 @@ _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
 
 
 def format_markdown(text: str) -> str:
-    """The text in canonical form; as it is, if it has errors."""
+    """The text in canonical form; as it is, if it has errors or can't be brought into it."""
+    formatted = try_format(text)
+    return text if formatted is None else formatted
+
+
+def try_format(text: str) -> str | None:
+    """The text in canonical form; None if it has errors, or would not mean the same any more."""
     unified = check_text(text.removeprefix("\ufeff"), Diagnostics())
     before = None if unified is None else _parsed(unified)
     if unified is None or before is None:
-        return text
+        return None
     result = _written(unified)
     same = _parsed(result) == before and _comments(result) == _comments(unified) and _written(result) == result
     if not same:
-        return text
+        return None
     return result.replace("\n", "\r\n") if "\r\n" in text else result
 
 
@@ -58,7 +64,7 @@ def _written(text: str) -> str:
 
 def _frontmatter(head: Head) -> list[str]:
     """The keys we know in lower case, all else as it is."""
-    lines = (head.yaml or "").split("\n")
+    lines = (head.yaml or "").removesuffix("\n").split("\n")
     for number, line in enumerate(lines):
         key = _KEY.match(line)
         if key and key[0].lower() in Frontmatter.model_fields:

@@ -74,7 +74,8 @@ def cut(text: str, notes: Diagnostics) -> Head:
         # Read on where it looks like Markdown, so that the cases can still be shown.
         follows = (number for number in range(start + 1, len(lines)) if _LIKE_MARKDOWN.match(lines[number]))
         end = body = next(follows, len(lines))
-    return Head("\n".join(lines[start + 1 : end]), start + 2, "\n".join(lines[body:]), body + 1)
+    yaml = "".join(f"{line}\n" for line in lines[start + 1 : end])
+    return Head(yaml, start + 2, "\n".join(lines[body:]), body + 1)
 
 
 @dataclass(frozen=True, slots=True)

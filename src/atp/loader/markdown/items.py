@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import PLACEHOLDER
-from atp.loader.markdown.labels import TITLES, is_keyword, label_at_start, unknown_label
+from atp.loader.markdown.labels import advice, is_keyword, label_at_start, unknown_label, unknown_label_with_value
 from atp.loader.markdown.outline import Field
 from atp.loader.markdown.page import Page, width
-from atp.loader.markdown.render import text_of, unboxed
+from atp.loader.markdown.render import text_of, unboxed, unquoted
 from atp.suite.record import Place
 
 _MARKER = re.compile(r"\s*([-*+]|\d{1,9}[.)])\s")
+_BULLET = re.compile(r"^\s*[-*+]\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Entry:
 
     text: str
     at: Place
+    is_item: bool = False
+    """Whether it is an item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,20 @@ class ItemReader:
 
     def entries(self, field: Field) -> list[Entry]:
         """What a field of names or values says."""
-        texts = ((text_of(_inside(group)), self._place(group)) for group in grouped(field.contents))
-        return [Entry(text, at) for text, at in texts if text]
+        entries: list[Entry] = []
+        for group in grouped(field.contents):
+            if group[0].kind in ("fence", "code") and field.kind in ("before", "tags"):
+                entries.extend(self._lines(group[0]))
+            elif text := text_of(_inside(group)):
+                entries.append(Entry(text, self._place(group), group[0].kind == "item"))
+        return entries
+
+    def _lines(self, block: Block) -> Iterator[Entry]:
+        """The lines of a fence that is no item, each an entry."""
+        first = block.line + (block.kind == "fence")
+        for number, line in enumerate(block.text.split("\n"), first):
+            if text := unquoted(_BULLET.sub("", line)):
+                yield Entry(text, self._page.place_of(number, line.strip()))
 
     def intent(self, field: Field) -> str:
         """The text of an intent."""
@@ -171,7 +186,7 @@ class ItemReader:
                 hint = "write `Chain:` above it if each is a prompt of its own, or indent it less"
                 self._notes.warn("nested-list", message, at, hint)
             elif block.kind == "paragraph" and block.end - block.line > 1:
-                self._check_lazy_label(block, item)
+                self._check_labels(block, item)
                 self._check_no_list(block, beside=True, numbers=False)
 
     def _check_no_list(self, paragraph: Block, beside: bool, numbers: bool) -> None:
@@ -184,15 +199,20 @@ class ItemReader:
                 self._notes.warn("not-a-list", message, at, "put an empty line above the list, and indent it less")
                 return
 
-    def _check_lazy_label(self, paragraph: Block, item: Block) -> None:
-        """A label we don't know on the line below an item becomes a part of it, which nobody means."""
-        for number, line in enumerate(paragraph.text.split("\n")[1:], paragraph.line + 1):
-            word = unknown_label(line)
-            if word is not None and width(self._page.lines[number]) < item.indent:
-                at = self._page.place_of(number, line.strip())
+    def _check_labels(self, paragraph: Block, item: Block) -> None:
+        """A label that is a part of an item: one we don't know on the line below, or one that is indented like it."""
+        lines = paragraph.text.split("\n")
+        for number, line in enumerate(lines[1:], 1):
+            at = self._page.place_of(paragraph.line + number, line.strip())
+            word = unknown_label(line) or unknown_label_with_value(line)
+            if word is not None and width(self._page.lines[paragraph.line + number]) < item.indent:
                 message = f"`{word}` is no label, and is read as a part of the item above it"
-                hint = f"known: {', '.join(TITLES.values())}; put an empty line before prose"
-                self._notes.warn("unknown-label", message, at, hint)
+                self._notes.warn("unknown-label", message, at, f"{advice(word)}; put an empty line before prose")
+                continue
+            label = label_at_start(line)
+            if label and label.marked and not lines[number - 1].rstrip().endswith(":"):
+                message = f"`{label.word}` is indented like the item, and is read as a part of its text"
+                self._notes.warn("label-in-item", message, at, "begin the line of a label without blanks")
 
     def check_placeholders(self, group: list[Block]) -> None:
         """Note what a template left to fill in."""

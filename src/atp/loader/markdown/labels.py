@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from atp.loader.cases import COMMON_KEYS
-from atp.suite.near import edits
+from atp.suite.near import edits, near_miss
 
 FieldKind = Literal["prompts", "chain", "expectations", "before", "intent", "id", "tags", "actor", "setting"]
 
@@ -25,7 +25,23 @@ TITLES = {
 }
 """How each is spelled when we write it."""
 SETTINGS = {key.replace("_", " "): key for key in COMMON_KEYS - {"tags", "user"}}
-"""Labels for the keys that a case takes in every dialect. Everyday words, so only `**Timeout:**` in bold is one."""
+"""Labels for the keys that a case takes in every dialect. Everyday words, so only `**Timeout:**` in bold is one, or a
+plain one whose value can be nothing else."""
+
+_PLAIN_VALUES = {
+    "skip": re.compile(r"true|false", re.IGNORECASE),
+    "runs": re.compile(r"\d+"),
+    "timeout": re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|sec|m|min|h)?", re.IGNORECASE),
+    "pass_rate": re.compile(r"\d*\.?\d+%?"),
+    "min_score": re.compile(r"\d*\.?\d+%?"),
+}
+"""What a setting must look like behind a label that isn't bold."""
+
+_ELSEWHERE = {
+    **dict.fromkeys(("iterations", "target", "assessor", "generator", "budget usd"), "it belongs in the frontmatter"),
+    "user": "write `**Actor:**`",
+}
+"""What is no label, but set in another way."""
 
 _WORDS: dict[str, FieldKind] = {
     "prompts": "prompts",
@@ -59,11 +75,21 @@ _OTHER_WORDS = """
     plain potent prescription put rain respected sector stain tabs train tutor unexpected vector
 """
 _NO_SLIPS = frozenset(_OTHER_WORDS.split())
+_NO_SETTINGS = frozenset(
+    {"actions", "captions", "portions", "scaring", "ship", "skin", "slip", "snip", "steam", "storing"}
+)
+# Words that are often bold before a colon, and introduce prose.
+_REMARK_WORDS = """
+    background caution comment comments contents example examples fyi hint history important info legend links
+    motivation note notes overview owner ps rationale reason reference references remark remarks see source status
+    ticket tip todo warning why
+"""
+_REMARKS = frozenset(_REMARK_WORDS.split())
 
 _WORD = r"[^*`:\s](?:[^*`:]{0,38}?[^*`:\s])??"
 _MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
 _PLAIN = re.compile(r"\s*(?P<word>[A-Za-z][A-Za-z()\- \u00a0]{1,29}?)\s?:(?=\s|$)")
-_LAST = re.compile(rf"(?P<mark>\*\*|__)(?P<word>{_WORD})(?::(?P=mark)|(?P=mark):)$")
+_LAST = re.compile(rf"(?P<mark>\*\*|__)(?P<word>{_WORD})(?P<in>:?)(?P=mark)(?P<out>:?)$")
 _ALONE = re.compile(r"(?P<mark>\*{1,3}|_{1,3}|)(?P<word>[^*_`:\n]{2,20}?)\s?(?P<in>:?)(?P=mark)(?P<out>\s?:?)")
 
 
@@ -88,33 +114,64 @@ class Label:
     """The label it was probably meant to be, when it is misspelled."""
 
 
-def label_at_start(line: str) -> Label | None:
-    """The label that a line begins with. Without a colon it must be bold or italic, and alone."""
+def label_at_start(line: str, loose: bool = False) -> Label | None:
+    """The label that a line begins with. Without a colon it must be bold or italic, and alone.
+
+    Loose is for lines that are hardly prose: even a plain word in lower case may be misspelled there.
+    """
     marked = _MARKED.match(line)
     match = marked or _PLAIN.match(line)
     if match is None:
         return None
-    alone = not line[match.end() :].strip()
-    if marked and not (alone or marked["in"] or marked["out"]):
+    value = line[match.end() :].strip()
+    alone = not value
+    colon = not marked or bool(marked["in"] or marked["out"])
+    if not (alone or colon):
         return None
     kind, meant = look_up(match["word"])
-    key = "" if kind else _setting(match["word"]) if marked and len(marked["mark"]) > 1 else ""
-    if key and (match["in"] or match["out"]):
-        kind = "setting"
+    key = ""
+    if kind is None and (not marked or len(marked["mark"]) > 1):
+        key, meant = _setting(match["word"], value, bold=marked is not None, colon=colon)
+        kind = "setting" if key else None
     # A plain word before a colon is ordinary prose, unless it is hardly anything but a slip.
-    if kind is None or (meant and not marked and not alone and not (len(meant) > 5 and match["word"][0].isupper())):
+    is_slip = loose or alone or marked or (meant and len(meant) > 5 and match["word"][0].isupper())
+    if kind is None or (meant and not is_slip):
         return None
     start = match.start("mark") if marked else match.start("word")
     end = len(line) - len(line[match.end() :].lstrip())
     return Label(kind, match["word"], start, end, alone, marked is not None, key, meant)
 
 
-def _setting(word: str) -> str:
-    return SETTINGS.get(" ".join(word.lower().replace("-", " ").replace("_", " ").split()), "")
+def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str | None]:
+    """The key of the setting that a word labels, and the right spelling if it is misspelled."""
+    plain = _spaced(word)
+    key = SETTINGS.get(plain, "")
+    if not bold:
+        return (key if looks_right(key, value) else "", None)
+    if key or not colon or plain in _NO_SETTINGS or plain in _ELSEWHERE:
+        return key, None
+    meant = near_miss(plain, SETTINGS.values())
+    return (meant, meant.replace("_", " ")) if meant else ("", None)
 
 
-def label_at_end(line: str) -> Label | None:
-    """The bold label with a colon that a line of prose ends with."""
+def looks_right(key: str, value: str) -> bool:
+    """Whether a text can be nothing but the value of a setting."""
+    looks = _PLAIN_VALUES.get(key)
+    return looks is not None and looks.fullmatch(value.strip()) is not None
+
+
+def _spaced(word: str) -> str:
+    return " ".join(word.lower().replace("-", " ").replace("_", " ").split())
+
+
+def setting_alone(text: str) -> Label | None:
+    """The setting that a heading consists of."""
+    key = SETTINGS.get(_spaced(text.strip().rstrip(":").strip("*")))
+    return Label("setting", text, 0, len(text), alone=True, marked=False, key=key) if key else None
+
+
+def label_at_end(line: str, before_list: bool = False) -> Label | None:
+    """The bold label that a line of prose ends with. Without a colon it must be spelled right, above a list."""
     bare = line.rstrip()
     if not bare.endswith(("**", "__", ":")):
         return None
@@ -122,6 +179,8 @@ def label_at_end(line: str) -> Label | None:
     if match is None or not bare[: match.start()].strip():
         return None
     kind, meant = look_up(match["word"])
+    if not (match["in"] or match["out"]) and (meant or not before_list):
+        return None
     return None if kind is None else Label(kind, match["word"], match.start(), len(line), True, True, "", meant)
 
 
@@ -144,11 +203,42 @@ def is_keyword(text: str) -> Label | None:
 
 
 def unknown_label(line: str) -> str | None:
-    """The word of a line that looks like a label and is none we know."""
+    """The word of a line that looks like a label and is none we know, and has nothing behind it."""
     match = _MARKED.match(line)
     if match is None or len(match["mark"]) < 2 or line[match.end() :].strip() or look_up(match["word"])[0]:
         return None
     return match["word"]
+
+
+def unknown_label_with_value(line: str) -> str | None:
+    """The word of a line that looks like a label with its value, and is none we know, nor a usual word of prose."""
+    match = _MARKED.match(line)
+    if match is None or len(match["mark"]) < 2 or not (match["in"] or match["out"]):
+        return None
+    if not line[match.end() :].strip() or _spaced(match["word"]) in _REMARKS or label_at_start(line):
+        return None
+    return match["word"]
+
+
+def is_like_field(line: str) -> bool:
+    """Whether an unknown label was probably meant for a case, and doesn't just stand above a list of prose."""
+    bold = unknown_label(line)
+    if bold and _spaced(bold) in _REMARKS:
+        return False
+    if not bold and not line.endswith(":"):
+        return False
+    kinds = {_WORDS.get(part.lower()) for part in (bold or line.rstrip(":")).split()}
+    return (bold is not None and ":" in line) or bool(kinds & {"prompts", "chain", "expectations"})
+
+
+def is_set_elsewhere(word: str) -> bool:
+    """Whether a word is no label because what it says belongs in another place."""
+    return _spaced(word) in _ELSEWHERE
+
+
+def advice(word: str) -> str:
+    """What to write instead of a label that we don't know."""
+    return _ELSEWHERE.get(_spaced(word)) or f"known: {', '.join(TITLES.values())}"
 
 
 @lru_cache(maxsize=4096)

@@ -35,23 +35,26 @@ def _words(tokens: list[Token]) -> Iterator[str]:
             yield " "
 
 
-def links(text: str) -> list[tuple[str, str]]:
-    """The links of an inline text: what they say and where they lead."""
-    found: list[tuple[str, str]] = []
+def links(text: str) -> list[tuple[str, str | None]]:
+    """An inline text in pieces: what its links say and where they lead, and the words around them, which lead nowhere.
+
+    A text without links has no pieces.
+    """
+    found: list[tuple[str, str | None]] = []
     if "](" not in text or len(text) > _MOST:
         return found
     for inline in parser().parseInline(text):
-        inside: list[Token] | None = None
-        target = ""
+        inside: list[Token] = []
+        target: str | None = None
         for token in inline.children or ():
-            if token.type == "link_open":
-                inside, target = [], unquote(str(token.attrs.get("href", "")))
-            elif token.type == "link_close" and inside is not None:
+            if token.type in ("link_open", "link_close"):
                 found.append(("".join(_words(inside)).strip(), target))
-                inside = None
-            elif inside is not None:
+                inside = []
+                target = unquote(str(token.attrs.get("href", ""))) if token.type == "link_open" else None
+            else:
                 inside.append(token)
-    return found
+        found.append(("".join(_words(inside)).strip(), None))
+    return found if any(target is not None for _, target in found) else []
 
 
 def case_name(heading: str) -> str:

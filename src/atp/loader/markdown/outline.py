@@ -55,6 +55,10 @@ class Unread:
     message: str
     at: Place
     hint: str
+    in_cases: bool = True
+    """Whether it is worth a word if the section is a case."""
+    in_others: bool = True
+    """Whether it is if the section is none."""
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class Section:
     parts: list[Field | Block] = field(default_factory=list)
     """Fields and prose, in order."""
     unread: list[Unread] = field(default_factory=list)
-    """Of interest only if the section is a case."""
+    """What may have been meant as a part of a case."""
     is_case: bool = False
     """Whether it says something to an agent or expects something of one."""
     last: Field | None = None

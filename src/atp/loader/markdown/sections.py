@@ -1,5 +1,6 @@
 """Headings: which of them begin a section, and which are labels of the section around them."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -7,12 +8,15 @@ from itertools import takewhile
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import FieldReader
-from atp.loader.markdown.labels import FieldKind, Label, label_alone, label_at_start
-from atp.loader.markdown.outline import Field, Outline, Section, Unread
+from atp.loader.markdown.labels import FieldKind, Label, label_alone, label_at_start, looks_right, setting_alone
+from atp.loader.markdown.outline import CASE_MAKERS, Field, Outline, Section, Unread
 from atp.loader.markdown.page import Page
 
 _VALUES: set[FieldKind] = {"intent", "id", "tags", "actor"}
 """What is naturally a line of text below a heading."""
+_KEY = re.compile(r"[\w-]+:(?:\s|$)")
+_MAPPINGS = {"metadata", "options", "constraints", "scoring"}
+"""Settings that have several parts."""
 
 
 @dataclass(slots=True)
@@ -35,7 +39,7 @@ def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline
     root = Section()
     outline = Outline([root], [])
     open_sections = [root]
-    only_labels = all(one.label for one in stretches[1:])
+    only_labels = all(one.label and one.label.kind != "setting" for one in stretches[1:])
     names = {one.heading.text.casefold() for one in stretches if one.heading}
     FieldReader(root, outline, page, notes).read(stretches[0].blocks)
     for number, stretch in enumerate(stretches[1:], 1):
@@ -45,6 +49,7 @@ def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline
         owner = open_sections[-1]
         can_be_field = owner is not root or only_labels or root.is_case
         if can_be_field and stretch.label and _is_field(stretches[number : number + 20], owner, names, page):
+            _check_skipped(outline.sections[-1], owner, stretch.heading, page, notes)
             reader = FieldReader(owner, outline, page, notes)
             reader.open_heading(stretch.heading, stretch.label)
             reader.read(stretch.blocks)
@@ -55,6 +60,9 @@ def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline
             open_sections.append(section)
             FieldReader(section, outline, page, notes).read(stretch.blocks)
             _check_inside_field(section, stretches[number - 1], page)
+            if stretch.label:
+                deeper = number + 1 < len(stretches) and stretches[number + 1].level > stretch.level
+                _check_not_deeper(section, stretch.label, deeper, page, notes)
     return outline
 
 
@@ -83,8 +91,8 @@ def _not_underlined(heading: Block) -> Iterator[Block]:
 def _heading_label(heading: Block) -> Label | None:
     """`### Prompts`, or `### Before: Setup` with the value beside it."""
     text = " ".join(heading.text.split())
-    label = label_alone(text) or label_at_start(text)
-    return None if label and label.meant and not label.alone else label
+    label = label_alone(text) or setting_alone(text) or label_at_start(text)
+    return None if label and label.meant and not label.alone and len(label.meant) < 6 else label
 
 
 def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page) -> bool:
@@ -100,8 +108,10 @@ def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page
     deeper = [one.label for one in takewhile(lambda one: one.level > here.level, below)]
     kinds: set[FieldKind] = {one.kind for one in alone.fields} | {label.kind for label in deeper if label}
     complete = "expectations" in kinds and bool(kinds & {"prompts", "chain"})
+    if here.label.kind == "setting":
+        return _is_value(here.label.key, alone.parts[0] if alone.parts else None, complete)
     if not here.label.alone:
-        return True
+        return not (here.label.meant and complete)
     match alone.parts[0] if alone.parts else None:
         case None:
             follows = deeper[0] if deeper else None
@@ -114,6 +124,43 @@ def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page
             names_case = "](#" in text or text.casefold() in names
             return here.label.kind in _VALUES or (here.label.kind == "before" and names_case)
     return True
+
+
+def _is_value(key: str, part: Field | Block | None, complete: bool) -> bool:
+    """Whether what stands below a heading can be the value of a setting: a case can be called `Timeout`, too."""
+    if not isinstance(part, Block):
+        return False
+    if part.kind != "paragraph":
+        return (
+            key in _MAPPINGS and not complete and (part.kind == "fence" or (part.kind == "list" and _is_mapping(part)))
+        )
+    is_short = key not in _MAPPINGS and len(part.text.split()) <= 3
+    return looks_right(key, part.text) or (is_short and not complete)
+
+
+def _is_mapping(block: Block) -> bool:
+    """Whether all items of a list are keys with their values."""
+    texts = (item.children[0].text if item.children else "" for item in block.children)
+    return all(_KEY.match(text) for text in texts)
+
+
+def _check_not_deeper(section: Section, label: Label, deeper: bool, page: Page, notes: Diagnostics) -> None:
+    """A heading that reads like a label, on the level of the case it was meant for."""
+    assert section.heading is not None
+    says = {part.kind for part in section.parts if isinstance(part, Block)}
+    if section.is_case or label.kind not in CASE_MAKERS or not (says & {"list", "fence"} or (says and not deeper)):
+        return
+    message = f"`{label.word}` is no label here, because it is no deeper than the heading of a case"
+    hint = f"make it deeper: `{'#' * min(section.level + 1, 6)} {label.word}`"
+    notes.warn("label-not-read", message, page.start_of(section.heading.line), hint)
+
+
+def _check_skipped(last: Section, owner: Section, heading: Block, page: Page, notes: Diagnostics) -> None:
+    """A field right below an empty section of its own level was hardly meant for the section around both."""
+    if last.around is owner and last.heading is not None and last.level == heading.level and not last.parts:
+        message = f"this is not read as a part of `{last.heading.text}`, because it is no deeper"
+        hint = f"make it deeper: `{'#' * min(heading.level + 1, 6)} {heading.text}`"
+        notes.warn("heading-in-field", message, page.start_of(heading.line), hint)
 
 
 def _check_inside_field(section: Section, before: _Stretch, page: Page) -> None:

@@ -25,7 +25,7 @@ class LabelLine:
     """Whether the value begins on the label's own line."""
 
 
-def split_paragraph(block: Block, page: Page) -> list[Block | LabelLine]:
+def split_paragraph(block: Block, page: Page, before_list: bool = False) -> list[Block | LabelLine]:
     """A paragraph as prose and labels, in order."""
     pieces: list[Block | LabelLine] = []
     lines = block.text.split("\n")
@@ -34,8 +34,8 @@ def split_paragraph(block: Block, page: Page) -> list[Block | LabelLine]:
     opened: LabelLine | None = None
     for number, line in enumerate(lines):
         at = block.line + number
-        label = _label_here(lines, number, opened is not None and opened.line == at - 1)
-        last = label_at_end(line) if label is None else None
+        label = _label_here(lines, number, block.lazy, opened is not None, opened is not None and opened.line == at - 1)
+        last = label_at_end(line, before_list and number == len(lines) - 1) if label is None else None
         found = label or last
         if found is None:
             if held or line.strip():
@@ -63,12 +63,22 @@ def _settle(pieces: list[Block | LabelLine], opened: LabelLine | None, held: lis
         pieces.append(text)
 
 
-def _label_here(lines: list[str], number: int, below_label: bool = False) -> Label | None:
-    """The label at the start of a line, if it isn't just a word there that prose was wrapped at."""
-    label = label_at_start(lines[number])
-    if label is None or label.marked or label.alone or number == 0 or below_label:
+def _label_here(lines: list[str], number: int, lazy: bool, below: bool, right_below: bool) -> Label | None:
+    """The label at the start of a line, if it isn't just a word there that prose was wrapped at.
+
+    It isn't where a label stands further up (`below`), nor in a line that was cut off an item (`lazy`).
+    """
+    label = label_at_start(lines[number], loose=lazy or right_below)
+    if label is None or label.marked or label.alone or number == 0 or right_below or lazy:
         return label
-    return label if label.word[0].isupper() or lines[number - 1].rstrip().endswith(_ENDS_SENTENCE) else None
+    if label.word[0].isupper() or lines[number - 1].rstrip().endswith(_ENDS_SENTENCE):
+        return label
+    return label if not label.meant and (below or _has_more_labels(lines)) else None
+
+
+def _has_more_labels(lines: list[str]) -> bool:
+    """Whether several lines begin with a label: prose isn't wrapped like that."""
+    return sum(1 for line in lines if (label := label_at_start(line)) and not label.meant) > 1
 
 
 def cut_item(item: Block, page: Page) -> tuple[Block, list[Block]] | None:
@@ -99,7 +109,7 @@ def _cut_paragraph(paragraph: Block, line: int | None) -> tuple[list[Block], lis
     lines = paragraph.text.split("\n")
     cut = paragraph.line + line
     kept = [replace(paragraph, end=cut, text="\n".join(lines[:line]).rstrip())] if line else []
-    return kept, [replace(paragraph, line=cut, text="\n".join(lines[line:]))]
+    return kept, [replace(paragraph, line=cut, text="\n".join(lines[line:]), lazy=True)]
 
 
 def _cut_list(block: Block, page: Page, last: bool) -> tuple[list[Block], list[Block]] | None:
@@ -120,18 +130,18 @@ def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bo
     """Which line of an item's paragraph is a label of the section and not the item's text.
 
     One that isn't indented like the item's content was never meant as part of it. One that is belongs to the item,
-    unless it is a bold label with nothing behind it at the very end, indented no more than a label may be.
+    unless it is a label with nothing behind it at the very end, indented no more than a label may be.
     """
     if paragraph.end - paragraph.line < 2 and (first or not last):
         return None
     lines = paragraph.text.split("\n")
     for number in range(1, len(lines)):
         indent = width(page.lines[paragraph.line + number])
-        if indent < item.indent and _label_here(lines, number):
+        if indent < item.indent and label_at_start(lines[number], loose=True):
             return number
     number = len(lines) - 1
     if last and (number or not first) and width(page.lines[paragraph.line + number]) <= 3:
         label = label_at_start(lines[number])
-        if label and label.marked and label.alone:
+        if label and label.alone and (label.marked or not label.meant):
             return number
     return None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from atp.loader.variables import is_secret
+from atp.suite.secrets import is_number, secret_numbers
 
 
 class Hiding:
@@ -15,6 +16,7 @@ class Hiding:
         longest_first = sorted(secrets, key=len, reverse=True)  # one secret may hold another
         # A dollar sign right before a variable would make it plain text, so it goes with the secret.
         self._secret = re.compile("|".join(rf"\$*{re.escape(one)}" for one in longest_first)) if longest_first else None
+        self._numbers = secret_numbers(longest_first)
         self._escape = escape
         self._names: dict[str, str] = {}
 
@@ -28,6 +30,8 @@ class Hiding:
             return {
                 self._text(key, tell, place, str): self.hide(item, tell, (*place, key)) for key, item in value.items()
             }
+        if self._numbers and is_number(value) and value in self._numbers:
+            return self._text(self._numbers[value], tell, place, self._escape)
         return value
 
     def _text(

@@ -1,0 +1,38 @@
+"""What the docs list is what the code has."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"atp_tools_{name}", ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["flags.md", "keys.md"])
+def test_reference_is_up_to_date(name: str) -> None:
+    written = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
+    assert written == _tool("reference").pages()[name], "run `make docs`"
+
+
+def test_every_diagnostic_is_documented() -> None:
+    page = (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8")
+    listed: dict[str, str] = {}
+    for names, severity in re.findall(r"^\| (`[a-z0-9`, -]+`) \| (error|warning) \|", page, re.MULTILINE):
+        listed |= dict.fromkeys(re.findall(r"`([a-z0-9-]+)`", names), severity)
+    known = _tool("codes").codes()
+    assert sorted(known.keys() - listed.keys()) == [], "add a line for each to docs/diagnostics.md"
+    assert sorted(listed.keys() - known.keys()) == [], "nothing gives these any more: remove them"
+    assert [code for code, severity in listed.items() if severity not in known[code]] == []
