@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from itertools import count
 
 from atp.run.collect import Collector
 from atp.run.feed import Feed
@@ -14,6 +15,9 @@ from atp.run.stop import Stop
 from atp.run.trial import GRACE, TrialRunner
 from atp.stats.summary import Summary
 from atp.suite.result import TrialResult
+
+BREATH = 8
+"""Trials after which a worker lets the loop do its own work: agents that answer at once would never let it."""
 
 
 class Engine:
@@ -111,8 +115,10 @@ class Engine:
     async def _work(self) -> None:
         own = asyncio.current_task()
         assert own is not None
-        while True:
+        for number in count(1):
             try:
+                if number % BREATH == 0:
+                    await asyncio.sleep(0)
                 trial = await self._feed.next()
             except asyncio.CancelledError:
                 return  # waiting for work, and there will be none
