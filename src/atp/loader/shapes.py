@@ -58,7 +58,8 @@ def read(
     `spare` stands in for keys that can't do without a value but have none that can be used.
     """
     try:
-        return shape.model_validate(raw)
+        made: Shape = shape.__pydantic_validator__.validate_python(raw)
+        return made
     except ValidationError as failure:
         first = failure
     if any(error["type"] == "union_tag_invalid" for error in first.errors(include_url=False, include_input=False)):

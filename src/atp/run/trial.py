@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import itertools
 import secrets
 import time
 from collections.abc import Callable
@@ -39,6 +40,8 @@ class TrialRunner:
         self._work = work
         self._options = options
         self._count = _highest(work)
+        self._run = secrets.token_hex(8)
+        self._attempts = itertools.count(1)
 
     async def run(self, trial: Trial, abandon: Callable[[TrialResult], None]) -> TrialResult:
         """The result of a trial. Nothing that happens in it comes out of here as an exception.
@@ -72,6 +75,10 @@ class TrialRunner:
         result.duration_ms = round((time.perf_counter() - began) * 1000, 3)
         await attempt.clean_up()
         return result
+
+    def new_task_id(self) -> str:
+        """Fresh for each attempt, here and in every other run."""
+        return f"trial-{self._run}-{next(self._attempts)}"
 
     def workspace(self, trial: Trial) -> Workspace:
         """A folder for one attempt."""
@@ -154,7 +161,7 @@ class _Attempt:
         await self._hook(trial.case.before_hook)
         self._prepared = True
         watch = Watch(trial.case.limits, result.transcript)
-        conversation = Conversation(trial, watch, self._workspace, f"trial-{secrets.token_hex(8)}")
+        conversation = Conversation(trial, watch, self._workspace, self._runner.new_task_id())
         again: AgentError | None = None
         try:
             await conversation.hold(trial.tested.adapter)

@@ -41,7 +41,10 @@ class Workspace:
         return self._folder
 
     def _make(self) -> None:
-        self._folder.mkdir(parents=True)
+        try:
+            os.mkdir(self._folder)
+        except FileNotFoundError:  # the first one
+            self._folder.mkdir(parents=True)
         if self._seed is not None:
             shutil.copytree(self._seed, self._folder, dirs_exist_ok=True, symlinks=True)
         if self._fixtures is not None:
@@ -65,7 +68,7 @@ class Workspace:
 def _remove(folder: Path) -> None:
     """Take a folder away, also one that an agent has taken its own rights to."""
     with suppress(OSError):
-        folder.rmdir()  # most are empty, and this is a tenth of the work
+        os.rmdir(folder)  # most are empty, and this is a tenth of the work
         return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
