@@ -29,7 +29,7 @@ def test_in_thread() -> None:
 
 def test_left_to_itself_when_cancelled() -> None:
     async def scene() -> None:
-        task = asyncio.ensure_future(in_thread(time.sleep, 0.5))
+        task = asyncio.ensure_future(in_thread(time.sleep, 30))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -37,7 +37,7 @@ def test_left_to_itself_when_cancelled() -> None:
 
     began = time.perf_counter()
     run(scene())
-    assert time.perf_counter() - began < 0.4
+    assert time.perf_counter() - began < 10
 
 
 def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:

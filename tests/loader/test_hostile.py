@@ -151,7 +151,7 @@ def test_a_million_commas_in_a_text_are_fine(tmp_path: Path) -> None:
 
 
 def test_very_many_empty_lines(atp: Atp, tmp_path: Path) -> None:
-    files: dict[Path | str, str] = {tmp_path / "empty.yaml": "empty", tmp_path / "empty.jsonl": "no-cases"}
+    files: dict[Path | str, str] = {tmp_path / "empty.yaml": "empty", tmp_path / "empty.jsonl": "no-case"}
     for file in files:
         Path(file).write_bytes(b"\n" * (4 * MB))
     check(atp, files)
@@ -338,13 +338,13 @@ def test_an_empty_suite(tmp_path: Path, text: str) -> None:
 def test_an_empty_jsonl_file(tmp_path: Path, text: str) -> None:
     file = tmp_path / "empty.jsonl"
     file.write_text(text)
-    assert codes(load_path(file)) == ["no-cases"]
+    assert codes(load_path(file)) == ["no-case"]
 
 
 def test_empty_files_on_the_command_line(atp: Atp, tmp_path: Path) -> None:
     files: dict[Path | str, str] = {
         tmp_path / "empty.yaml": "empty",
-        tmp_path / "empty.jsonl": "no-cases",
+        tmp_path / "empty.jsonl": "no-case",
         tmp_path / "empty.json": "syntax",
     }
     for file in files:

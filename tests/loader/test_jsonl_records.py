@@ -204,7 +204,7 @@ def test_expected_alone_and_beside_assertions(expect: Expect) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "// nothing\n# here\n"])
 def test_a_file_without_cases(expect: Expect, text: str) -> None:
-    expect(f"«no-cases»{text}", "jsonl")
+    expect(f"«no-case»{text}", "jsonl")
 
 
 # Text that is no text, numbers that are no numbers
@@ -277,7 +277,7 @@ def test_json_files_hold_a_list_of_cases_or_one(tmp_path: Path, text: str) -> No
     [
         '«wrong-type»"hello"',
         "«wrong-type»1",
-        "«no-cases»[]",
+        "«no-case»[]",
         "«syntax»",
         '[{"id": "a", "input": "x"},«syntax»]',
         '[{"id": "a", "input": "x"}, «wrong-type»7]',

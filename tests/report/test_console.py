@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,20 +175,6 @@ def test_lines_come_soon_but_together(story: Any) -> None:
     writes, text = asyncio.run(run())
     assert writes < 10
     assert "[T999]" in text
-
-
-def test_printing_is_cheap(story: Any) -> None:
-    """Measured at 6 µs of CPU a case, with 30 allowed; the bound leaves room for coverage's tracer."""
-    case = story.case("T001", name="Some name")
-
-    async def run() -> float:
-        console = Console(PlainPage(io.StringIO()), Look())
-        began = time.process_time()
-        for _ in range(3000):
-            console.case(case)
-        return (time.process_time() - began) / 3000
-
-    assert min(asyncio.run(run()) for _ in range(3)) < 120e-6
 
 
 @pytest.mark.parametrize("output", [None, "", {}])

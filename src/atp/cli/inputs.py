@@ -1,15 +1,19 @@
 """The arguments and options that commands on test files share."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
-from atp.loader.diagnostics import Diagnostic, Diagnostics
+from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
+from atp.run.places import find_root
+from atp.run.settings import environment
+from atp.run.source import Input
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,12 +37,21 @@ def load_all(
     paths: tuple[str, ...], agent: str | None, simulator: str | None, assessor: str | None, strict: bool
 ) -> tuple[list[Loaded], list[Diagnostic]]:
     """The files that are meant, loaded, and what is wrong with the paths themselves."""
-    given = Given(agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor))
     notes = Diagnostics()
+    given = Given(env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor))
     loaded = [load_path(path, given) for path in find_files(paths, notes)]
     if strict:
         loaded = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in loaded]
     return loaded, list(notes)
+
+
+def _environment(paths: tuple[str, ...], notes: Diagnostics) -> Mapping[str, str]:
+    """What a run of these files would see, the project's `.env` included: a file must not differ between the two."""
+    try:
+        return environment(find_root(Input((), paths).anchor), None)
+    except LoadError as error:
+        notes.extend(error.diagnostics)
+        return os.environ
 
 
 def secrets_of(loaded: list[Loaded]) -> frozenset[str]:

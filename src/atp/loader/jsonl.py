@@ -215,4 +215,4 @@ def _suite(path: str | None, cases: Iterator[Case], notes: Diagnostics) -> Suite
 
 def _no_cases(notes: Diagnostics) -> None:
     if not notes:
-        notes.error("no-cases", "there is no test case in this file", Place(1, 1), 'add {"id": "…", "input": "…"}')
+        notes.error("no-case", "there is no test case in this file", Place(1, 1), 'add {"id": "…", "input": "…"}')

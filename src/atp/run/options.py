@@ -53,7 +53,7 @@ class Options(Record):
     budget_tokens: Count | None = setting("Stop when the run has used so many tokens")
     before_all: Text | None = setting("Python function (module:function) called before the run")
     after_all: Text | None = setting("Python function (module:function) called after the run")
-    env_file: Text | None = setting("Read environment variables from this file (.env)")
+    env_file: Text | None = setting("Read environment variables from this file (.env)", only_flag=True)
     resume: bool = setting("Go on with the newest unfinished run of the same input", default=False, only_flag=True)
     resume_from: Text | None = setting("Go on with this run", only_flag=True)
     keep_workspaces: bool = setting("Keep every trial's folder", default=False)

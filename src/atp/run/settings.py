@@ -121,7 +121,7 @@ def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]
     return made
 
 
-SECTIONS = frozenset({"agents", "connectors"})
+SECTIONS = frozenset({"agents"})
 """Tables of the project's file that aren't settings."""
 
 
