@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.loader.load import TestLoader
+from atp.report.choose import reads, reports
 from atp.run.listener import Listener, RunEnd
 from atp.run.loop import run_to_end
 from atp.run.options import Options
@@ -77,7 +78,14 @@ def run_sync(suite: Suite | Sequence[Suite], options: Options | None = None) -> 
 
 async def _run(session: Session, stop: Stop) -> Report:
     report = Report()
-    report.exit_code = await session.run([_Keep(report)], stop)
+    if session.options.dry_run:
+        report.counts["total"], report.counts["total_runs"] = session.plan.counts()
+        return report
+    listeners: list[Listener] = [_Keep(report)]
+    if session.options.output or session.options.reporter:
+        read = reads(session.given_input, [unit.source for unit in session.plan.units])
+        listeners += reports(session.options, read, session.secrets)
+    report.exit_code = await session.run(listeners, stop)
     return report
 
 

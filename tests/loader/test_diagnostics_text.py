@@ -36,7 +36,7 @@ def test_the_parts(file: Path) -> None:
 
 
 def test_without_a_file_and_beyond_its_end(file: Path) -> None:
-    assert render([one(None)], colour=False) == "error[some-code]: oh no\n  --> -\n  help: mend it"
+    assert render([one(None)], colour=False) == "error[some-code]: oh no\n  help: mend it"
     file.write_text("only\n")
     assert len(shown(file, 7, 1)) == 3
     assert len(shown(file.parent, 1, 1)) == 3

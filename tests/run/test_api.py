@@ -177,3 +177,18 @@ def test_the_package_has_them_too(project: Project) -> None:
             check=True,
         )
         assert json.loads(done.stdout) == [True, True, True, "Suite"]
+
+
+def test_options_write_reports(project: Project, suite: Suite) -> None:
+    report = run_sync(suite, Options(output=["out.json", "out.jsonl"]))
+    assert json.loads((project.folder / "out.json").read_text())["summary"]["total"] == report.counts["total"] == 3
+    assert len((project.folder / "out.jsonl").read_text().splitlines()) == 5
+    with pytest.raises(LoadError, match="unknown-report-format"):
+        run_sync(suite, Options(output=["out.nope"]))
+
+
+def test_a_dry_run_runs_nothing(project: Project, suite: Suite) -> None:
+    report = run_sync(suite, Options(dry_run=True, runs=2))
+    assert report.results == []
+    assert report.counts == {"total": 3, "total_runs": 6}
+    assert project.runs() == []

@@ -39,9 +39,10 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
     def paint(text: str) -> str:
         return click.style(text, fg=_COLOURS[diagnostic.severity], bold=True) if colour else text
 
-    where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}" if diagnostic.file else "-"
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]")
-    parts = [f"{head}: {printable(diagnostic.message)}", f"  --> {printable(where)}"]
+    parts = [f"{head}: {printable(diagnostic.message)}"]
+    if diagnostic.file:
+        parts.append(f"  --> {printable(f'{diagnostic.file}:{diagnostic.line}:{diagnostic.column}')}")
     source = lines.line(diagnostic.file, diagnostic.line)
     if source:
         shown, indent = _window(source, diagnostic.column)

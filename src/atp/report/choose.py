@@ -76,6 +76,15 @@ def choose(
     return listeners
 
 
+def reports(options: Options, given: Reads, secrets: Iterable[str] = ()) -> list[Listener]:
+    """Only the reports that `output` and `reporter` ask for, for whoever calls ATP from Python."""
+    notes = Diagnostics("<options>")
+    made = _reporters(options, given, tuple(secrets), notes)
+    if notes:
+        raise LoadError(notes)
+    return list(made)
+
+
 def console(stream: TextIO, look: Look, *, live: bool = True) -> Console:
     """A live one on a terminal, plain lines elsewhere."""
     if live and stream.isatty() and not look.quiet and os.environ.get("TERM", "") not in ("dumb", "unknown"):
