@@ -10,7 +10,7 @@ from atp.agents.template import check, fill
 from atp.agents.tool_calls import read_tool_calls
 from atp.agents.usage import read_usage
 from atp.suite.agent import HttpConfig
-from atp.suite.paths import full_path
+from atp.suite.paths import full_path, is_one_place
 
 _NOTHING = object()
 
@@ -21,7 +21,7 @@ class _Path:
     def __init__(self, path: str) -> None:
         self.text = full_path(path)
         self._query = jsonpath_rfc9535.compile(self.text)
-        self._one_place = self._query.singular_query()
+        self._one_place = is_one_place(self._query)
 
     def values(self, value: Any) -> list[Any]:
         return [node.value for node in self._query.find(value)]

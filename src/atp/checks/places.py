@@ -8,7 +8,7 @@ from atp.checks.compare import difference, fits
 from atp.checks.found_json import DEEPEST, MISSING
 from atp.checks.patterns import run
 from atp.suite.matcher import is_matcher
-from atp.suite.paths import full_path
+from atp.suite.paths import full_path, is_one_place
 
 
 class Place(NamedTuple):
@@ -22,7 +22,6 @@ class Place(NamedTuple):
     """Those names and indexes, if they are simple."""
 
 
-_SINGLE = re.compile(r"\$(?:\['(?:[^'\\]|\\.)*'\]|\[-?\d+\])*")
 _STEPS = re.compile(r"\['([^'\\]*)'\]|\[(-?\d+)\]")
 
 
@@ -78,7 +77,7 @@ def _walk(steps: tuple[str | int, ...], value: Any) -> Any:
 def _place(path: str) -> Place:
     query = _environment().compile(full_path(path))
     text = str(query)
-    single = _SINGLE.fullmatch(text) is not None
+    single = is_one_place(query)
     steps = None
     if single and "\\" not in text:
         steps = tuple(int(index) if index else name for name, index in _STEPS.findall(text))

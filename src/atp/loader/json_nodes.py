@@ -183,8 +183,8 @@ def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any,
             for name, at in locate.duplicates():
                 notes.error("duplicate-key", f"`{name}` is given twice in one object", at, "remove one of them")
     except json.JSONDecodeError as error:
-        at = Place(first_line + error.lineno - 1, error.colno)
-        notes.error("syntax", f"not JSON: {_plain(error.msg)}", at, _hint(text, error.pos))
+        offset = _offset(text, error)
+        notes.error("syntax", f"not JSON: {_plain(error.msg)}", locate.place(offset), _hint(text, offset))
         return None
     except RecursionError:
         data = None
@@ -258,6 +258,14 @@ def _half_character(text: str) -> int | None:
 
 def _plain(message: str) -> str:
     return message[:1].lower() + message.removesuffix(" at").removesuffix(" starting")[1:]
+
+
+def _offset(text: str, error: json.JSONDecodeError) -> int:
+    """Where the error is. Python 3.13 tells of a comma too many at the comma, earlier ones at what follows it."""
+    if not error.msg.startswith("Illegal trailing comma"):
+        return error.pos
+    rest = text[error.pos + 1 :]
+    return error.pos + 1 + len(rest) - len(rest.lstrip())
 
 
 def _hint(text: str, offset: int) -> str:

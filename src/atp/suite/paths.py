@@ -1,5 +1,6 @@
 """JSONPath and JSON Schema as they stand in a file: checked there, so that a slip is found before a run."""
 
+import re
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -17,6 +18,15 @@ def full_path(path: str) -> str:
     return f"${path}" if path.startswith("[") else f"$.{path}"
 
 
+# Paths as the library writes them: `$['a'][0]`.
+_SINGLE = re.compile(r"\$(?:\['(?:[^'\\]|\\.)*'\]|\[-?\d+\])*")
+
+
+def is_one_place(path: object) -> bool:
+    """Whether a compiled path names one place at the most, by the form that every version of the library writes."""
+    return _SINGLE.fullmatch(str(path)) is not None
+
+
 @lru_cache(maxsize=1024)
 def _check_path(path: str) -> str:
     import jsonpath_rfc9535  # loaded when a file has a path at all
@@ -24,7 +34,7 @@ def _check_path(path: str) -> str:
     try:
         jsonpath_rfc9535.compile(full_path(path))
     except (jsonpath_rfc9535.JSONPathError, RecursionError) as error:
-        why = str(error).partition(",")[0] or "too deep"
+        why = str(error).partition("\n")[0].partition(",")[0] or "too deep"
         raise PydanticCustomError("json_path", "not a JSONPath: {why}", {"why": why}) from error
     return path
 
