@@ -9,7 +9,7 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint format bench docs lock clean
+.PHONY: help install demo test parts lint format bench docs lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -33,8 +33,13 @@ endif
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: lint ## Check everything: lint, types, tests with coverage
-	$(BIN)/python -m pytest --cov
+test: lint parts ## Check everything: lint, types, tests with coverage
+	$(BIN)/python -m pytest --cov -n 2 --dist loadfile
+
+parts: install ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
+	tools/docker-engine.sh
+	tools/chromium.sh
+	tools/crewai-env.sh
 
 lint: install ## Check style, form and types
 	$(BIN)/ruff check
@@ -55,12 +60,12 @@ docs: install ## Write the reference, build the documentation into site/
 lock: $(or $(UV),$(TOOLS)/bin/uv) ## Pin the newest versions of all dependencies
 	$< pip compile --no-config --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-		--group dev pyproject.toml -o requirements-dev.lock
+		--all-extras --group dev pyproject.toml -o requirements-dev.lock
 
 $(TOOLS)/bin/uv:
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv
 
 clean: ## Remove what make and the tools have made
-	rm -rf $(VENV) site dist build .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .artifacts site dist build .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench examples tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,11 +1,14 @@
 """What tests of all folders share."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
         return click.style(text, fg=_COLOURS[diagnostic.severity], bold=True) if colour else text
 
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]")
-    parts = [f"{head}: {printable(diagnostic.message)}"]
+    first, *further = diagnostic.message.split("\n  ")  # a message may have a list of things in it
+    parts = [f"{head}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
     if diagnostic.file:
         parts.append(f"  --> {printable(f'{diagnostic.file}:{diagnostic.line}:{diagnostic.column}')}")
     source = lines.line(diagnostic.file, diagnostic.line)

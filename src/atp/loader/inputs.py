@@ -9,7 +9,9 @@ from pathlib import Path
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.source import MOST_BYTES
 
-_OWN_OUTPUT = re.compile(r"output-\d{14}.*", re.IGNORECASE)
+_OWN_OUTPUT = re.compile(r"output-\d{14}.*|.*\.variations\.jsonl", re.IGNORECASE)
+_RECORDED = re.compile(rb'\{"key":"[0-9a-f]{32}","boundary":"\w+",')
+"""How a line of a cassette begins, which may stand among the tests."""
 _FIRST = re.compile(rb"^(?:---(?=[ \t\r\n])[ \t\r]*)?(?!---[ \t\r\n])( *)([^\s#%])", re.MULTILINE)
 """The first thing in a file that is neither a comment nor a directive, and how far it is indented."""
 _FLOW_TOKEN = re.compile(
@@ -57,17 +59,26 @@ def _in_folder(folder: Path, notes: Diagnostics) -> Iterator[Path]:
         below[:] = sorted(name for name in below if not name.startswith(".") and name not in _NOT_OURS)
         for name in sorted(names):
             path = Path(here, name)
-            if _is_test_file(path):
+            if is_test_file(path):
                 yield path
 
 
-def _is_test_file(path: Path) -> bool:
+def is_test_file(path: Path) -> bool:
+    """Whether a file of a folder is one of tests."""
     name = path.name.lower()
     if name.endswith(".test.md"):
         return True
     if name.endswith(".jsonl"):
-        return not _OWN_OUTPUT.fullmatch(name)
+        return not _OWN_OUTPUT.fullmatch(name) and not _is_recorded(path)
     return name.endswith((".yaml", ".yml")) and path.is_file() and _has_suite(path)
+
+
+def _is_recorded(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _RECORDED.match(file.read(100)) is not None
+    except OSError:
+        return False  # that it can't be read should be said, not passed over
 
 
 def _has_suite(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """What was understood of a file, as plain data and as text for people."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from atp.loader.load import Loaded
@@ -10,12 +11,18 @@ from atp.suite.record import Record
 from atp.suite.secrets import mask
 from atp.suite.suite import Suite
 
+Exact = Callable[[str], str | None]
+"""The exact check that an expectation stands for, in short; nothing if it takes a judge."""
 
-def outline(loaded: Loaded) -> dict[str, Any]:
-    """The suite, its cases and the diagnostics of a file."""
+
+def outline(loaded: Loaded, exact: Exact | None = None) -> dict[str, Any]:
+    """The suite, its cases and the diagnostics of a file. With `exact`, also what expectations become."""
     suite = loaded.suite
     head = suite_outline(suite) if suite else {"path": loaded.path}
     cases = [case_outline(case) for case in suite.cases] if suite else []
+    for case in cases:
+        if exact is not None and case["expectations"]:
+            case["exact"] = [exact(words) for words in case["expectations"]]
     diagnostics = [one.as_dict() for one in loaded.diagnostics]
     plain = {"suite": head, "cases": cases, "diagnostics": diagnostics}
     return mask(plain, suite.secrets) if suite else plain
@@ -58,12 +65,12 @@ def _said(record: Record, leave_out: set[str] | None = None) -> dict[str, Any]:
     return record.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=leave_out)
 
 
-def text(loaded: Loaded) -> Iterator[str]:
+def text(loaded: Loaded, exact: Exact | None = None) -> Iterator[str]:
     """Lines for people."""
     suite = loaded.suite
     if suite is None:
         return
-    plain = outline(loaded)
+    plain = outline(loaded, exact)
     head = plain["suite"]
     yield f"{head['name']}  ({suite.dialect}, {suite.path or 'no file'})"
     if suite.description:
@@ -90,8 +97,8 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
     for one in case["assertions"]:
         rest = ", ".join(f"{key}={_short(value)}" for key, value in one.items() if key != "type")
         yield f"     checks: {one['type']}{f' ({rest})' if rest else ''}"
-    for one in case["expectations"]:
-        yield f"     expects: {_short(one)}"
+    for one, check in zip_longest(case["expectations"], case.get("exact", ())):
+        yield f"     expects: {_short(one)}{f' → {check}' if check else ''}"
     for one in case["checkpoints"]:
         after = f" after {', '.join(one['after'])}" if one.get("after") else ""
         yield f"     reaches: {one['id']} ({one['assertion']['type']}){after}"

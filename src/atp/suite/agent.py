@@ -1,5 +1,6 @@
 """Agents: what is tested and how to reach it, typed by kind."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -18,25 +19,15 @@ class AgentConfig(Record):
     """At most so many trials of this agent at a time."""
 
 
-class HttpConfig(AgentConfig):
-    """An agent behind an HTTP address."""
+class HttpSpeech(AgentConfig):
+    """How to speak to an agent over HTTP, wherever it runs."""
 
-    endpoint: Annotated[str, Field(pattern=r"^https?://.+")]
-    """Where requests are posted."""
-    protocol: Literal["atp", "openai", "json"] = "atp"
-    """ATP's own protocol, OpenAI chat completions, or JSON of the agent's own shape."""
     api_key: str | None = None
     """Sent as a bearer token."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Further headers."""
     timeout: Seconds | None = None
     """For one request."""
-    verify_ssl: bool = True
-    """Check the server's certificate."""
-    stream_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
-    """Where requests go when the answer is to be streamed."""
-    health_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
-    """An address that answers when the agent is ready."""
     retry: Whole | None = None
     """How often to try again on connection errors, 429 and 502 to 504; otherwise as often as the run says."""
     model: str | None = None
@@ -53,18 +44,24 @@ class HttpConfig(AgentConfig):
     state_path: JsonPathText | None = None
     """With `protocol: json`: a JSONPath to what the next turn gets as `{{state}}`."""
 
+
+class HttpConfig(HttpSpeech):
+    """An agent behind an HTTP address."""
+
+    endpoint: Annotated[str, Field(pattern=r"^https?://.+")]
+    """Where requests are posted."""
+    protocol: Literal["atp", "openai", "json"] = "atp"
+    """ATP's own protocol, OpenAI chat completions, or JSON of the agent's own shape."""
+    verify_ssl: bool = True
+    """Check the server's certificate."""
+    stream_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """Where requests go when the answer is to be streamed."""
+    health_endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """An address that answers when the agent is ready."""
+
     @model_validator(mode="after")
     def _fits_protocol(self) -> "HttpConfig":
-        for protocol, keys in _KEYS_OF.items():
-            for key in keys:
-                if protocol != self.protocol and getattr(self, key) is not None:
-                    raise PydanticCustomError(
-                        "protocol_key",
-                        "`{key}` goes with `protocol: {protocol}`, not with `{given}`",
-                        {"key": key, "protocol": protocol, "given": self.protocol},
-                    )
-        if self.protocol == "json" and self.body is None:
-            raise PydanticCustomError("protocol_body", "`protocol: json` needs `body`")
+        _check_protocol(self)
         return self
 
 
@@ -73,7 +70,20 @@ _KEYS_OF = {
     "openai": ("model",),
     "json": ("body", "output_path", "tool_calls_path", "usage_path", "state_path"),
 }
-"""Keys of `HttpConfig` that only one protocol has a use for."""
+"""Keys that only one protocol has a use for."""
+
+
+def _check_protocol(config: "HttpConfig | DockerConfig") -> None:
+    for protocol, keys in _KEYS_OF.items():
+        for key in keys:
+            if protocol != config.protocol and getattr(config, key, None) is not None:
+                raise PydanticCustomError(
+                    "protocol_key",
+                    "`{key}` goes with `protocol: {protocol}`, not with `{given}`",
+                    {"key": key, "protocol": protocol, "given": config.protocol},
+                )
+    if config.protocol == "json" and config.body is None:
+        raise PydanticCustomError("protocol_body", "`protocol: json` needs `body`")
 
 
 def _has_words(command: str | list[str]) -> str | list[str]:
@@ -99,51 +109,88 @@ class CliConfig(AgentConfig):
     """Hand on all of our environment."""
 
 
-class DockerConfig(AgentConfig):
+VOLUME = re.compile(r"(?P<host>.+?):(?P<container>/[^:]*)(:(?P<mode>ro|rw))?", re.DOTALL)
+"""A mount: `host:container`, read-only with `:ro`."""
+
+
+def _are_mounts(volumes: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
+    written = volumes if isinstance(volumes, list) else [f"{host}:{inside}" for host, inside in volumes.items()]
+    for one in written:
+        if not VOLUME.fullmatch(one):
+            raise PydanticCustomError(
+                "docker_volume",
+                "`{volume}` is not a mount: `host:/container`, with `:ro` at its end if it is only to be read",
+                {"volume": one},
+            )
+    return volumes
+
+
+class DockerConfig(HttpSpeech):
     """An agent in a container."""
 
     image: Text | None = None
     """The image's name."""
     build: Text | None = None
-    """A folder to build the image from."""
+    """A folder with a `Dockerfile` to build the image from."""
     pull: bool = False
-    """Fetch the image if it isn't there."""
+    """Fetch the image if it isn't there; with `build`, those that the `Dockerfile` starts from."""
     command: Text | list[Text] | None = None
-    """Replaces the image's command."""
+    """Replaces the image's command: a list, or text that is split without a shell."""
     entrypoint: Text | list[Text] | None = None
-    """Replaces the image's entry point."""
+    """Replaces the image's entry point, in the same forms."""
     protocol: Literal["atp", "text", "openai", "json"] = "atp"
-    """How to talk to it."""
+    """ATP's own protocol, or the prompt on stdin and the answer on stdout; with `port` also OpenAI chat completions
+    or JSON of the agent's own shape."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Environment variables."""
-    volumes: list[Text] | dict[str, Text] = Field(default_factory=list)
-    """Mounts, as `host:container[:ro]` or a map."""
-    network: str = "none"
-    """The network; none by default."""
+    volumes: Annotated[list[Text] | dict[str, Text], AfterValidator(_are_mounts)] = Field(default_factory=list)
+    """Files and folders to mount, as a list of `host:container[:ro]` or a map of `host: container[:ro]`. `host` is
+    relative to the suite's folder, and may begin with `~`."""
+    network: Text = "none"
+    """The network: `none`, `bridge`, `host`, or the name of one that the engine has."""
     memory: Annotated[str, Field(pattern=r"^\d+(\.\d+)?\s*([bkmgBKMG][bB]?)?$")] | Count = "2g"
     """The most memory it may use."""
     cpus: Annotated[float, Field(gt=0)] = 1.0
     """How many processors it may use."""
     pids: Count = 256
     """How many processes it may have."""
-    user: str | None = None
+    user: Text | None = None
     """The user in the container; the caller's by default."""
-    working_dir: str | None = None
-    """The folder it starts in; the workspace by default."""
+    working_dir: Annotated[str, Field(pattern=r"^/")] | None = None
+    """The folder it starts in; `/workspace` by default, with `port` the image's own."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """It is an HTTP agent on this port: started once and shared over trials."""
-    path: str = "/"
-    """With `port`: the path requests are posted to."""
-    health_path: str | None = None
-    """With `port`: a path that answers when it is ready."""
-    timeout: Seconds | None = None
-    """For one request."""
+    """It is an HTTP agent on this port: started once and shared over trials. Needs a `network`."""
+    path: Annotated[str, Field(pattern=r"^/")] | None = None
+    """With `port`: the path requests are posted to; `/` by default."""
+    health_path: Annotated[str, Field(pattern=r"^/")] | None = None
+    """With `port`: a path that answers well when the agent is ready; otherwise any answer will do."""
+    ready_within: Seconds | None = None
+    """With `port`: how long it may take until it is ready; a minute by default."""
 
     @model_validator(mode="after")
     def _has_image(self) -> "DockerConfig":
         if (self.image is None) == (self.build is None):
             raise PydanticCustomError("docker_image", "`docker` needs `image` or `build`, one of the two")
+        _check_protocol(self)
+        wrong = self._wrong_with_port() if self.port is not None else self._wrong_without_port()
+        if wrong is not None:
+            raise PydanticCustomError("docker_port", "{wrong}", {"wrong": wrong})
         return self
+
+    def _wrong_with_port(self) -> str | None:
+        if self.protocol == "text":
+            return "`protocol: text` goes over stdin and stdout, so not with `port`"
+        if self.network == "none":
+            return "`port` needs a `network`, or nobody can reach it: `bridge`, `host` or one of the engine's"
+        return None
+
+    def _wrong_without_port(self) -> str | None:
+        if self.protocol in ("openai", "json"):
+            return f"`protocol: {self.protocol}` goes over HTTP: say on which `port`"
+        for key in ("path", "health_path", "ready_within", "api_key", "headers"):
+            if getattr(self, key):
+                return f"`{key}` goes with `port`"
+        return None
 
 
 class LangGraphConfig(OpenRecord, AgentConfig):

@@ -12,6 +12,9 @@ from atp.suite.options import Options
 from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Place, Record, Score, Seconds, Text
 from atp.suite.reference import BareAgent
 
+MOST_TURNS = 20
+"""Of a dialogue, where the case doesn't say."""
+
 
 class Task(Record):
     """What the agent should accomplish."""
@@ -201,13 +204,23 @@ class Case(Record):
         return expected if info.data.get("assertions") else check_matchers(expected)
 
     @property
-    def mode(self) -> Literal["task", "messages", "chains", "dialogue"]:
-        """How the conversation with the agent is led."""
+    def mode(self) -> Literal["task", "messages", "chains", "dialogue", "script"]:
+        """How the conversation with the agent is led; in a `script`, by a function of the user's."""
         if self.simulator is not None or self.checkpoints:
             return "dialogue"
         if self.task is not None:
             return "task"
         return "messages" if self.messages else "chains"
+
+    @property
+    def says_nothing(self) -> bool:
+        """It has only expectations, about what its befores have left."""
+        return self.mode == "chains" and not self.chains
+
+    @property
+    def only_before(self) -> bool:
+        """It says something and expects nothing of it: others may go on from it, but by itself it is no test."""
+        return self.mode == "chains" and bool(self.chains) and not self.expectations and not self.assertions
 
     @property
     def input(self) -> Any:

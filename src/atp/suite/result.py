@@ -113,6 +113,8 @@ class Transcript(Struct, omit_defaults=True, kw_only=True):
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     """The conversation, as role/content objects."""
+    inherited: int = 0
+    """How many of the messages were said before the trial, in the befores it goes on from."""
     turns: list[Turn] = field(default_factory=list)
     """The exchanges."""
     tool_calls: list[ToolCall] = field(default_factory=list)
@@ -208,6 +210,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The case's place in its file."""
     variation: int = 0
     """Which variation of the prompt, from 0."""
+    origin: Literal["listed", "generated", "cycled"] | None = None
+    """Where a variation's prompt comes from."""
     run: int = 1
     """Which repeat, from 1."""
     status: Status = "passed"
@@ -228,6 +232,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The parts that had none, and why; the others' weights are rescaled."""
     transcript: Transcript = field(default_factory=Transcript)
     """What was said and seen."""
+    role_usage: Usage | None = None
+    """What judging and simulating used. Nothing of it is the agent's, and no limit of the case is about it."""
     started_at: float = 0.0
     """Seconds since 1970."""
     duration_ms: float = 0.0

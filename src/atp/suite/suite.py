@@ -9,7 +9,7 @@ from atp.suite.assertion import ASSERTIONS, AllOf, AnyOf, AtLeast, Group, NoneOf
 from atp.suite.case import Case, Checkpoint, Limits, Weights
 from atp.suite.record import Count, Fraction, Record, Score, Seconds, Text
 
-Dialect = Literal["yaml", "markdown", "jsonl", "message"]
+Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
 
 
 class Defaults(Record):

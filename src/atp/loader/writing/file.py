@@ -1,13 +1,23 @@
-"""Putting a text into a file so that nobody ever sees half of it."""
+"""Putting something into a file so that nobody ever sees half of it."""
 
 import errno
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write the text beside the file and move it there, keeping an earlier file's permissions.
+    """Put a text into a file, in UTF-8 and with its line ends as they are."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside the one that is meant, which takes its place when all is written, and keeps its permissions.
 
     Raises `OSError` and leaves everything as it was when that can't be done.
     """
@@ -16,8 +26,8 @@ def write_file(path: Path, text: str) -> None:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with half.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with half.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -1,0 +1,1 @@
+"""Messages become a model's reply."""

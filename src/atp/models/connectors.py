@@ -1,0 +1,76 @@
+"""Connectors: which model, where it is and how it is asked, as a project writes it down."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+TIMEOUT = 120.0
+"""Seconds that one request may take."""
+RETRIES = 4
+"""How often a request is sent again when the server or the network fails."""
+OPENAI, ANTHROPIC, PROVIDER, LOCAL = "openai", "anthropic", "provider", "local"
+AuthMode = Literal["bearer", "api-key", "x-api-key"]
+
+# fmt: off
+SETTINGS = {
+    OPENAI: frozenset((
+        "temperature", "max_tokens", "max_completion_tokens", "top_p", "top_k", "min_p", "seed", "stop",
+        "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "reasoning_effort", "reasoning",
+        "thinking", "verbosity", "parallel_tool_calls", "service_tier", "user", "metadata", "store",
+    )),
+    ANTHROPIC: frozenset((
+        "temperature", "max_tokens", "top_p", "top_k", "stop", "thinking", "service_tier", "metadata", "output_config",
+    )),
+    PROVIDER: frozenset((
+        "temperature", "max_tokens", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty",
+        "logit_bias", "parallel_tool_calls", "thinking", "service_tier",
+    )),
+}
+# fmt: on
+"""The settings that each type of ours knows. Other types take any."""
+
+
+class Prices(Struct, kw_only=True, frozen=True):
+    """What a million tokens cost, in US dollars."""
+
+    input: float
+    """Tokens read."""
+    output: float
+    """Tokens written."""
+    cache_read: float | None = None
+    """Tokens read from a cache; left out, the price of input."""
+    cache_write: float | None = None
+    """Tokens written to a cache; left out, the price of input."""
+
+
+class Connector(Struct, kw_only=True, frozen=True):
+    """A model, where it is and how it is asked."""
+
+    id: str
+    """Its name in the project: `openai.gpt4`."""
+    type: str
+    """How it is spoken to: `openai`, `anthropic`, `provider`, `local`, or a plugin's."""
+    model: str = ""
+    """The model's own name."""
+    key: str | None = None
+    """The API key."""
+    host: str | None = None
+    """The server's address; left out, the provider's own."""
+    auth_mode: AuthMode | None = None
+    """The header that carries the key; left out, the one that the type uses."""
+    headers: dict[str, str] = {}
+    """Further headers of every request."""
+    settings: dict[str, Any] = {}
+    """`temperature`, `max_tokens` … of every request."""
+    prices: Prices | None = None
+    """What its tokens cost."""
+    timeout: float = TIMEOUT
+    """Seconds that one request may take."""
+    retries: int = RETRIES
+    """How often a request is sent again when the server or the network fails."""
+    native_schema: bool | None = None
+    """Whether the server takes a JSON Schema; left out, it is tried."""
+    where: str = ""
+    """Where it is configured."""
+    secrets: frozenset[str] = frozenset()
+    """What no output may show: the key, and what headers say."""

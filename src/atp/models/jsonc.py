@@ -1,0 +1,62 @@
+"""JSON with comments, as Yao's files are written: `//`, `/* */`, and a comma after the last item."""
+
+import json
+import re
+from typing import Any
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*|[^\s"/]|\s+|.', re.DOTALL)
+_NOT_A_BREAK = re.compile(r"[^\n]")
+
+
+class NotJson(ValueError):
+    """The text is no JSON; the message says why, and in which line."""
+
+
+def read_jsonc(text: str) -> Any:
+    """The value. A key given twice is a mistake. Raises `NotJson`."""
+    try:
+        return json.loads(
+            without_comments(text.removeprefix("\ufeff")), object_pairs_hook=no_key_twice, parse_constant=_refuse
+        )
+    except json.JSONDecodeError as error:
+        raise NotJson(f"line {error.lineno}: {error.msg}") from error
+    except RecursionError as error:
+        raise NotJson("it is nested too deeply") from error
+
+
+def without_comments(text: str) -> str:
+    """The text without comments and last commas; all else keeps its place."""
+    kept: list[str] = []
+    comma: int | None = None  # where the last comma stands, if nothing came after it
+    before = ""  # what came last, but for commas
+    position = 0
+    while token := _TOKEN.match(text, position):
+        piece, position = token[0], token.end()
+        if piece == "/*" and (end := text.find("*/", position)) >= 0:
+            piece, position = text[token.start() : end + 2], end + 2
+        elif piece == "/*":
+            return "".join(kept) + text[token.start() :]  # not closed, so it is no JSON
+        if piece.startswith(("//", "/*")):
+            piece = _NOT_A_BREAK.sub(" ", piece)
+        elif piece == "," and comma is None and before not in ("", "{", "["):
+            comma = len(kept)
+        elif not piece.isspace():
+            if piece in ("}", "]") and comma is not None:
+                kept[comma] = " "
+            comma, before = None, piece
+        kept.append(piece)
+    return "".join(kept)
+
+
+def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Raises `NotJson` if it says the same key twice: which of the two counts, nobody knows."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise NotJson(f"the key `{key}` stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise NotJson(f"{constant} is not JSON")

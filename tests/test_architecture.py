@@ -1,0 +1,85 @@
+"""The folders of the package stand in an order, and import only from those before them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import atp
+
+PACKAGE = Path(atp.__file__).parent
+ORDER = ["suite", "loader", "models", "agents", "roles", "checks", "stats", "run", "report", "cli"]
+"""A folder imports only from those to its left, and from itself."""
+ALLOWED = {
+    ("run", "api"): "`atp.run` is also a function, which `atp.api` defines: the folder hands the call on",
+}
+"""What goes against the order, and why."""
+
+
+def _modules(folder: str) -> list[Path]:
+    return sorted((PACKAGE / folder).rglob("*.py"))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Every module that a file imports, wherever in it, with the line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, one.name) for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = _absolute(path, node)
+            if module == "atp":  # `from atp import checks` names a folder, too
+                yield from ((node.lineno, f"atp.{one.name}") for one in node.names)
+            else:
+                yield node.lineno, module
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield node.lineno, first.value
+
+
+def _absolute(path: Path, node: ast.ImportFrom) -> str:
+    """The module that is meant, also by a relative import."""
+    if not node.level:
+        return node.module or ""
+    around = ["atp", *path.relative_to(PACKAGE).parts][: -node.level]
+    return ".".join([*around, *([node.module] if node.module else [])])
+
+
+def _ours(path: Path) -> Iterator[tuple[int, str]]:
+    """The part of the package that each import leads to."""
+    for line, name in _imports(path):
+        parts = name.split(".")
+        if parts[0] == "atp" and len(parts) > 1 and not parts[1].startswith("__"):
+            yield line, parts[1]
+
+
+def test_every_folder_has_its_place() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and list(path.glob("*.py"))}
+    assert folders == set(ORDER)
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_imports_lead_only_to_the_left(folder: str) -> None:
+    allowed = set(ORDER[: ORDER.index(folder) + 1])
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports atp.{to}"
+        for path in _modules(folder)
+        for line, to in _ours(path)
+        if to not in allowed and (folder, to) not in ALLOWED
+    ]
+    assert wrong == []
+
+
+def test_what_is_allowed_is_needed() -> None:
+    found = {(folder, to) for folder in ORDER for path in _modules(folder) for _, to in _ours(path)}
+    assert ALLOWED.keys() <= found
+
+
+def test_modules_say_what_they_are_for() -> None:
+    silent = [
+        str(path.relative_to(PACKAGE))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
