@@ -7,7 +7,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.agents.support.docker_engine import engine
 from tests.agents.support.talk import Talk
+
+__all__ = ["engine"]  # a fixture; the daemon starts when a test first asks for it
 
 
 @pytest.fixture

@@ -279,11 +279,6 @@ def test_what_cant_be_called_is_found_before_a_run(talk: Talk, function: str, wo
     assert caught.value.hint == hint
 
 
-def test_own_interpreter_is_not_there_yet(talk: Talk) -> None:
-    with pytest.raises(ConfigurationError, match="`python`, an environment of its own, is not supported yet"):
-        talk.adapter(custom("echo", python="/usr/bin/python3"))
-
-
 def test_entry_is_needed(talk: Talk) -> None:
     with pytest.raises(ConfigurationError, match="needs `entry`"):
         talk.adapter(CustomAgent.model_validate({"name": "a", "type": "custom", "config": {}}))

@@ -5,14 +5,20 @@ An adapter knows nothing of checks, limits or retries. It promises only: when ca
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
 from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from atp.loader.diagnostics import Diagnostic
+    from atp.models.cassette import Cassette
+    from atp.models.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +126,37 @@ class AgentTimeout(AgentError):
         self.seconds = seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing about an agent that was looked at, without a test."""
+
+    what: str
+    """What was looked at: `health`, `image`, `model` …"""
+    ok: bool
+    """Whether it is as a run needs it."""
+    detail: str
+    """What was found, in words."""
+    hint: str | None = None
+    """How to mend it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
 class Adapter(ABC):
     """One agent of a suite, shared by all its trials."""
 
     observes: Observes = Observes()
+    """What it can ever report."""
+    files: Sequence[Path] = ()
+    """Files beyond those its configuration names that decide what the agent does."""
+    variables: Mapping[str, str] = MappingProxyType({})
+    """What it took from the environment, by name."""
+    secrets: frozenset[str] = frozenset()
+    """Values that no output may show."""
+    warnings: "Sequence[Diagnostic]" = ()
+    """What is worth a look in its files."""
 
     async def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Get ready; called once, before the first turn. Raises `AgentError` when it can't be reached at all."""
@@ -132,8 +165,39 @@ class Adapter(ABC):
     async def turn(self, request: TurnRequest) -> Reply:
         """Hold one turn of a conversation."""
 
+    def end_trial(self, task_id: str) -> None:  # noqa: B027
+        """A trial is over, however it went: begin to let go of what was kept for it between its turns.
+
+        Nobody waits for that here; `close` does.
+        """
+
     async def close(self) -> None:  # noqa: B027
         """Leave nothing behind; called once at the end, also after a failed start."""
+
+    async def check(self) -> list[Finding]:
+        """See whether a run could reach the agent, without a turn. Called in place of `start`; `close` follows."""
+        try:
+            await self.start()
+        except AgentError as error:
+            return [Finding(what="start", ok=False, detail=str(error))]
+        return [Finding(what="start", ok=True, detail="it starts")]
+
+
+class Services(Protocol):
+    """What a run provides to agents that run on models."""
+
+    def model(self, connector: str | None, needed_by: str) -> "Model":
+        """The model behind a connector, the run's default if none is named; recorded or replayed if the run is.
+
+        Raises `NoModel`.
+        """
+
+    @property
+    def cassette(self) -> "Cassette | None":
+        """Where tool calls are recorded to or replayed from."""
+
+    def adapter(self, name: str) -> "Adapter":
+        """Another agent of the project, by its id or path, as a tool. Raises `ConfigurationError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,3 +214,7 @@ class Surroundings:
     """How often the engine may try again on failures of the infrastructure."""
     marker: str = ""
     """The environment variable `ATP_RUN` of every process that is started, so that leftovers can be found."""
+    root: Path | None = None
+    """The project's root."""
+    services: "Services | None" = None
+    """What agents that run on models need; none where there are no models."""

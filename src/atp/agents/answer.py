@@ -9,7 +9,7 @@ from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.breach import Breach, broken, cut
 from atp.agents.events import EVENT_TYPES, read_event
-from atp.agents.plain import NotJson, plain
+from atp.agents.plain import plain, refusal
 from atp.agents.usage import read_usage
 from atp.suite.result import ToolCall, Usage
 
@@ -46,16 +46,19 @@ class Answer:
 
     def yielded(self, value: Any) -> None:
         """An event, a piece of the answer, or all of it. What is raised when a limit is passed comes through here."""
+        value = self._plain(value)
         if isinstance(value, str):
-            self._pieces.append(self._plain(value))
-        elif isinstance(value, dict) and ("event_type" in value or value.get("type") in EVENT_TYPES):
-            self._event(self._plain(value))
+            self._pieces.append(value)
+        elif isinstance(value, dict) and ("event_type" in value or _names_event(value.get("type"))):
+            self._event(value)
         elif value is not None:
-            self.given_back(value)
+            self._give_back(value)
 
     def given_back(self, value: Any) -> None:
         """The whole answer, or a reply in parts."""
-        value = self._plain(value)
+        self._give_back(self._plain(value))
+
+    def _give_back(self, value: Any) -> None:
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
@@ -67,8 +70,8 @@ class Answer:
     def _plain(self, value: Any) -> Any:
         try:
             return plain(value)
-        except NotJson as error:
-            raise AgentError(f"agent error: returned {error}, which is not JSON") from error
+        except BaseException as error:  # the agent's own class raises it, so it is neither our fault nor a real exit
+            raise AgentError(f"agent error: {refusal(error)}") from error
 
     def _event(self, value: dict[str, Any]) -> None:
         if "event_type" not in value:
@@ -112,6 +115,10 @@ class Answer:
                 )
             )
         return made
+
+
+def _names_event(kind: Any) -> bool:
+    return isinstance(kind, str) and kind in EVENT_TYPES
 
 
 def _convert(raw: Any, shape: Any, what: str) -> Any:

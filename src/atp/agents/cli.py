@@ -1,36 +1,29 @@
 """Agents that are commands."""
 
 import os
-import shlex
 import shutil
 import signal
-from collections import deque
 from collections.abc import Mapping
 
 from atp.agents.adapter import (
     Adapter,
     AgentError,
     ConfigurationError,
-    Observes,
+    Finding,
     Reply,
     Surroundings,
     TurnRequest,
 )
-from atp.agents.breach import Breach, broken, cut, read_json
-from atp.agents.events import read_event
+from atp.agents.child import Command
 from atp.agents.leftovers import OF_RUN, end_leftovers
-from atp.agents.lines import LONGEST, KeptLines
-from atp.agents.process import Command, Finished, run_process
-from atp.agents.protocol import encode_request, read_response
+from atp.agents.process import run_process
+from atp.agents.protocol import encode_request
+from atp.agents.stdio import NOTHING, Stderr, check_startable, failure, prompt_line, read_reply, split_words
 from atp.agents.threads import in_thread
 from atp.suite.agent import Agent, CliConfig
 
 HANDED_ON = ("PATH", "HOME", "LANG", "TERM")
 """What a command gets of our environment."""
-LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes of a line on stderr that may be an event."""
-_KEPT = 4 * LONGEST
-_TAIL = 10
 
 
 class CliAdapter(Adapter):
@@ -44,13 +37,13 @@ class CliAdapter(Adapter):
         self._environment = _environment(config, surroundings)
         self._speaks = config.protocol == "atp"
         if not self._speaks:
-            self.observes = Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+            self.observes = NOTHING
 
     async def turn(self, request: TurnRequest) -> Reply:
         """Run the command, with the request on its stdin."""
         command = self._command(request)
-        stdin = encode_request(request, self._config.environment) if self._speaks else _line(request.prompt)
-        stderr = _Stderr(request, self._speaks)
+        stdin = encode_request(request, self._config.environment) if self._speaks else prompt_line(request.prompt)
+        stderr = Stderr(request, self._speaks)
         try:
             finished = await run_process(command, stdin, stderr.feed)
             stderr.end_line()
@@ -62,10 +55,25 @@ class CliAdapter(Adapter):
         if finished.left_behind:
             request.log("the agent left processes behind; they were ended")
         if finished.code != 0:
-            raise self._failure(finished, request, stderr.tail)
-        if self._speaks:
-            return read_response(finished.output, request)
-        return Reply(output=finished.output.decode(errors="replace").rstrip("\r\n"))
+            code = finished.code
+            how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
+            raise failure(how, finished.output, request, stderr.tail, self._speaks)
+        return read_reply(finished.output, request, self._speaks)
+
+    async def check(self) -> list[Finding]:
+        """See that the program can be found, without starting it."""
+        program = self._program(self._argv[0])
+        found = shutil.which(program, path=self._environment.get("PATH"))
+        if found is None:
+            hint = "install it, or give its path relative to the suite's file"
+            return [
+                Finding(what="program", ok=False, detail=f"`{self._argv[0]}` is not there, or can't be run", hint=hint)
+            ]
+        findings = [Finding(what="program", ok=True, detail=found)]
+        if self._config.working_dir is not None:
+            folder = self._surroundings.base / self._config.working_dir
+            findings.append(Finding(what="working_dir", ok=folder.is_dir(), detail=str(folder)))
+        return findings
 
     async def close(self) -> None:
         """End what got away from the turns."""
@@ -91,20 +99,6 @@ class CliAdapter(Adapter):
             return str(path.absolute())
         return name
 
-    def _failure(self, finished: Finished, request: TurnRequest, tail: str) -> AgentError:
-        how = f"exit code {finished.code}"
-        if finished.code < 0:
-            how = f"ended by {_signal_name(-finished.code)}"
-        said, reply = tail, None
-        if self._speaks and finished.output.strip():
-            try:
-                reply = read_response(finished.output, request)
-            except AgentError as error:
-                if error.raw is None:  # a response in good form that tells of a failure
-                    said, reply = str(error).removeprefix("agent error: "), error.reply
-        raw = cut(finished.output) if finished.output else None
-        return AgentError(f"agent error: {how}{f': {said}' if said else ''}", raw=raw, reply=reply)
-
 
 def _signal_name(number: int) -> str:
     try:
@@ -113,83 +107,12 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _line(prompt: str) -> bytes:
-    """A prompt as a line, or lines: tools that read lines would not see a last one without its end."""
-    return (prompt if prompt.endswith("\n") else f"{prompt}\n").encode(errors="replace")
-
-
-class _Stderr:
-    """What a command writes to stderr: events, told at once, and lines for the log."""
-
-    def __init__(self, request: TurnRequest, events: bool) -> None:
-        self._request = request
-        self._events = events
-        self._kept = KeptLines(request.log)
-        self._tail: deque[str] = deque(maxlen=_TAIL)
-        self._buffer = bytearray()
-        self._skipped = 0
-
-    @property
-    def tail(self) -> str:
-        """The last lines of the log."""
-        return cut("\n".join(self._tail)[-1000:])
-
-    def feed(self, piece: bytes) -> None:
-        """Take a piece in. Raises what the engine raises when a limit is passed."""
-        *lines, rest = piece.split(b"\n")
-        for line in lines:
-            self._buffer += line
-            self.end_line()
-        if len(self._buffer) + len(rest) <= LONGEST_LINE:
-            self._buffer += rest
-        else:
-            self._skipped += len(rest)
-
-    def end_line(self) -> None:
-        """What has come is a line, if there is any of it: an event or not."""
-        line, skipped = bytes(self._buffer), self._skipped
-        self._buffer.clear()
-        self._skipped = 0
-        if self._events and b'"event_type"' in line and line.lstrip().startswith(b"{"):
-            if skipped:
-                raise broken(f"an event of {len(line) + skipped} bytes is too long", line)
-            self._tell(line)
-        elif line:
-            self._keep(line, skipped)
-
-    def finish(self) -> None:
-        """Nothing more will come, or nobody wants to hear it."""
-        if self._buffer:
-            self._keep(bytes(self._buffer), self._skipped)
-        self._kept.finish()
-
-    def _tell(self, line: bytes) -> None:
-        try:
-            event = read_event(read_json(line, "an event"), self._request)
-        except Breach as breach:
-            raise broken(breach, line) from breach
-        self._request.emit(event)
-
-    def _keep(self, line: bytes, skipped: int) -> None:
-        text = line[:_KEPT].decode(errors="replace").rstrip("\r")
-        if len(line) > _KEPT:
-            text = f"{text[: LONGEST - 40]} … ({len(line) + skipped} bytes)"
-        self._kept.add(text)
-        self._tail.append(text[:500])
-
-
 def _argv(config: CliConfig) -> list[str]:
-    try:
-        command = shlex.split(config.command) if isinstance(config.command, str) else list(config.command)
-    except ValueError as error:
-        raise ConfigurationError(f"`command` can't be split: {error}", "write it as a list") from error
+    command = split_words(config.command, "command")
     if not command:
         raise ConfigurationError("`command` is empty")
     argv = [*command, *config.args]
-    if any("\0" in one for one in (*argv, *config.environment, *config.environment.values())):
-        raise ConfigurationError("`command` or `environment` has a NUL character in it")
-    if any("=" in name or not name for name in config.environment):
-        raise ConfigurationError("`environment` has a name that can't be one")
+    check_startable(argv, config.environment)
     return argv
 
 

@@ -14,6 +14,7 @@ from atp.agents.adapter import (
     AgentError,
     AgentTimeout,
     ConfigurationError,
+    Finding,
     Observes,
     Reply,
     Surroundings,
@@ -22,7 +23,7 @@ from atp.agents.adapter import (
 from atp.agents.breach import RAW_LENGTH, Breach, broken, read_json
 from atp.agents.events import read_event
 from atp.agents.protocol import encode_request, take_response
-from atp.agents.sse import SseMessage, SseParser, TooLong
+from atp.models.sse import SseMessage, SseParser, TooLong
 from atp.suite.agent import Agent, HttpConfig
 
 LARGEST = 64 * 1024 * 1024
@@ -100,6 +101,31 @@ class HttpAdapter(Adapter):
                 return None if response.status < 300 else f"HTTP {response.status}"
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return str(error) or type(error).__name__
+
+    async def check(self) -> list[Finding]:
+        """Ask whether it is well; if it doesn't say where to, see that somebody answers where turns would be posted."""
+        if self._health is not None:
+            return [await self._check_health(self._health)]
+        try:
+            async with (
+                asyncio.timeout(CONNECT_SECONDS),
+                self._connect().head(self._url, headers=self._headers, allow_redirects=False) as response,
+            ):
+                status = response.status
+        except (aiohttp.ClientError, OSError) as error:
+            why = str(error) or type(error).__name__
+            return [Finding(what="connection", ok=False, detail=f"{self._url}: {why}")]
+        if status in (401, 403):
+            refused = f"{self._url}: the credentials are refused (HTTP {status})"
+            return [Finding(what="credentials", ok=False, detail=refused, hint="check `api_key` and `headers`")]
+        return [Finding(what="connection", ok=True, detail=f"{self._url} answers (HTTP {status} to HEAD)")]
+
+    async def _check_health(self, health: yarl.URL) -> Finding:
+        try:
+            await self.start()
+        except AgentError as error:
+            return Finding(what="health", ok=False, detail=str(error), hint="start the agent, or wait until it is up")
+        return Finding(what="health", ok=True, detail=f"{health} says that it is well")
 
     async def close(self) -> None:
         """Close all connections."""

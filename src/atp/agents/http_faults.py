@@ -1,16 +1,14 @@
 """What can go wrong with a request, and whose fault that is."""
 
-import math
 import re
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
 
 from atp.agents.adapter import AgentError
 from atp.agents.breach import Breach, cut, read_json
+from atp.models.attempts import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
 """Statuses that say nothing about the agent: the rate limit, or what stands before it."""
@@ -36,19 +34,6 @@ def of_exception(error: Exception, answered: bool) -> AgentError:
         shown = re.sub(r"\s+", " ", error.message).strip()
         return AgentError(f"agent error: the answer is not HTTP: {cut(shown, 200)}")
     return AgentError(f"the agent can't be reached: {why}", "environment", retryable=True)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the header `Retry-After` asks to wait: a number, or a date."""
-    text = headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def _said(body: bytes) -> str:

@@ -79,6 +79,9 @@ class _Stream:
         if _PRINTED.get() is None:
             self.real.flush()
 
+    def close(self) -> None:
+        """The process's output isn't the agent's to close."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 

@@ -49,6 +49,10 @@ def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
     return found(agent, surroundings)
 
 
-adapter_at("custom", "atp.agents.custom:CustomAdapter")
+adapter_at("custom", "atp.agents.custom:custom_adapter")
 adapter_at("http", "atp.agents.http:HttpAdapter")
 adapter_at("cli", "atp.agents.cli:CliAdapter")
+adapter_at("docker", "atp.agents.docker:docker_adapter")
+adapter_at("prompt", "atp.agents.prompt:PromptAdapter")
+adapter_at("langgraph", "atp.agents.langgraph:langgraph_adapter")
+adapter_at("crewai", "atp.agents.crewai:crewai_adapter")

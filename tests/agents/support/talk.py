@@ -33,6 +33,8 @@ class Talk:
         self.events: list[Event] = []
         self.logs: list[str] = []
         self.most_events: int | None = None
+        self.beside: list[Adapter] = []
+        """Agents that the one who is asked asks himself; closed after it, as a run does."""
         self.marker = f"test-{secrets.token_hex(6)}"
         self.around = Surroundings(base=folder, environment=dict(os.environ), marker=self.marker)
 
@@ -68,7 +70,8 @@ class Talk:
             await adapter.start()
             return await adapter.turn(self.request(prompt, **more))
         finally:
-            await adapter.close()
+            for one in (adapter, *self.beside):
+                await one.close()
 
     async def fail(self, agent: Agent, prompt: str = "Hello", **more: Any) -> AgentError:
         """The same, with an agent that fails."""

@@ -1,0 +1,104 @@
+"""A process that we started, in a group of its own: watched, and ended with all that it started.
+
+Written on plain `Popen` instead of asyncio's subprocesses: those collect a process as soon as it exits, and from then
+on its number may be another's. Here a process that has exited is collected only after its group was ended.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from atp.agents.leftovers import OF_PROCESS, end_leftovers
+from atp.agents.threads import in_thread
+
+GRACE = 0.5
+"""Seconds between the request to end and the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to start."""
+
+    argv: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+
+
+class Child:
+    """A process. Its pipes are its owner's business."""
+
+    def __init__(self, command: Command, stdin: int, stdout: int, stderr: int, hand_on: Sequence[int] = ()) -> None:
+        """Start it; `hand_on` are files that it gets beside the three. Raises `OSError`."""
+        self._loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[None] = self._loop.create_future()
+        """Done once it has exited."""
+        self._marker = secrets.token_hex(8)
+        self._handle: int | None = None
+        self.popen = subprocess.Popen(  # noqa: S603  (running the user's command is what we are for)
+            command.argv,
+            cwd=command.folder,
+            env={**command.environment, OF_PROCESS: self._marker},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            bufsize=0,
+            pass_fds=hand_on,
+            start_new_session=True,
+        )
+        self._watch_exit()
+
+    @property
+    def code(self) -> int:
+        """The exit code, once it is over; the negative number of the signal that ended it."""
+        code: int | None = self.popen.returncode
+        return -signal.SIGKILL if code is None else code
+
+    async def end(self, sweep: bool, grace: float = GRACE) -> None:
+        """End it and its group, those who left the group too if it is not sure that there are none."""
+        try:
+            if not self.exited.done():
+                self._signal(signal.SIGTERM)
+                await asyncio.wait({self.exited}, timeout=grace)
+            self._signal(signal.SIGKILL)
+            await asyncio.wait({self.exited}, timeout=2.0)
+            if sweep:
+                await in_thread(end_leftovers, self._marker, OF_PROCESS)
+        finally:
+            self.kill()
+            self._drop_handle()
+
+    def kill(self) -> None:
+        """End the group now; collect the process if it is over."""
+        self._signal(signal.SIGKILL)
+        self.popen.poll()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.popen.returncode is None:  # not collected yet, so the number is still its own
+            with contextlib.suppress(OSError):
+                os.killpg(self.popen.pid, number)
+
+    def _watch_exit(self) -> None:
+        try:
+            self._handle = os.pidfd_open(self.popen.pid)
+        except (AttributeError, OSError):  # not Linux, or an old one
+            waiting = asyncio.ensure_future(in_thread(self.popen.wait))
+            waiting.add_done_callback(lambda _: self._set_exited())
+            return
+        self._loop.add_reader(self._handle, self._set_exited)
+
+    def _set_exited(self) -> None:
+        self._drop_handle()
+        if not self.exited.done():
+            self.exited.set_result(None)
+
+    def _drop_handle(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._loop.remove_reader(handle)
+            os.close(handle)

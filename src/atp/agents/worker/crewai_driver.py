@@ -1,0 +1,184 @@
+"""Runs CrewAI crews and flows: a turn of the conversation in, tasks, models and tools as events, its answer out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .calling import OFFERED, Callee
+from .events import Events
+from .jsonable import jsonable
+from .load import find_name, load_place
+from .prompt_keys import PROMPT_KEYS
+from .unusable import Unusable
+
+QUIET = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_DISABLE_TRACKING": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "CREWAI_TESTING": "true",  # nobody is asked to share traces, and no record of the run is left in the folder
+    "ANONYMIZED_TELEMETRY": "false",  # of the vector store that comes with it
+    "OTEL_SDK_DISABLED": "true",
+}
+"""What keeps CrewAI from calling home and from asking questions. It is read when the package is imported."""
+_HINT = "name it: `crew_path: file.py:name`"
+
+
+def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
+    """The agent that is a crew or a flow. Raises `Unusable`."""
+    os.environ.update(QUIET)
+    try:
+        import crewai.events  # type: ignore[import-not-found]  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise Unusable(
+            "CrewAI is not installed in this environment",
+            "install `crewai` 1.0 or newer, or name the interpreter of an environment that has it in `python:`",
+            missing="crewai",
+        ) from error
+    module = load_place(place, folders)
+    found = find_name(module, name, place) if name is not None else _only_crew(module, place)
+    return Callee(_Agent(found, name or place).turn, OFFERED)
+
+
+def _is_crew(value: Any) -> bool:
+    from crewai import Crew, Flow
+
+    return isinstance(value, (Crew, Flow))
+
+
+def _is_class(value: Any, module: ModuleType) -> bool:
+    """A flow's class, or one that makes a crew (`@CrewBase`)."""
+    from crewai import Flow
+
+    own = inspect.isclass(value) and value.__module__ == module.__name__
+    return own and (issubclass(value, Flow) or callable(getattr(value, "crew", None)))
+
+
+def _only_crew(module: ModuleType, place: str) -> Any:
+    """The one crew or flow in a module; else the one class of such; else the one function that is named like one."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    crews = {name: value for name, value in public.items() if _is_crew(value)}
+    classes = {name: value for name, value in public.items() if _is_class(value, module)}
+    makers = {
+        name: value
+        for name, value in public.items()
+        if inspect.isfunction(value)
+        and value.__module__ == module.__name__
+        and any(word in name.lower() for word in ("crew", "flow"))
+    }
+    for found in (crews, classes, makers):
+        if len({id(value) for value in found.values()}) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise Unusable(f"there are {len(found)} crews or flows in {place}: {', '.join(sorted(found))}", _HINT)
+    raise Unusable(f"there is no crew and no flow in {place}", f"{_HINT}, or the function that makes it")
+
+
+class _Agent:
+    """A crew, a flow, or what makes one, as an agent."""
+
+    def __init__(self, found: Any, name: str) -> None:
+        if not _is_crew(found) and not callable(found):
+            raise Unusable(f"`{name}` is not a crew or a flow", f"it is of type {type(found).__name__}")
+        self._found = found
+        self._name = name
+
+    async def turn(
+        self,
+        messages: list[dict[str, Any]],
+        prompt: str,
+        task: dict[str, Any],
+        context: dict[str, Any],
+        options: dict[str, Any],
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Kick it off for a turn."""
+        from .crewai_watch import Watcher, hearing, nobody_to_ask
+
+        session, before = context["session_id"], context["state"] or {}
+        steps = before.get("steps", 0) if before.get("session") == session else 0
+        given = {"prompt": prompt, "messages": messages, "task": task.get("description") or prompt}
+        given.update({key: value for key, value in options.items() if value is not None})
+        given.update(task.get("input_data") or {})
+        events = Events()
+        watcher = Watcher(events, steps)
+        with hearing(watcher), nobody_to_ask():
+            async for event in events.during(self._kickoff(given, options, watcher)):
+                yield event
+        yield {
+            "output": _answer_of(events.result),
+            "usage": watcher.usage(),
+            "state": {"session": session, "steps": watcher.step},
+        }
+
+    async def _kickoff(self, given: dict[str, Any], options: dict[str, Any], watcher: Any) -> Any:
+        crew = await self._fresh(options)
+        before = _counted(crew)
+        result = await _in_thread(lambda: _kick_off(crew, given))
+        await _in_thread(watcher.flush)
+        watcher.count(_counted(crew), before)
+        return result
+
+    async def _fresh(self, options: dict[str, Any]) -> Any:
+        """A crew for this turn alone: what it remembers of one trial must not be there in another."""
+        from crewai import Crew, Flow
+
+        found = self._found
+        if isinstance(found, Crew):
+            return await _in_thread(found.copy)
+        if isinstance(found, Flow):
+            return await _in_thread(type(found))
+        wants = [one for one in inspect.signature(found).parameters.values() if one.default is one.empty]
+        wants = [one for one in wants if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+        made = await _in_thread(lambda: found(options) if wants else found())
+        if inspect.isawaitable(made):
+            made = await made
+        if not _is_crew(made) and callable(getattr(made, "crew", None)):
+            made = await _in_thread(made.crew)
+        if not _is_crew(made):
+            raise TypeError(f"`{self._name}` made a {type(made).__name__}, which is neither a crew nor a flow")
+        return made
+
+
+def _kick_off(crew: Any, given: dict[str, Any]) -> Any:
+    result = crew.kickoff(inputs=_inputs(crew, given))
+    if hasattr(result, "result") and hasattr(result, "__iter__") and hasattr(result, "__next__"):
+        for _ in result:  # one that streams works while it is listened to
+            pass
+        result = result.result
+    return result
+
+
+def _inputs(crew: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What it is kicked off with. A flow whose state has a shape takes only what is in that."""
+    fields = getattr(type(getattr(crew, "state", None)), "model_fields", None)
+    if fields is None:
+        return given
+    key = next((one for one in PROMPT_KEYS if one in fields), None)
+    prompt = {} if key is None else {key: given["prompt"]}
+    return {**prompt, **{name: value for name, value in given.items() if name in fields}}
+
+
+def _counted(crew: Any) -> Any:
+    """What its models have used, all in all."""
+    return crew.calculate_usage_metrics() if hasattr(crew, "calculate_usage_metrics") else None
+
+
+def _answer_of(result: Any) -> Any:
+    """The answer: a crew's last task gives text, JSON or a model; a flow anything."""
+    if hasattr(result, "raw") and hasattr(result, "tasks_output"):
+        if result.pydantic is not None:
+            return jsonable(result.pydantic)
+        return jsonable(result.json_dict) if result.json_dict is not None else result.raw
+    return jsonable(result)
+
+
+async def _in_thread(function: Any) -> Any:
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(None, context.run, function)

@@ -1,0 +1,62 @@
+"""Events of the protocol on their way from a framework's callbacks, in whatever thread, to whoever waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any
+
+
+class _Outcome:
+    """How some work ended; a value, because asyncio would let a `SystemExit` out of its loop."""
+
+    def __init__(self, value: Any = None, error: BaseException | None = None) -> None:
+        self.value = value
+        self.error = error
+
+
+class Events:
+    """What is told while some work is done."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._queue: asyncio.Queue[dict[str, Any] | _Outcome] = asyncio.Queue()
+        self.result: Any = None
+        """What the work gave back, once it is done."""
+
+    def tell(self, kind: str, **payload: Any) -> None:
+        """Something happened. What is not known is left out."""
+        known = {key: value for key, value in payload.items() if value is not None}
+        self._put({"event_type": kind, "payload": known})
+
+    async def during(self, work: Awaitable[Any]) -> AsyncIterator[dict[str, Any]]:
+        """The events, as they come, until the work is done; raises what it raises. Left early, the work is ended."""
+        task = asyncio.ensure_future(self._do(work))
+        try:
+            while True:
+                item = await self._queue.get()
+                if not isinstance(item, _Outcome):
+                    yield item
+                    continue
+                if item.error is not None:
+                    raise item.error
+                self.result = item.value
+                return
+        finally:
+            if not task.done():
+                task.cancel()
+
+    async def _do(self, work: Awaitable[Any]) -> None:
+        try:
+            outcome = _Outcome(await work)
+        except BaseException as error:
+            outcome = _Outcome(error=error)
+        self._put(outcome)
+
+    def _put(self, item: dict[str, Any] | _Outcome) -> None:
+        if threading.get_ident() == self._thread:
+            self._queue.put_nowait(item)
+        else:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)

@@ -1,0 +1,40 @@
+"""The usual objects of Python as JSON, for frameworks that answer with more than an agent's own code would."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import uuid
+from pathlib import Path
+from typing import Any
+
+from .plain import NotJson, plain
+
+
+def jsonable(value: Any) -> Any:
+    """A value with models, dataclasses and the like as JSON; what is none of them stays, and will be refused."""
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: jsonable(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return jsonable(value.value)
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((jsonable(item) for item in value), key=repr)
+    if isinstance(value, (uuid.UUID, Path)):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def told(value: Any) -> Any:
+    """A value for an event: JSON as far as it goes, and the text of all else."""
+    if isinstance(value, dict):
+        return {str(key): told(item) for key, item in value.items()}
+    try:
+        return plain(jsonable(value))
+    except NotJson:
+        return str(value).encode(errors="replace").decode()

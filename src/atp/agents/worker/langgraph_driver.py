@@ -1,0 +1,215 @@
+"""Runs LangGraph graphs: a turn of the conversation in, what the graph did as events, its answer out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .calling import OFFERED, Callee
+from .events import Events
+from .langgraph_state import Entrance, answer_of, in_words
+from .langgraph_watch import Watcher
+from .load import find_name, load_place
+from .unusable import Unusable
+
+KEPT_THREADS = 1000
+"""So many conversations a checkpointer in memory keeps: a run may hold a hundred thousand."""
+_HINT = "name it: `graph_path: file.py:name`"
+
+
+class Interrupted(Exception):
+    """The graph waits for a person, and there is none."""
+
+
+def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
+    """The agent that is a graph. Raises `Unusable`."""
+    try:
+        import langgraph.pregel  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise Unusable(
+            "LangGraph is not installed in this environment",
+            "install `langgraph`, or name the interpreter of an environment that has it in `python:`",
+            missing="langgraph",
+        ) from error
+    module = load_place(place, folders)
+    found = find_name(module, name, place) if name is not None else _only_graph(module, place)
+    return Callee(_Agent(found, name or place).turn, (*OFFERED, "constraints"))
+
+
+def _is_graph(value: Any) -> bool:
+    from langgraph.pregel.protocol import PregelProtocol
+
+    return isinstance(value, PregelProtocol)
+
+
+def _is_draft(value: Any) -> bool:
+    from langgraph.graph import StateGraph
+
+    return isinstance(value, StateGraph)
+
+
+def _only_graph(module: ModuleType, place: str) -> Any:
+    """The one graph in a module; else the one draft of a graph; else the one function that makes one, by its name."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    makers = {
+        name: value
+        for name, value in public.items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and "graph" in name.lower()
+    }
+    graphs = {name: value for name, value in public.items() if _is_graph(value)}
+    drafts = {name: value for name, value in public.items() if _is_draft(value)}
+    for found in (graphs, drafts, makers):
+        if len({id(value) for value in found.values()}) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise Unusable(f"there are {len(found)} graphs in {place}: {', '.join(sorted(found))}", _HINT)
+    raise Unusable(f"there is no graph in {place}", f"{_HINT}, or the function that makes it")
+
+
+class _Agent:
+    """A graph, or a function that makes one, as an agent."""
+
+    def __init__(self, found: Any, name: str) -> None:
+        if not (_is_graph(found) or _is_draft(found) or callable(found)):
+            raise Unusable(f"`{name}` is not a graph", f"it is of type {type(found).__name__}")
+        self._found = found
+        self._name = name
+        self._made: Any = None
+        self._making: asyncio.Future[Any] | None = None
+        self._entrance: Entrance | None = None
+        self._threads: OrderedDict[str, None] = OrderedDict()
+
+    async def turn(
+        self,
+        messages: list[dict[str, Any]],
+        prompt: str,
+        task: dict[str, Any],
+        context: dict[str, Any],
+        options: dict[str, Any],
+        constraints: dict[str, Any],
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Run the graph for a turn."""
+        graph = await self._graph(context["config"])
+        if self._entrance is None:
+            self._entrance = Entrance(graph)
+        session = context["session_id"]
+        config: dict[str, Any] = {"configurable": {**options, "thread_id": session}}
+        before = context["state"] or {}
+        before = before if before.get("thread") == session else {"messages": 0, "steps": 0}
+        known = before["messages"] if await self._remembers(graph, config, before) else 0
+        events = Events()
+        watcher = Watcher(events, before["steps"])
+        config["callbacks"] = [watcher]
+        if constraints.get("max_steps") is not None:
+            # One more than is allowed: LangGraph raises when it has used up its limit, even if it has come to its end.
+            # The step too many is told as an event when it begins, and so is stopped.
+            config["recursion_limit"] = max(constraints["max_steps"] - before["steps"], 0) + 1
+        given = self._entrance.take(messages[known:], prompt, task)
+        async for event in events.during(_run(graph, given, config, watcher)):
+            yield event
+        self._keep(graph, session)
+        yield {
+            "output": answer_of(events.result),
+            "tool_calls": watcher.unanswered(),
+            "usage": watcher.usage(),
+            # The conversation goes on with our answer, which a checkpointer has already.
+            "state": {"thread": session, "messages": len(messages) + 1, "steps": watcher.step},
+        }
+
+    async def _graph(self, config: dict[str, Any]) -> Any:
+        """The graph itself, made once."""
+        if self._made is None:
+            making = self._making = self._making or asyncio.ensure_future(self._make(config))
+            try:
+                self._made = await asyncio.shield(making)
+            finally:
+                if making.done():
+                    self._making = None  # if it failed, the next turn tries again
+        return self._made
+
+    async def _make(self, config: dict[str, Any]) -> Any:
+        made = self._found
+        if not _is_graph(made) and not _is_draft(made):
+            wants = [one for one in inspect.signature(made).parameters.values() if one.default is one.empty]
+            made = made({"configurable": config}) if wants else made()
+            if inspect.isawaitable(made):
+                made = await made
+        if _is_draft(made):
+            made = made.compile(checkpointer=_memory(made))
+        if not _is_graph(made):
+            raise TypeError(f"`{self._name}` made a {type(made).__name__}, which is not a graph")
+        return made
+
+    async def _remembers(self, graph: Any, config: dict[str, Any], before: dict[str, Any]) -> bool:
+        """Whether a checkpointer has the conversation so far; it may have been in a process that is gone."""
+        if not before["messages"] or not getattr(graph, "checkpointer", None):
+            return False
+        try:
+            snapshot = await graph.aget_state(config)
+        except NotImplementedError:
+            snapshot = graph.get_state(config)
+        return bool(snapshot.values)
+
+    def _keep(self, graph: Any, session: str) -> None:
+        """Remember this conversation, and let a checkpointer in memory forget the oldest."""
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        saver = getattr(graph, "checkpointer", None)
+        if not isinstance(saver, InMemorySaver):
+            return
+        self._threads[session] = None
+        self._threads.move_to_end(session)
+        while len(self._threads) > KEPT_THREADS:
+            saver.delete_thread(self._threads.popitem(last=False)[0])
+
+
+def _memory(draft: Any) -> Any:
+    """A checkpointer of ours for a draft that talks: its state is kept from turn to turn, as it would be in use."""
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    return InMemorySaver() if "messages" in draft.channels else None
+
+
+async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher) -> Any:
+    """Run a graph to its end. Its last state."""
+    last: list[Any] = [{}]
+
+    def see(mode: str, chunk: Any) -> None:
+        if mode == "values":
+            last[0] = chunk
+            return
+        if "__interrupt__" in chunk:
+            raise Interrupted(f"the graph waits for a person{in_words(chunk['__interrupt__'])}, and there is none")
+        watcher.see(chunk)
+
+    modes = ["updates", "values"]
+    more = _context(graph, config)
+    try:
+        async for mode, chunk in graph.astream(given, config, stream_mode=modes, **more):
+            see(mode, chunk)
+    except NotImplementedError:
+        if watcher.began:
+            raise
+        # A checkpointer that knows no asyncio, like the one for SQLite.
+
+        def run() -> None:
+            for mode, chunk in graph.stream(given, config, stream_mode=modes, **more):
+                see(mode, chunk)
+
+        await asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, run)
+    return last[0]
+
+
+def _context(graph: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """What a graph with a schema for its context gets as such: those of the settings that it knows."""
+    schema = getattr(graph, "context_schema", None)
+    if schema is None:
+        return {}
+    names = getattr(schema, "__annotations__", {})
+    return {"context": {name: value for name, value in config["configurable"].items() if name in names}}

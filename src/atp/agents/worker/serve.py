@@ -1,0 +1,38 @@
+"""The main program of a worker: `python serve.py REQUESTS REPLIES`, the numbers of two open pipes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+_PACKAGE = "_atp_worker"
+"""What our files are called here, so that they are in nobody's way, not even in that of another `atp`."""
+
+
+def _load_package(folder: str) -> Any:
+    sys.path[:] = [one for one in sys.path if one != folder]  # a script's folder is put there, and ours has a `load.py`
+    spec = importlib.util.spec_from_file_location(
+        _PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[_PACKAGE] = package
+    spec.loader.exec_module(package)
+    return importlib.import_module(f"{_PACKAGE}.serving")
+
+
+def main() -> None:
+    """Serve until nobody asks any more."""
+    requests, replies = (int(text) for text in sys.argv[1:3])
+    for pipe in (requests, replies):
+        os.set_inheritable(pipe, False)
+    del sys.argv[1:]
+    _load_package(os.path.dirname(os.path.abspath(__file__))).Server(requests, replies).run()
+
+
+if __name__ == "__main__":
+    main()

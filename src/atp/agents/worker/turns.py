@@ -1,0 +1,117 @@
+"""Holding a turn with an agent in a worker: how it is called, and what is told of what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .calling import Callee
+from .plain import plain, refusal
+from .raised import said, traceback_text
+
+
+class _Raised(Exception):
+    """Something came out of the agent's code, as against our own."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Refused(Exception):
+    """The agent gave back what is not JSON."""
+
+
+class Turns:
+    """Calls an agent, one turn at a time."""
+
+    def __init__(self, callee: Callee, send: Callable[[dict[str, Any]], None]) -> None:
+        self._callee = callee
+        self._send = send
+        # One thread: the steps of a generator belong into the same one.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="agent")
+
+    async def hold(self, given: dict[str, Any]) -> None:
+        """Call it. The last thing that is sent says how it ended."""
+        if "workspace" in given:
+            given["workspace"] = Path(given["workspace"])
+        try:
+            end = await self._call(given)
+        except _Refused as refused:
+            end = {"refused": str(refused)}
+        except _Raised as raised:
+            end = {
+                "raised": {"said": _sendable(said(raised.error)), "traceback": _sendable(traceback_text(raised.error))}
+            }
+        self._send(end)
+
+    async def _call(self, given: dict[str, Any]) -> dict[str, Any]:
+        args, kwargs = self._callee.arguments(given)
+        function = self._callee.function
+        try:
+            if self._callee.is_async:
+                made = function(*args, **kwargs)
+            else:
+                made = await self._in_thread(lambda: function(*args, **kwargs))
+            if inspect.isawaitable(made):
+                made = await made
+            if inspect.isasyncgen(made):
+                return await self._stream(made)
+            if inspect.isgenerator(made):
+                return await self._drive(made)
+        except (_Refused, _Raised):
+            raise
+        except BaseException as error:  # an exit or a cancellation that the agent raises is only its answer
+            raise _Raised(error) from error
+        return {"returned": _checked(made)}
+
+    async def _stream(self, made: AsyncGenerator[Any, Any]) -> dict[str, Any]:
+        try:
+            async for item in made:
+                self._send({"yielded": _checked(item)})
+            return {"ended": True}
+        finally:
+            with contextlib.suppress(BaseException):  # whatever it says to its end changes nothing
+                await made.aclose()
+
+    async def _drive(self, made: Generator[Any, Any, Any]) -> dict[str, Any]:
+        while True:
+            try:
+                item = await self._in_thread(lambda: next(made))
+            except _Raised as raised:
+                if not isinstance(raised.error, StopIteration):
+                    raise
+                value = raised.error.value
+                return {"ended": True} if value is None else {"returned": _checked(value)}
+            self._send({"yielded": _checked(item)})
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        def call() -> Any:
+            try:
+                return function()
+            except BaseException as error:  # a future would not carry a `StopIteration` unharmed
+                return _Raised(error)
+
+        context = contextvars.copy_context()
+        outcome = await asyncio.get_running_loop().run_in_executor(self._thread, context.run, call)
+        if isinstance(outcome, _Raised):
+            raise outcome
+        return outcome
+
+
+def _checked(value: Any) -> Any:
+    try:
+        return plain(value)
+    except BaseException as error:
+        raise _Refused(refusal(error)) from error
+
+
+def _sendable(text: str) -> str:
+    """A text without halves of surrogate pairs, which no JSON carries."""
+    return text.encode(errors="replace").decode()

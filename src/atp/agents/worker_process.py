@@ -1,0 +1,227 @@
+"""A worker's process: lines of JSON go to it and come from it, and what it prints is kept."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+from atp.agents.adapter import AgentError
+from atp.agents.breach import Breach, broken, read_json, write_json
+from atp.agents.child import Child, Command
+from atp.agents.stdio import LARGEST_OUTPUT
+
+LAST_SECONDS = 1.0
+"""How long a worker that isn't needed any more may take to end."""
+_MOMENT = 0.5
+"""Seconds in which it is known why a pipe was closed."""
+_PIECE = 256 * 1024
+_EARLY = 64 * 1024
+"""So much of what is printed while no turn is under way is kept."""
+
+Take = Callable[[dict[str, Any]], bool]
+"""Is given what the worker says; true when that was the last of it."""
+Hear = Callable[[bytes], None]
+
+
+class WorkerDied(Exception):
+    """The process has ended while something was asked of it."""
+
+
+class WorkerProcess:
+    """A process that answers one request at a time."""
+
+    def __init__(self, command: Command) -> None:
+        """Start it. Raises `OSError`."""
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] | None = None
+        self._error: BaseException | None = None
+        self._take: Take | None = None
+        self._hear: Hear | None = None
+        self._early = bytearray()
+        self._line: list[bytes] = []
+        self._size = 0
+        self._rest = memoryview(b"")
+        theirs, self._requests = os.pipe()
+        self._replies, replies = os.pipe()
+        self._log, log = os.pipe()
+        try:
+            argv = (*command.argv, str(theirs), str(replies))
+            started = Command(argv, command.folder, command.environment)
+            self._child = Child(started, subprocess.DEVNULL, log, log, hand_on=(theirs, replies))
+        except BaseException:
+            for pipe in (self._requests, self._replies, self._log):
+                os.close(pipe)
+            raise
+        finally:
+            for pipe in (theirs, replies, log):
+                os.close(pipe)
+        self._open = {self._requests, self._replies, self._log}
+        for pipe in self._open:
+            os.set_blocking(pipe, False)
+        self._loop.add_reader(self._replies, self._read_replies)
+        self._loop.add_reader(self._log, self._read_log)
+        self._child.exited.add_done_callback(self._exited)
+
+    @property
+    def over(self) -> bool:
+        """Nothing can be asked of it any more."""
+        return self._child.exited.done() or self._error is not None or self._replies not in self._open
+
+    @property
+    def how(self) -> str:
+        """How it ended."""
+        code = self._child.code
+        if code >= 0:
+            return f"exit code {code}"
+        return f"ended by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
+
+    def printed(self) -> bytes:
+        """What it printed while nothing was asked of it, since this was called last."""
+        self._read_log()
+        early, self._early = bytes(self._early), bytearray()
+        return early
+
+    async def ask(self, request: dict[str, Any], take: Take, hear: Hear | None = None) -> None:
+        """Send a request, and hand over what comes. Raises `WorkerDied`, and whatever `take` or `hear` raises."""
+        self._over = self._loop.create_future()
+        self._take, self._hear = take, hear
+        if self.over:
+            self._end_request()
+        self._send(write_json(request) + b"\n")
+        try:
+            await self._over
+            self._read_log()  # what was printed before the last word is there
+            answered = self._take is None
+        finally:
+            self._over = self._take = self._hear = None
+        if self._error is not None:
+            raise self._error
+        if answered:
+            return
+        if self._child.exited.done():
+            self._child.kill()  # what it left of its group, before its number is free again
+            raise WorkerDied(self.how)
+        raise _closed()
+
+    async def close(self) -> None:
+        """Let it end by itself, if it does so soon."""
+        self._drop(self._requests)
+        await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
+        await self.end()
+
+    def kill(self) -> None:
+        """End it now. `end` is still to be called."""
+        self._child.kill()
+
+    async def end(self) -> None:
+        """End it, and all that it started."""
+        try:
+            await self._child.end(sweep=True, grace=0.0)
+        finally:
+            for pipe in list(self._open):
+                self._drop(pipe)
+
+    def _exited(self, _: object) -> None:
+        while self._read_replies():
+            pass  # what it said before it ended is still in the pipe
+        self._read_log()
+        self._end_request()
+
+    def _end_request(self) -> None:
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._end_request()
+
+    def _send(self, data: bytes) -> None:
+        self._rest = memoryview(data)
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            while self._rest and self._requests in self._open:
+                self._rest = self._rest[os.write(self._requests, self._rest[:_PIECE]) :]
+        except BlockingIOError:
+            self._loop.add_writer(self._requests, self._write)
+            return
+        except OSError:  # it is gone, and that will be heard
+            self._rest = memoryview(b"")
+        self._loop.remove_writer(self._requests)
+
+    def _read_replies(self) -> bool:
+        """Take in a piece, if there is one."""
+        piece = self._read(self._replies)
+        if not piece:
+            if piece is not None:  # it has ended, which will be heard in a moment, or the agent has meddled
+                self._loop.call_later(_MOMENT, self._closed)
+            return False
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            whole, self._line, self._size = b"".join((*self._line, line)), [], 0
+            self._said(whole)
+        self._line.append(rest)
+        self._size += len(rest)
+        if self._size > LARGEST_OUTPUT:
+            self._fail(AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB"))
+            self._drop(self._replies)
+        return True
+
+    def _closed(self) -> None:
+        if not self._child.exited.done():
+            self._fail(_closed())
+
+    def _said(self, line: bytes) -> None:
+        if self._error is not None:
+            return
+        try:
+            message = read_json(line, "a message of the worker")
+            if self._take is None or not isinstance(message, dict):
+                raise Breach("the worker said something that nobody asked for")
+            if self._take(message):
+                self._take = None
+                self._end_request()
+        except Breach as breach:
+            self._fail(broken(breach, line))
+        except BaseException as error:  # a limit that is passed is not an Exception
+            self._fail(error)
+
+    def _read_log(self) -> None:
+        for _ in range(8):  # one that prints without end must not keep us here
+            piece = self._read(self._log)
+            if not piece:
+                return
+            if self._hear is not None:
+                self._hear(piece)
+            else:
+                self._early += piece
+                if len(self._early) > 2 * _EARLY:
+                    self._early[:-_EARLY] = b"(the beginning is left out)\n"
+
+    def _read(self, pipe: int) -> bytes | None:
+        """A piece; nothing if there is none now, and an empty one at the end."""
+        if pipe not in self._open:
+            return None
+        try:
+            piece = os.read(pipe, _PIECE)
+        except BlockingIOError:
+            return None
+        except OSError:
+            piece = b""
+        if not piece:
+            self._drop(pipe)
+        return piece
+
+    def _drop(self, pipe: int) -> None:
+        if pipe in self._open:
+            self._open.remove(pipe)
+            self._loop.remove_reader(pipe)
+            self._loop.remove_writer(pipe)
+            os.close(pipe)
+
+
+def _closed() -> AgentError:
+    return AgentError("agent error: broke the protocol: the worker's pipe was closed")

@@ -1,0 +1,280 @@
+"""Agents that are LangGraph graphs, with a model that follows a script."""
+
+import asyncio
+import dataclasses
+from typing import Annotated, Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
+
+
+@tool
+def weather(city: str) -> dict[str, Any]:
+    """The weather of a city."""
+    if city == "Atlantis":
+        raise ValueError("no such city")
+    print(f"looking up {city}")  # noqa: T201
+    return {"city": city, "sky": "clear"}
+
+
+class ScriptedModel(BaseChatModel):
+    """Calls the weather tool for a city in quotes, answers with what the tool said, else tells what it was told."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **_more: Any) -> Any:
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **_more: Any,
+    ) -> ChatResult:
+        answer = self._answer(messages)
+        answer.usage_metadata = {"input_tokens": len(messages), "output_tokens": 2, "total_tokens": len(messages) + 2}
+        answer.response_metadata = {"model_name": "scripted-1"}
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    def _answer(self, messages: list[BaseMessage]) -> AIMessage:
+        last = messages[-1]
+        text = str(last.content)
+        if isinstance(last, ToolMessage):
+            return AIMessage(f"The tool said: {text}")
+        if text.startswith("weather "):
+            cities = text.split()[1:]
+            calls = [{"name": "weather", "args": {"city": one}, "id": f"{one}-{len(messages)}"} for one in cities]
+            return AIMessage("", tool_calls=calls)
+        if text == "misname":
+            return AIMessage("", tool_calls=[{"name": "wether", "args": {}, "id": "x"}])
+        said = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
+        return AIMessage(f"I heard: {' | '.join(said)} ({len(messages)} messages)")
+
+
+def chat(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [ScriptedModel().invoke(state["messages"])]}
+
+
+async def async_chat(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [await ScriptedModel().ainvoke(state["messages"])]}
+
+
+def make_draft(node: Any = chat) -> Any:
+    draft = StateGraph(MessagesState)
+    draft.add_node("chat", node)
+    draft.add_node("tools", ToolNode([weather], handle_tool_errors=True))
+    draft.add_edge(START, "chat")
+    draft.add_conditional_edges("chat", tools_condition)
+    draft.add_edge("tools", "chat")
+    return draft
+
+
+draft = make_draft()
+stateless = make_draft().compile()
+remembering = make_draft(async_chat).compile(checkpointer=InMemorySaver())
+
+
+def make_graph() -> Any:
+    return make_draft().compile()
+
+
+async def make_graph_later(config: RunnableConfig) -> Any:
+    await asyncio.sleep(0)
+    graph = StateGraph(MessagesState)
+    told = config["configurable"]
+    graph.add_node("say", lambda _state: {"messages": [AIMessage(f"made for {told}")]})
+    graph.add_edge(START, "say")
+    return graph
+
+
+def make_no_graph() -> int:
+    return 3
+
+
+def one_node(node: Any, shape: Any = MessagesState, **compiled: Any) -> Any:
+    graph = StateGraph(shape)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    return graph.compile(**compiled)
+
+
+def _configured(_state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    known = {key: value for key, value in config["configurable"].items() if not key.startswith(("__", "checkpoint"))}
+    return {"messages": [AIMessage(str(sorted(known.items())))]}
+
+
+configured = one_node(_configured)
+
+
+def _fails(_state: MessagesState) -> dict[str, Any]:
+    raise LookupError("the node broke")
+
+
+failing = one_node(_fails)
+
+
+def _exits(_state: MessagesState) -> dict[str, Any]:
+    raise SystemExit(0)
+
+
+exiting = one_node(_exits)
+
+
+def _asks(_state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage(str(interrupt("may I?")))]}
+
+
+asking = one_node(_asks, checkpointer=InMemorySaver())
+
+
+def _large(_state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage("ä🙂" * 1_700_000)]}  # 10 MB
+
+
+large = one_node(_large)
+
+
+async def _waits(_state: MessagesState) -> dict[str, Any]:
+    await asyncio.sleep(3600)
+    return {}
+
+
+waiting = one_node(_waits)
+
+
+class Sum(TypedDict, total=False):
+    question: str
+    total: int
+    seen: list[str]
+
+
+summing = one_node(lambda state: {"total": len(state["question"]), "seen": [state["question"]]}, Sum)
+
+
+class Silent(TypedDict, total=False):
+    amount: int
+
+
+silent = one_node(lambda state: {"amount": state["amount"] + 1}, Silent)
+
+
+class Counted(MessagesState):
+    count: int
+
+
+def _count(state: Counted) -> dict[str, Any]:
+    count = state.get("count", 0) + 1
+    return {"count": count, "messages": [AIMessage(f"turn {count}, {len(state['messages'])} messages")]}
+
+
+counting = StateGraph(Counted)
+counting.add_node("count", _count)
+counting.add_edge(START, "count")
+
+
+class Looping(MessagesState):
+    pass
+
+
+loop = StateGraph(Looping)
+loop.add_node("round", lambda _state: {"messages": [AIMessage("again")]})
+loop.add_edge(START, "round")
+loop.add_conditional_edges("round", lambda state: END if len(state["messages"]) > 30 else "round")
+loop = loop.compile()  # type: ignore[assignment]
+short_loop = loop.with_config(recursion_limit=5)  # type: ignore[attr-defined]
+
+
+def _calls_only(_state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage("", tool_calls=[{"name": "open_door", "args": {"door": 2}, "id": "1"}])]}
+
+
+calls_only = one_node(_calls_only)
+
+
+def _by_hand(_state: MessagesState) -> dict[str, Any]:
+    call = AIMessage("", tool_calls=[{"name": "add", "args": {"a": 1}, "id": "1"}])
+    return {"messages": [call, ToolMessage("[1, 2]", tool_call_id="1"), AIMessage("done")]}
+
+
+by_hand = one_node(_by_hand)
+
+
+def _inner(state: MessagesState) -> dict[str, Any]:
+    return chat(state)
+
+
+nested = one_node(one_node(_inner))
+
+
+def _tells(state: MessagesState) -> dict[str, Any]:
+    told = [[one.type, one.content] for one in state["messages"]]
+    return {"messages": [AIMessage(str(told))]}
+
+
+telling = one_node(_tells)
+
+
+class SyncSaver(InMemorySaver):
+    """A checkpointer that knows no asyncio, like the one for SQLite."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> Any:
+        raise NotImplementedError("use the async saver")
+
+    async def aput(self, *_given: Any) -> Any:
+        raise NotImplementedError("use the async saver")
+
+
+without_asyncio = make_draft().compile(checkpointer=SyncSaver())
+
+
+@dataclasses.dataclass
+class Taste:
+    style: str = "plain"
+
+
+def _styled(_state: MessagesState, runtime: Runtime[Taste]) -> dict[str, Any]:
+    return {"messages": [AIMessage(f"in {runtime.context.style}")]}
+
+
+_styled_draft: Any = StateGraph(MessagesState, context_schema=Taste)
+_styled_draft.add_node("say", _styled)
+_styled_draft.add_edge(START, "say")
+styled = _styled_draft.compile()
+
+
+@tool
+def remember(word: str, state: Annotated[Any, InjectedState], call: Annotated[str, InjectedToolCallId]) -> Any:
+    """Keep a word; the graph gives the tool its state, and takes a command from it."""
+    return Command(update={"messages": [ToolMessage(f"kept {word} of {len(state['messages'])}", tool_call_id=call)]})
+
+
+def _remembers(_state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage("", tool_calls=[{"name": "remember", "args": {"word": "x"}, "id": "1"}])]}
+
+
+_injected: Any = StateGraph(MessagesState)
+_injected.add_node("ask", _remembers)
+_injected.add_node("tools", ToolNode([remember]))
+_injected.add_edge(START, "ask")
+_injected.add_edge("ask", "tools")
+injected = _injected.compile()
+
+
+async def _directly(_state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage(str(await weather.ainvoke({"city": "Oslo"})))]}
+
+
+direct = one_node(_directly)
