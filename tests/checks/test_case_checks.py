@@ -74,11 +74,11 @@ def test_an_artifact_exists_on_an_expected_artifact_counts_once(
     assert [getattr(one, "path", None) for one in found] == names
 
 
-def test_what_cannot_be_judged_is_known_before_a_run() -> None:
-    judged = {"type": "any_of", "assertions": [{"type": "llm_eval", "criteria": "x"}]}
-    raw = {"id": "a", "messages": "x", "assertions": [judged], "expectations": ["polite"]}
-    found = list(unjudgeable(Case.model_validate(raw), []))
-    assert ["needs a model" in found[0], "need a model" in found[1]] == [True, True]
+def test_what_cannot_be_checked_at_all_is_known_before_a_run() -> None:
+    missing = {"type": "any_of", "assertions": [{"type": "script", "script": "scripts:no.where"}]}
+    raw = {"id": "a", "messages": "x", "assertions": [missing]}
+    (problem,) = unjudgeable(Case.model_validate(raw), [])
+    assert "no.where" in problem or "scripts/no.py" in problem
     assert list(unjudgeable(Case.model_validate({"id": "a", "messages": "x", "expected": 1}), [])) == []
 
 

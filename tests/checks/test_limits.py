@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.limits import Meter, disagreements, overruns, read_meter, unobserved
+from atp.checks.limits import Meter, disagreements, overruns, read_meter, unobserved, unshown
 from atp.suite.case import Limits
 from atp.suite.result import Event, ToolCall, Transcript, Usage
 
@@ -99,7 +99,7 @@ def test_counting_along_gives_the_same_as_counting_at_the_end(story: list[int | 
         ({"budget_usd": 3}, {"usage": Usage(total_tokens=1)}, ["budget_usd"]),
         ({"budget_usd": 3}, {"usage": Usage(cost_usd=0.0)}, []),
         ({"timeout_seconds": 3}, {}, []),
-        ({}, {"usage": Usage(tool_calls=3), "tool_calls": calls("a")}, ["reports 3 tool calls, but told of 1"]),
+        ({}, {"usage": Usage(tool_calls=3), "tool_calls": calls("a")}, ["says it made 3 tool calls but told of 1"]),
     ],
 )
 def test_what_was_not_reported_is_a_warning(limits: dict[str, Any], seen: dict[str, Any], warned: list[str]) -> None:
@@ -123,3 +123,23 @@ def test_figures_that_disagree_are_told() -> None:
 def test_nothing_is_not_known() -> None:
     meter = read_meter(Transcript())
     assert (meter.steps, meter.tokens, meter.usd) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told", "claimed", "shown"),
+    [
+        ({"allowed_tools": ["a"]}, ["a"], 1, True),
+        ({"allowed_tools": ["a"]}, ["a"], None, True),
+        ({"allowed_tools": ["a"]}, ["a", "a"], 1, True),
+        ({"allowed_tools": ["a"]}, ["a"], 2, False),
+        ({"allowed_tools": []}, [], 1, False),
+        ({"max_steps": 5}, ["a"], 2, True),  # which counts what the agent reports
+        ({"allowed_tools": ["a"]}, ["b"], 2, True),  # a tool that is not allowed: passed for certain
+    ],
+)
+def test_tools_that_nobody_saw_may_not_be_allowed(
+    limits: dict[str, Any], told: list[str], claimed: int | None, shown: bool
+) -> None:
+    found = unshown(Limits(**limits), Transcript(tool_calls=calls(*told), usage=Usage(tool_calls=claimed)))
+    assert [(one.type, one.outcome) for one in found] == ([] if shown else [("limits", "unjudged")])
+    assert all(f"says it made {claimed} tool call" in one.message for one in found)

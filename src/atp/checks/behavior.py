@@ -6,10 +6,10 @@ from typing import NamedTuple
 from atp.checks.canonical import canonical
 from atp.checks.evidence import Evidence
 from atp.checks.registry import check
-from atp.checks.tools import arguments_of, first_call, in_words, out_of_order
+from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
 from atp.checks.verdicts import SHORT, cut_text, failed, passed, show
 from atp.suite.assertion import Behavior
-from atp.suite.result import Event, ToolCall, Verdict
+from atp.suite.result import Event, Outcome, ToolCall, Verdict
 
 
 class Repeats(NamedTuple):
@@ -39,17 +39,29 @@ def repeats(calls: list[ToolCall]) -> Repeats:
 @check("behavior")
 def behavior(assertion: Behavior, evidence: Evidence) -> Verdict:
     """A named check, rules about tools, or both: all must hold."""
-    score = None
-    problems = list(_rules(assertion, evidence.tool_calls))
-    if assertion.check is not None:
-        named = _NAMED[assertion.check](assertion, evidence)
-        score = named.score
-        problems[:0] = named.problems
+    calls = evidence.tool_calls
+    named = _NAMED[assertion.check](assertion, evidence) if assertion.check is not None else Named([])
+    seen, missing = [*named.problems, *_broken(assertion, calls)], list(_missing(assertion, calls))
     where = "tool calls" if evidence.turn is None else f"tool calls of turn {evidence.turn}"
     expected = assertion.check or "rules about tools"
-    if not problems:
-        return passed(f"{expected}: it holds", expected=expected, where=where, score=score)
-    return failed("; ".join(problems), expected=expected, found=in_words(evidence.tool_calls), where=where, score=score)
+    if problems := [*seen, *missing]:
+        found = in_words(calls)
+        verdict = failed("; ".join(problems), expected=expected, found=found, where=where, score=named.score)
+    else:
+        verdict = passed(f"{expected}: it holds", expected=expected, where=where, score=named.score)
+    sure: list[Outcome] = []
+    if not _forbids(assertion, evidence):
+        sure.append("passed")
+    if seen and not assertion.allow_recovered:  # a later call may have made up for it
+        sure.append("failed")
+    return if_shown(verdict, assertion, evidence, f"whether it kept to `{expected}`", sure)
+
+
+def _forbids(assertion: Behavior, evidence: Evidence) -> bool:
+    """Whether a further call, which nobody told of, could be one too many."""
+    most = assertion.max_tool_calls
+    too_many = most is not None and (evidence.transcript.usage.tool_calls or 0) > most
+    return assertion.check is not None or bool(assertion.forbidden_tools) or too_many
 
 
 class Named(NamedTuple):
@@ -115,19 +127,23 @@ _NAMED: dict[str, Callable[[Behavior, Evidence], Named]] = {
 }
 
 
-def _rules(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
-    """What breaks the rules about tools, in words."""
-    for tool in rules.must_use_tools or ():
-        if first_call(calls, tool) is None:
-            yield f"`{tool}` was not used"
+def _broken(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
+    """The calls that break the rules about tools, in words."""
     for tool in rules.forbidden_tools or ():
         place = first_call(calls, tool)
         if place is not None:
             yield f"forbidden tool used: {_call(place, calls)}"
-    if rules.min_tool_calls is not None and len(calls) < rules.min_tool_calls:
-        yield f"{_counted(len(calls), 'tool call')}, at least {rules.min_tool_calls} wanted"
     if rules.max_tool_calls is not None and len(calls) > rules.max_tool_calls:
         yield f"{_counted(len(calls), 'tool call')}, at most {rules.max_tool_calls} allowed"
+
+
+def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
+    """The calls that the rules about tools ask for and nobody saw, in words."""
+    for tool in rules.must_use_tools or ():
+        if first_call(calls, tool) is None:
+            yield f"`{tool}` was not used"
+    if rules.min_tool_calls is not None and len(calls) < rules.min_tool_calls:
+        yield f"{_counted(len(calls), 'tool call')}, at least {rules.min_tool_calls} wanted"
     if rules.tool_order:
         missing = out_of_order(rules.tool_order, calls)
         if missing is not None:

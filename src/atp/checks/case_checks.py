@@ -1,19 +1,18 @@
 """All checks of a case: its assertions, its expected output, the artifacts it expects, its expectations in words."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from atp.agents.adapter import ConfigurationError
 from atp.checks.evidence import Evidence
 from atp.checks.globs import normal_path
+from atp.checks.groups import needs_judge
 from atp.checks.registry import run_check, unsupported
 from atp.checks.scripts import find_script
-from atp.checks.verdicts import cut_text, unjudged
-from atp.suite.assertion import ArtifactExists, Assertion, Equals, Group, ScriptAssertion
+from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, Group, LlmEval, ScriptAssertion
 from atp.suite.case import Case
 from atp.suite.result import Verdict
-
-NO_ASSESSOR = "expectations in words need a model to judge, and there is none"
 
 
 def assertions_of(case: Case) -> list[Assertion]:
@@ -35,7 +34,7 @@ def assertions_of(case: Case) -> list[Assertion]:
 
 
 def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
-    """Why checks of a case can't be judged at all, for whoever plans a run: no judge, no such script."""
+    """Why checks of a case can't be judged at all, whoever judges: no such kind of check, no such script."""
     checkpoints = [checkpoint.assertion for checkpoint in case.checkpoints]
     for assertion in (*case.assertions, *checkpoints):
         if reason := unsupported(assertion):
@@ -45,8 +44,6 @@ def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
                 find_script(script, folders)
             except ConfigurationError as error:
                 yield f"{error} ({error.hint})" if error.hint else str(error)
-    if case.expectations:
-        yield NO_ASSESSOR
 
 
 def _scripts(assertion: Assertion) -> Iterator[str]:
@@ -58,13 +55,47 @@ def _scripts(assertion: Assertion) -> Iterator[str]:
 
 
 async def check_case(case: Case, evidence: Evidence) -> list[Verdict]:
-    """The verdicts on a case, in the order of what it says. None means that it says nothing to be checked."""
-    verdicts = [await run_check(assertion, evidence) for assertion in assertions_of(case)]
-    verdicts += [_expectation(words) for words in case.expectations]
-    return verdicts
+    """The verdicts on a case, in the order of what it says. None means that it says nothing to be checked.
+
+    Exact checks come first. The judged ones are asked for even if one of those failed: whoever reads the report wants
+    to know all that is wrong.
+    """
+    assertions = assertions_of(case)
+    if not case.expectations:
+        return await _checked(assertions, evidence)
+    compiled = _compiled(case.expectations)
+    found = await _checked([*assertions, *compiled.values()], evidence)
+    verdicts, exact = found[: len(assertions)], found[len(assertions) :]
+    by_place = dict(zip(compiled, exact, strict=True))
+    for place, verdict in by_place.items():
+        verdict.type, verdict.name = "expectation", case.expectations[place]
+    in_words = [place for place in range(len(case.expectations)) if place not in compiled]
+    if in_words:
+        from atp.checks.judged import judge_expectations  # no model is needed without them
+
+        judged = await judge_expectations([case.expectations[place] for place in in_words], evidence)
+        by_place.update(zip(in_words, judged, strict=True))
+    return [*verdicts, *(by_place[place] for place in sorted(by_place))]
 
 
-def _expectation(words: str) -> Verdict:
-    verdict = unjudged(NO_ASSESSOR)
-    verdict.type, verdict.name, verdict.judged = "expectation", cut_text(words), True
-    return verdict
+def _compiled(expectations: Sequence[str]) -> dict[int, Assertion]:
+    """The expectations that have an exact meaning, by their place."""
+    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+
+    found = ((place, compile_expectation(words)) for place, words in enumerate(expectations))
+    return {place: assertion for place, assertion in found if assertion is not None}
+
+
+async def _checked(assertions: Sequence[Assertion], evidence: Evidence) -> list[Verdict]:
+    """The verdicts on assertions, in their order. Exact ones first; those that ask a model are asked together."""
+    if not any(map(needs_judge, assertions)):
+        return [await run_check(assertion, evidence) for assertion in assertions]
+    asking = [place for place, one in enumerate(assertions) if isinstance(one, LlmEval | AgentAssertion)]
+    found: dict[int, Verdict] = {}
+    for place, assertion in sorted(enumerate(assertions), key=lambda one: needs_judge(one[1])):
+        if place not in asking:
+            found[place] = await run_check(assertion, evidence)
+    if asking:
+        answers = await asyncio.gather(*(run_check(assertions[place], evidence) for place in asking))
+        found.update(zip(asking, answers, strict=True))
+    return [found[place] for place in range(len(assertions))]

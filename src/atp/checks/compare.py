@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from atp.checks.canonical import canonical
-from atp.checks.found_json import MISSING
 from atp.checks.patterns import search
+from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 
 # Written out once: building `int | float` anew costs more than looking at a value does.

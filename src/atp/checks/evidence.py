@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from atp.checks.subject import Subject
 from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from atp.roles.judges import Judging
 
 
 class Workspace(Protocol):
@@ -36,6 +39,7 @@ class Evidence:
         folders: Sequence[Path] = (),
         context: Mapping[str, Any] | None = None,
         turn: int | None = None,
+        judge: "Judging | None" = None,
     ) -> None:
         self.case = case
         """What was asked for: input, expected output, limits."""
@@ -49,6 +53,8 @@ class Evidence:
         """Who the trial ran as, and what else its scripts should know."""
         self.turn = turn
         """Only this turn counts, from 1; left out, the whole conversation does, and the last answer is the output."""
+        self.judge = judge
+        """Who judges what no exact rule decides; nobody if none is set."""
 
     def of_turn(self, turn: int) -> "Evidence":
         """The same trial, but only this turn of it."""
@@ -59,6 +65,7 @@ class Evidence:
             folders=self.folders,
             context=self.context,
             turn=turn,
+            judge=self.judge,
         )
 
     @cached_property

@@ -7,6 +7,7 @@ still open, because asking costs time and money.
 from collections.abc import Sequence
 
 from atp.checks.evidence import Evidence
+from atp.checks.polarity import inside
 from atp.checks.registry import check, run_check
 from atp.checks.verdicts import cut_text
 from atp.suite.assertion import AllOf, AnyOf, Assertion, AtLeast, Group, NoneOf
@@ -62,7 +63,8 @@ async def _parts(group: Group, evidence: Evidence, wanted: int) -> list[Verdict]
         outcomes = [verdict.outcome for verdict in found.values()]
         if needs_judge(assertion) and at_least_outcome(wanted, total, outcomes) in ("passed", "failed"):
             continue
-        found[place] = await run_check(assertion, evidence)
+        with inside(group):
+            found[place] = await run_check(assertion, evidence)
     return [found[place] for place in sorted(found)]
 
 

@@ -7,9 +7,9 @@ at the end. Where events and the agent's own figures disagree, the larger one co
 import math
 from typing import Any, NamedTuple, TypeVar
 
-from atp.checks.tools import is_tool
+from atp.checks.tools import is_tool, untold
 from atp.suite.case import Limits
-from atp.suite.result import Event, ToolCall, Transcript, Usage
+from atp.suite.result import Event, ToolCall, Transcript, Usage, Verdict
 
 Figure = TypeVar("Figure", int, float)
 
@@ -143,10 +143,18 @@ def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
         for limit, (what, value) in reported.items()
         if getattr(limits, limit) is not None and value is None
     ]
-    claimed, told = transcript.usage.tool_calls or 0, len(transcript.tool_calls)
-    if claimed > told:
-        found.append(f"unobserved: the agent reports {claimed} tool calls, but told of {told}")
+    if gap := untold(transcript):
+        found.append(f"unobserved: {gap}")
     return found
+
+
+def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:
+    """Limits that nobody can say were kept, although the agent reports what they are about; each is unjudged."""
+    gap = untold(transcript)
+    if limits.allowed_tools is None or gap is None or overruns(limits, transcript):
+        return []
+    message = f"{gap}, so that it called only `allowed_tools` can't be shown"
+    return [Verdict(type="limits", outcome="unjudged", message=message, name="allowed_tools")]
 
 
 def disagreements(transcript: Transcript) -> list[str]:

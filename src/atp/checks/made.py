@@ -12,9 +12,9 @@ from typing import Any
 
 from atp.checks.canonical import canonical
 from atp.checks.evidence import Evidence
-from atp.checks.found_json import read_whole
 from atp.checks.globs import is_glob, matches_glob, normal_path
 from atp.checks.subject import Subject
+from atp.suite.found_json import read_whole
 from atp.suite.result import Artifact
 
 LARGEST = 64 * 1024 * 1024

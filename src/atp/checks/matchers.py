@@ -3,9 +3,9 @@
 from typing import Any
 
 from atp.checks.compare import fits_one
-from atp.checks.found_json import MISSING
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
+from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 from atp.suite.result import Verdict
 

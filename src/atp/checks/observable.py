@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from atp.agents.adapter import Observes
+from atp.checks.polarity import turns_round
 from atp.suite.assertion import Assertion, Behavior, Group, NotToolCalled, ToolCalled, ToolOrder, ToolResult
 from atp.suite.case import Case
 
@@ -31,10 +32,8 @@ def needs(case: Case) -> Iterator[Need]:
         yield Need("tokens", "its tokens (`max_tokens`)")
     if limits.budget_usd is not None:
         yield Need("cost", "its cost (`budget_usd`)")
-    for assertion in case.assertions:
+    for assertion in _checked(case):
         yield from _of_assertion(assertion, False)
-    for checkpoint in case.checkpoints:
-        yield from _of_assertion(checkpoint.assertion, False)
 
 
 def met(need: Need, observes: Observes) -> bool:
@@ -46,12 +45,25 @@ def met(need: Need, observes: Observes) -> bool:
     return bool(getattr(observes, need.what))
 
 
+def _checked(case: Case) -> Iterator[Assertion]:
+    """What a case checks exactly, expectations in words that have an exact meaning included."""
+    yield from case.assertions
+    for checkpoint in case.checkpoints:
+        yield checkpoint.assertion
+    if case.expectations:
+        from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+
+        yield from filter(None, map(compile_expectation, case.expectations))
+
+
 def _of_assertion(assertion: Assertion, turned: bool) -> Iterator[Need]:
+    """`turned`: a group around it turns its verdict round."""
+    if isinstance(assertion, Group):
+        for one in assertion.assertions:
+            yield from _of_assertion(one, turned ^ turns_round(assertion))
+        return
     turned ^= assertion.negate
     match assertion:
-        case Group():
-            for one in assertion.assertions:
-                yield from _of_assertion(one, turned ^ (assertion.type == "none_of"))
         case Behavior():
             yield Need("tool_calls", f"its tool calls (`behavior` {assertion.check or 'rules'})")
         case NotToolCalled() if not turned:

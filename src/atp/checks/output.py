@@ -8,7 +8,6 @@ from typing import Any
 from atp.checks.canonical import canonical
 from atp.checks.compare import contained, difference, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence
-from atp.checks.found_json import MISSING
 from atp.checks.matchers import equals_matcher
 from atp.checks.patterns import search
 from atp.checks.places import look_up, unlike
@@ -16,6 +15,7 @@ from atp.checks.registry import check
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Contains, Equals, JsonPath, JsonSchema, NotContains, RegexMatch, TypeIs
+from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 from atp.suite.result import Verdict
 

@@ -45,6 +45,7 @@ checks_at("atp.checks.tools", "tool_called", "not_tool_called", "tool_result", "
 checks_at("atp.checks.behavior", "behavior")
 checks_at("atp.checks.artifacts", "artifact_exists")
 checks_at("atp.checks.script_check", "script")
+checks_at("atp.checks.judged", "llm_eval", "agent")
 checks_at("atp.checks.groups", "all_of", "any_of", "none_of", "at_least")
 
 
@@ -67,8 +68,6 @@ def unsupported(assertion: Assertion) -> str | None:
             return reason
     if find_check(assertion.type) is not None:
         return None
-    if assertion.judged:
-        return f"`{assertion.type}` needs a model to judge, and there is none"
     return f"nothing is installed that checks `{assertion.type}`"
 
 

@@ -36,20 +36,23 @@ def is_script(name: str) -> bool:
 def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:
     """The file of a script and its function's name there, without running it. Raises `ConfigurationError`."""
     *steps, wanted = reference[len("scripts:") :].split(".")
-    for folder in folders:
-        path = _file(folder / "scripts", steps)
-        if path is not None:
-            return path, _function(path, wanted)
+    path = find_module(steps, folders)
+    if path is not None:
+        return path, _function(path, wanted)
     shown = "/".join(["scripts", *steps]) + ".py"
     looked = ", ".join(str(folder) for folder in dict.fromkeys(folders)) or "no folder"
     raise ConfigurationError(f"`{reference}`: there is no {shown}", f"it is looked for below {looked}")
 
 
-def _file(folder: Path, steps: list[str]) -> Path | None:
-    for spelled in (steps, [step.replace("-", "_") for step in steps]):
-        path = folder.joinpath(*spelled[:-1], f"{spelled[-1]}.py")
-        if path.is_file():
-            return path.resolve()
+def find_module(steps: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """The file `scripts/a/b.py` below one of the folders for the steps `a`, `b`, if there is one."""
+    if not steps:
+        return None
+    for folder in folders:
+        for spelled in (steps, [step.replace("-", "_") for step in steps]):
+            path = folder.joinpath("scripts", *spelled[:-1], f"{spelled[-1]}.py")
+            if path.is_file():
+                return path.resolve()
     return None
 
 

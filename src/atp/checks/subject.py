@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from atp.checks.canonical import canonical
-from atp.checks.found_json import MISSING, find_json, read_whole
+from atp.suite.found_json import MISSING, find_json, read_whole
 
 
 class Subject:

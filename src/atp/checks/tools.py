@@ -1,18 +1,23 @@
-"""Checks of the tools that the agent called: tool_called, not_tool_called, tool_result, tool_order."""
+"""Checks of the tools that the agent called: tool_called, not_tool_called, tool_result, tool_order.
+
+An agent may report more calls than it told of. What would speak for it only because a call was not seen is unjudged
+then: nobody can say what the others were.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
-from atp.checks.found_json import MISSING, read_whole
 from atp.checks.output import has, has_match, is_there, is_value
 from atp.checks.places import look_up
+from atp.checks.polarity import welcome
 from atp.checks.registry import check
 from atp.checks.subject import Subject
-from atp.checks.verdicts import SHORT, cut_text, failed, passed, show
-from atp.suite.assertion import NotToolCalled, ToolCalled, ToolOrder, ToolResult
-from atp.suite.result import ToolCall, Verdict
+from atp.checks.verdicts import SHORT, cut_text, failed, passed, show, unjudged
+from atp.suite.assertion import Assertion, NotToolCalled, ToolCalled, ToolOrder, ToolResult
+from atp.suite.found_json import MISSING, read_whole
+from atp.suite.result import Outcome, ToolCall, Transcript, Verdict
 
 MOST_NAMED = 10
 """Calls that a message lists."""
@@ -51,20 +56,56 @@ def first_call(calls: Sequence[ToolCall], tool: str) -> int | None:
     return next((place for place, call in enumerate(calls) if is_tool(call.name, tool)), None)
 
 
+def untold(transcript: Transcript) -> str | None:
+    """That an agent reports more calls than it told of, in words. Nobody knows which, nor in which turn."""
+    claimed, told = transcript.usage.tool_calls or 0, len(transcript.tool_calls)
+    if claimed <= told:
+        return None
+    return f"the agent says it made {claimed} tool call{'' if claimed == 1 else 's'} but told of {told or 'none'}"
+
+
+def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: str, sure: Sequence[Outcome]) -> Verdict:
+    """The verdict, unless it speaks for the agent and further calls could have turned it.
+
+    `what` would be shown by it; the `sure` outcomes stand, whatever else was called.
+    """
+    gap = untold(evidence.transcript)
+    if gap is None or verdict.outcome in sure:
+        return verdict
+    if verdict.outcome != welcome(assertion):
+        return verdict
+    return unjudged(f"{gap}, so {what} can't be shown", where=verdict.where)
+
+
 @check("tool_called")
 def tool_called(assertion: ToolCalled, evidence: Evidence) -> Verdict:
     """The agent called a tool, so often, with such arguments, before or after another."""
+    verdict, count = _looked_for(assertion, evidence)
+    sure: list[Outcome] = []
+    if assertion.before is None:  # else a call of that other tool may have come earlier
+        if assertion.times is None:
+            sure = ["passed"]
+        elif count > assertion.times:
+            sure = ["failed"]
+    often = f" {_times(assertion.times)}" if assertion.times else ""
+    called = "called" if verdict.passed and assertion.times != 0 else "not called"
+    what = f"that `{assertion.name}` was {called}{often}{_when(assertion)}"
+    return if_shown(verdict, assertion, evidence, what, sure)
+
+
+def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
+    """The verdict by the calls that were told of, and how many of them are meant."""
     calls, name = evidence.tool_calls, assertion.name
     begin, end = 0, len(calls)
     if assertion.after is not None:
         first = first_call(calls, assertion.after)
         if first is None:
-            return _never(assertion, assertion.after, evidence)
+            return _never(assertion, assertion.after, evidence), 0
         begin = first + 1
     if assertion.before is not None:
         first = first_call(calls, assertion.before)
         if first is None:
-            return _never(assertion, assertion.before, evidence)
+            return _never(assertion, assertion.before, evidence), 0
         end = first
     matching = [
         place
@@ -74,13 +115,14 @@ def tool_called(assertion: ToolCalled, evidence: Evidence) -> Verdict:
     enough = bool(matching) if assertion.times is None else len(matching) == assertion.times
     if enough:
         where = _call_place(matching[0], calls) if matching else _where(evidence)
-        return passed(
+        verdict = passed(
             f"`{name}` was called {_times(len(matching))}",
             expected=_wanted(assertion),
             found=arguments_of(calls[matching[0]]) if matching else in_words(calls),
             where=where,
         )
-    return _not_called(assertion, len(matching), evidence)
+        return verdict, len(matching)
+    return _not_called(assertion, len(matching), evidence), len(matching)
 
 
 def _never(assertion: ToolCalled, other: str, evidence: Evidence) -> Verdict:
@@ -143,12 +185,17 @@ def not_tool_called(assertion: NotToolCalled, evidence: Evidence) -> Verdict:
             found = arguments_of(call)
             message = f"expected `{name}` not to be called, found it called with {show(found, SHORT)}"
             return failed(message, expected=name, found=found, where=_call_place(place, calls))
-    return passed(f"`{name}` was not called", expected=name, found=in_words(calls), where=_where(evidence))
+    verdict = passed(f"`{name}` was not called", expected=name, found=in_words(calls), where=_where(evidence))
+    return if_shown(verdict, assertion, evidence, f"that `{name}` was not called", ())
 
 
 @check("tool_result")
 def tool_result(assertion: ToolResult, evidence: Evidence) -> Verdict:
     """A tool that the agent called gave a result."""
+    return if_shown(_given(assertion, evidence), assertion, evidence, f"what `{assertion.name}` gave", ["passed"])
+
+
+def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
     calls = evidence.tool_calls
     verdict = None
     for place, call in enumerate(calls):
@@ -217,4 +264,5 @@ def tool_order(assertion: ToolOrder, evidence: Evidence) -> Verdict:
         return passed("the tools were called in order", expected=tools, found=in_words(calls), where=_where(evidence))
     order = " → ".join(tools)
     message = f"expected the tools in the order {order}, but `{missing}` is missing in {in_words(calls)}"
-    return failed(message, expected=tools, found=in_words(calls), where=_where(evidence))
+    verdict = failed(message, expected=tools, found=in_words(calls), where=_where(evidence))
+    return if_shown(verdict, assertion, evidence, "that the tools were not called in this order", ())

@@ -1,0 +1,45 @@
+"""Who must decide on a case beside exact rules: found before a run, so that none is missing when it is needed."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
+from atp.suite.case import Case
+
+
+class Decider(NamedTuple):
+    """A judge or a validator that a case needs."""
+
+    role: Literal["assessor", "validator"]
+    """Which."""
+    name: str | None
+    """Its name; none means the one that judges where nobody is named."""
+    why: str
+    """What it is needed for, in words."""
+
+
+def deciders(case: Case) -> Iterator[Decider]:
+    """Who must decide on a case."""
+    if case.expectations and _in_words(case.expectations):
+        yield Decider("assessor", None, "its expectations in words")
+    for assertion in case.assertions:
+        yield from _of(assertion)
+    for checkpoint in case.checkpoints:
+        yield from _of(checkpoint.assertion)
+
+
+def _in_words(expectations: list[str]) -> bool:
+    """Whether any of them has no exact meaning."""
+    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+
+    return any(compile_expectation(words) is None for words in expectations)
+
+
+def _of(assertion: Assertion) -> Iterator[Decider]:
+    if isinstance(assertion, LlmEval):
+        yield Decider("assessor", assertion.judge, "`llm_eval`")
+    elif isinstance(assertion, AgentAssertion):
+        yield Decider("validator", assertion.use.removeprefix("agents:"), "`agent`")
+    elif isinstance(assertion, Group):
+        for one in assertion.assertions:
+            yield from _of(one)

@@ -1,0 +1,183 @@
+"""Checks that a model or an agent of the user's decides: `llm_eval`, `agent`, and expectations in words."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from atp.agents.adapter import ConfigurationError
+from atp.agents.threads import in_thread
+from atp.checks.evidence import Evidence
+from atp.checks.made import made_at
+from atp.checks.registry import check, said
+from atp.checks.shown_files import content_of, files_of
+from atp.checks.verdicts import cut_text, failed, passed, unjudged
+from atp.models.model import NoModel
+from atp.roles.judgement import Assessment, Judgement
+from atp.roles.judges import HOW_TO_SET, Judging
+from atp.roles.transcript_text import Record, make_record
+from atp.roles.validator import Validation
+from atp.suite.assertion import AgentAssertion, LlmEval
+from atp.suite.result import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from atp.roles.assessor import Assessor
+
+LONGEST_REASON = 600
+
+
+class _NoJudge(Exception):
+    """Nobody judges, and why."""
+
+
+@check("llm_eval")
+async def llm_eval(assertion: LlmEval, evidence: Evidence) -> Verdict:
+    """A model scores the answer, or an artifact."""
+    try:
+        judging, assessor = _assessor(evidence, assertion.judge, "`llm_eval` needs")
+    except _NoJudge as error:
+        return unjudged(str(error))
+    about: dict[str, str] | None = None
+    if assertion.path is not None:
+        about = await in_thread(_artifacts, assertion.path, evidence)
+        if not about:
+            missing = f"there is no `{assertion.path}` to be judged"
+            # Turned round, that something isn't there would pass for its quality.
+            return unjudged(missing) if assertion.negate else failed(missing, where=f"artifact {assertion.path}")
+    record = await _record(evidence, about)
+    found = await assessor.score(
+        record, assertion.criteria, intent=evidence.case.intent or "", run=judging.run, votes=assertion.votes
+    )
+    _count(found, judging, assessor, evidence)
+    (judgement,) = found.judgements
+    where = evidence.answer.where if assertion.path is None else f"artifact {assertion.path}"
+    return _scored(judgement, assertion.threshold, where)
+
+
+@check("agent")
+async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
+    """An agent of the user's decides."""
+    judging = evidence.judge
+    if judging is None:
+        return unjudged(f"`agent` needs {assertion.use}, and nobody is there to ask it")
+    try:
+        validator = judging.judges.validator(assertion.use)
+    except (NoModel, ConfigurationError) as error:
+        return unjudged(_with_hint(error))
+    options = assertion.options.model_dump(exclude_defaults=True) if assertion.options is not None else {}
+    found = await validator.validate(
+        Validation(
+            output=evidence.output,
+            input=evidence.input,
+            conversation=evidence.transcript.messages,
+            metadata=options.pop("metadata", {}),
+            expected=_expected(assertion, evidence),
+            options=options,
+        ),
+        run=judging.run,
+    )
+    judging.usage.add(found.usage)
+    judgement = found.judgement
+    if judgement.met is None:
+        return unjudged(judgement.reason, where=assertion.use)
+    verdict = passed if judgement.met else failed
+    return verdict(cut_text(judgement.reason, LONGEST_REASON), where=assertion.use, score=judgement.score)
+
+
+async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
+    """What the assessor says of expectations in words. Only a genuine cancellation is raised from here."""
+    try:
+        judging, assessor = _assessor(evidence, None, "expectations in words need")
+        found = await assessor.assess(
+            await _record(evidence), expectations, intent=evidence.case.intent or "", run=judging.run
+        )
+        _count(found, judging, assessor, evidence)
+        return [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
+    except _NoJudge as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"the check broke: {said(error)}"
+    return [_expectation(words, Judgement(reason=reason)) for words in expectations]
+
+
+def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Judging, "Assessor"]:
+    """Who judges. Raises `_NoJudge`."""
+    judging = evidence.judge
+    try:
+        found = None
+        if judging is not None:
+            found = judging.judges.assessor if name is None else judging.judges.named(name)
+    except (NoModel, ConfigurationError) as error:
+        raise _NoJudge(f"{who_needs} a model to judge: {_with_hint(error)}") from error
+    if judging is None or found is None:
+        raise _NoJudge(f"{who_needs} a model to judge, and there is none: {HOW_TO_SET}")
+    return judging, found
+
+
+def _with_hint(error: NoModel | ConfigurationError) -> str:
+    return f"{error} ({error.hint})" if error.hint else str(error)
+
+
+async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Record:
+    """What the judge is shown."""
+    task = evidence.case.task
+    given = task.input_data if task is not None else None
+    files = await in_thread(files_of, evidence)
+    hidden = evidence.judge.judges.hidden if evidence.judge is not None else frozenset()
+    return make_record(evidence.transcript, files=files, given=given, turn=evidence.turn, about=about, secrets=hidden)
+
+
+def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
+    return {made.name: content_of(made) for made in reversed(list(made_at(path, evidence)))}
+
+
+def _count(found: Assessment, judging: Judging, assessor: "Assessor", evidence: Evidence) -> None:
+    """Write down what judging used, and what to know about it."""
+    judging.usage.add(found.usage)
+    models = {str(one.payload.get("model")) for one in evidence.transcript.events if one.type == "llm_request"}
+    for warning in (*found.notes, assessor.same_model(models)):
+        if warning is not None:
+            judging.warn(warning)
+
+
+def _scored(judgement: Judgement, threshold: float, where: str) -> Verdict:
+    if judgement.score is None:
+        verdict = unjudged(judgement.reason, where=where)
+    else:
+        holds = judgement.score >= threshold
+        message = f"scored {judgement.score:.3g}, at least {threshold:g} is wanted: {judgement.reason}"
+        verdict = (passed if holds else failed)(
+            cut_text(message, LONGEST_REASON),
+            expected=threshold,
+            found=judgement.score,
+            where=where,
+            score=judgement.score,
+        )
+    return _filled(verdict, judgement, threshold)
+
+
+def _expectation(words: str, judgement: Judgement) -> Verdict:
+    outcome: Outcome = "unjudged" if judgement.met is None else "passed" if judgement.met else "failed"
+    verdict = Verdict(type="expectation", outcome=outcome, message=cut_text(judgement.reason, LONGEST_REASON))
+    verdict.name, verdict.judged = words, True
+    return _filled(verdict, judgement, None)
+
+
+def _filled(verdict: Verdict, judgement: Judgement, threshold: float | None) -> Verdict:
+    """Add the evidence, and the single votes."""
+    verdict.evidence = [cut_text(one) for one in judgement.evidence]
+    for vote in judgement.votes:
+        outcome: Outcome = "unjudged"
+        if vote.judged:
+            holds = vote.met if vote.score is None or threshold is None else vote.score >= threshold
+            outcome = "passed" if holds else "failed"
+        part = Verdict(type="vote", outcome=outcome, message=cut_text(vote.reason), score=vote.score, judged=True)
+        part.evidence = [cut_text(one) for one in vote.evidence]
+        verdict.parts.append(part)
+    return verdict
+
+
+def _expected(assertion: AgentAssertion, evidence: Evidence) -> dict[str, Any]:
+    if "value" in assertion.model_fields_set:
+        return {"expected": assertion.value}
+    if "expected" in evidence.case.model_fields_set:
+        return {"expected": evidence.case.expected}
+    return {}

@@ -1,0 +1,216 @@
+"""What a variation of a prompt must keep, and when two variations are too much alike to be two.
+
+Kept are code, quoted text, numbers, addresses, slash commands, file names, variables and placeholders: whoever changes
+one of those asks for something else. What isn't in the original must not come in either.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+NEAR = 0.85
+"""From this similarity on, two prompts count as the same."""
+_NUMBER_WORDS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
+    "(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\\w+)?|hundreds?|thousands?|millions?|billions?|dozens?|twice|thrice"
+)
+# Leftmost first, and at the same place in this order, so that a number in a quotation is part of the quotation.
+_KINDS = {
+    "fence": r"(?P<f>`{3,20}|~{3,20})[^\n]*\n(?:.*?\n)?[ \t]*(?P=f)[`~]*[ \t]*(?=\n|\Z)|(?:`{3,}|~{3,})[^\n]*\n.*",
+    "code": r"(?P<b>`+)(?!`).+?(?<!`)(?P=b)(?!`)",
+    "address": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s<>\"`]*[^\s<>\"`.,;:!?'()\[\]{}]|\bwww\.[\w./?=&%#-]*[\w/]",
+    "email": r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
+    "variable": r"\$\{[^}\n]*\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\$ENV\.\w+",
+    "placeholder": r"\{\{[^\n]{0,200}?\}\}|\{[^{}\n]*\}|<[^<>\n]+>|\[[A-Z][A-Z0-9_ ]*\]|%[sd]\b",
+    "quoted": (
+        r"(?<!\w)\"[^\"]{1,2000}\"|“[^”]{1,2000}”|„[^“”\"]{1,2000}[“”\"]|«[^»]{1,2000}»|「[^」]{1,2000}」|『[^』]{1,2000}』|"
+        r"(?<![\w’])[‘'](?!\s)[^'‘’\n]{1,200}(?:['’]\w[^'‘’\n]{0,200}){0,5}(?<!\s)['’](?!\w)"
+    ),
+    "command": r"(?<![^\s(])/[A-Za-z][\w:-]*(?![\w/.])",
+    "path": r"(?<![\w/\\.@-])(?!(?i:and/or|he/she|his/her)\b)"
+    r"(?:[A-Za-z]:\\|~/|\.{1,2}/|/)?[\w.@-]+(?:[/\\][\w.@*-]+)+/?(?<![.])",
+    "file": r"(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:[A-Za-z][A-Za-z0-9]{1,7}|[ch])\b",
+    "flag": r"(?<![\w-])--?[A-Za-z][\w-]*",
+    "mention": r"(?<!\w)[@#]\w[\w-]*",
+    "number": r"[-+]?[$€£¥]?\b\w*\d(?:[\w.,:/%°€£-]*[\w%°€£])?",
+    "name": r"\b\w+_\w+\b(?:\(\))?|\b\w+\(\)|\b[a-z]+[A-Z]\w*",
+    "number word": rf"\b(?i:{_NUMBER_WORDS})\b",
+}
+_PIECE = re.compile("|".join(f"(?P<k{n}>{pattern})" for n, pattern in enumerate(_KINDS.values())), re.DOTALL)
+_NAMES = list(_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a prompt that must stay as it is."""
+
+    kind: str
+    """What it is: `fence`, `code`, `number` …"""
+    text: str
+    """As it stands."""
+    start: int
+    """Where it begins."""
+    end: int
+    """Where it ends."""
+
+
+@lru_cache(maxsize=64)  # the same prompt is held against many candidates
+def all_pieces(text: str) -> tuple[Piece, ...]:
+    """The parts of a prompt that must stay, in order."""
+    return tuple(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    for found in _PIECE.finditer(text):
+        kind = next(number for number in range(len(_NAMES)) if found[f"k{number}"] is not None)
+        yield Piece(_NAMES[kind], found[0], found.start(), found.end())
+
+
+def _kept_parts(text: str) -> Iterator[str]:
+    return (_canonical(piece) for piece in all_pieces(text))
+
+
+def _canonical(piece: Piece) -> str:
+    """What is compared. Typographic quotation marks are as good as straight ones, and `Two` is `two`."""
+    if piece.kind == "quoted":
+        return f'"{piece.text[1:-1]}"'
+    return piece.text.lower() if piece.kind == "number word" else piece.text
+
+
+def must_keep(text: str) -> list[str]:
+    """What a variation of a prompt has to keep, each part once."""
+    return list(dict.fromkeys(_kept_parts(text)))
+
+
+def changed(original: str, candidate: str) -> str | None:
+    """Why a candidate is no variation of a prompt; nothing if it is one."""
+    if not candidate.strip():
+        return "it is empty"
+    if len(candidate) > max(200, 4 * len(original)):
+        return "it is much longer than the prompt"
+    if not _writable(candidate):
+        return "it has characters that are none"
+    before, after = Counter(_kept_parts(original)), Counter(_kept_parts(candidate))
+    if lost := [part for part, times in before.items() if after[part] < times]:
+        return f"it lost {_shown(lost[0])}"
+    if new := [part for part in after if part not in before]:
+        return f"it brings in {_shown(new[0])}"
+    first = next(iter(all_pieces(original.lstrip())), None)
+    if first and first.kind == "command" and first.start == 0 and not candidate.startswith(first.text):
+        return f"the command {first.text} must come first"
+    return None
+
+
+def chain_changed(original: Sequence[str], candidate: Sequence[str]) -> str | None:
+    """Why a chain of prompts is no variation of another; nothing if it is one."""
+    if len(original) != len(candidate):
+        return f"it has {len(candidate)} prompts instead of {len(original)}"
+    found = (changed(before, after) for before, after in zip(original, candidate, strict=True))
+    return next((why for why in found if why), None)
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _shown(part: str) -> str:
+    line = " ".join(part.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"
+
+
+def same_text(text: str) -> str:
+    """The text without what nobody sees: two that give the same are the same prompt."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+class Features(NamedTuple):
+    """What of a prompt is compared."""
+
+    words: frozenset[str]
+    """Its words."""
+    groups: frozenset[str]
+    """Its groups of three characters."""
+
+
+def features(text: str) -> Features:
+    """The words and groups of a prompt, without case, punctuation and blanks.
+
+    Long parts that every variation keeps, such as code, count as one word: they would make everything alike.
+    """
+    shortened: list[str] = []
+    at = 0
+    for piece in all_pieces(text):
+        if piece.end - piece.start > 24:
+            mark = blake2b(piece.text.encode(errors="replace"), digest_size=3).hexdigest()
+            shortened += [text[at : piece.start], f" {mark} "]
+            at = piece.end
+    plain = unicodedata.normalize("NFKC", "".join([*shortened, text[at:]])).casefold().replace("’", "'")
+    words = re.findall(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s.,;:!?'\"()…–—-]", plain)
+    line = f"  {' '.join(words)}  "
+    return Features(frozenset(words), frozenset(line[n : n + 3] for n in range(len(line) - 2)))
+
+
+def similarity(one: Features, other: Features) -> float:
+    """How much alike two prompts are, 0 to 1.
+
+    The mean of two shares of what both have in all that either has (Jaccard): of their words and of their groups of
+    three characters. Words alone would miss a changed ending, groups alone would make much of a changed order.
+    """
+    return (_share(one.words, other.words) + _share(one.groups, other.groups)) / 2
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one & other)
+    return both / (len(one) + len(other) - both) if one or other else 1.0
+
+
+class Known:
+    """The chains there are already, and whether a further one is like any of them."""
+
+    def __init__(self, chains: Iterable[Sequence[str]] = ()) -> None:
+        self._texts: set[tuple[str, ...]] = set()
+        self._features: list[list[Features]] = []
+        for chain in chains:
+            self.add(chain)
+
+    def add(self, chain: Sequence[str]) -> None:
+        """Know one more."""
+        self._texts.add(tuple(map(same_text, chain)))
+        self._features.append(list(map(features, chain)))
+
+    def has(self, chain: Sequence[str]) -> bool:
+        """Whether it is there, blanks aside."""
+        return tuple(map(same_text, chain)) in self._texts
+
+    def has_near(self, chain: Sequence[str]) -> bool:
+        """Whether it is there, or one as long whose prompts are all much like its own."""
+        mine = list(map(features, chain))
+        return self.has(chain) or any(_near(mine, other) for other in self._features)
+
+
+def nearest(chain: Sequence[str], among: Sequence[Sequence[str]]) -> int | None:
+    """Which of several chains a chain is most like, of those that are as long."""
+    mine = list(map(features, chain))
+    found: list[tuple[float, int]] = []
+    for number, other in enumerate(among):
+        if len(other) == len(chain):
+            alike = sum(similarity(a, features(b)) for a, b in zip(mine, other, strict=True))
+            found.append((alike, -number))
+    return -max(found)[1] if found else None
+
+
+def _near(one: Sequence[Features], other: Sequence[Features]) -> bool:
+    """All prompts are alike. The words alone rule out most pairs, and are quicker to compare."""
+    if len(one) != len(other):
+        return False
+    pairs = list(zip(one, other, strict=True))
+    return all(_share(a.words, b.words) >= 2 * NEAR - 1 and similarity(a, b) >= NEAR for a, b in pairs)

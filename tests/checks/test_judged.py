@@ -1,0 +1,273 @@
+"""Checks that somebody else decides: `llm_eval`, `agent`, expectations in words."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
+
+from atp.agents.adapter import ConfigurationError
+from atp.checks import Evidence, check_case, run_check
+from atp.roles.assessor import Assessor
+from atp.roles.judges import Judging
+from atp.roles.player import RoleError
+from atp.roles.validator import Validator
+from atp.suite.assertion import ASSERTIONS
+from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
+
+MakeEvidence = Callable[..., Evidence]
+ANSWER = "I warmed it by 2 degrees."
+
+
+class Bench:
+    """The judges of a run."""
+
+    def __init__(self, assessor: Scripted | None = None, **named: Scripted) -> None:
+        self.assessor = Assessor(assessor) if assessor is not None else None
+        self._named = named
+        self.hidden: frozenset[str] = frozenset()
+
+    def named(self, judge: str) -> Assessor:
+        return Assessor(self._find(judge))
+
+    def validator(self, use: str) -> Validator:
+        return Validator(self._find(use.removeprefix("agents:")))
+
+    def _find(self, name: str) -> Scripted:
+        if name not in self._named:
+            raise ConfigurationError(f"there is no agent `{name}`", "look in agents/")
+        return self._named[name]
+
+
+def judging(assessor: Scripted | None = None, **named: Scripted) -> Judging:
+    return Judging(judges=Bench(assessor, **named))
+
+
+def with_judge(evidence: Evidence, judge: Judging | None) -> Evidence:
+    evidence.judge = judge
+    return evidence
+
+
+def judged(given: dict[str, Any], evidence: Evidence, judge: Judging | None) -> Verdict:
+    assertion = ASSERTIONS.shapes[given["type"]].model_validate(given)
+    return asyncio.run(run_check(assertion, with_judge(evidence, judge)))
+
+
+def case_verdicts(evidence: Evidence, judge: Judging | None) -> list[Verdict]:
+    return asyncio.run(check_case(evidence.case, with_judge(evidence, judge)))
+
+
+@pytest.mark.parametrize(
+    ("given", "score", "outcome"),
+    [
+        ({}, 0.7, "passed"),
+        ({}, 0.69, "failed"),
+        ({"threshold": 0.9}, 0.8, "failed"),
+        ({"threshold": 0}, 0.0, "passed"),
+        ({"negate": True}, 0.8, "failed"),
+        ({"negate": True}, 0.2, "passed"),
+        ({}, "high", "unjudged"),
+        ({"negate": True}, "high", "unjudged"),
+    ],
+)
+def test_llm_eval(evidence: MakeEvidence, given: dict[str, Any], score: Any, outcome: str) -> None:
+    judge = judging(Scripted(scored(score, "warmed it")))
+    found = judged({"type": "llm_eval", "criteria": "completeness", **given}, evidence(ANSWER), judge)
+    assert (found.outcome, found.judged, found.type) == (outcome, True, "llm_eval")
+    if outcome != "unjudged":
+        assert found.score == pytest.approx(1 - score if given.get("negate") else score)
+        assert found.evidence == ["warmed it"]
+        assert "so it is" in found.message
+    assert judge.usage.input_tokens == (10 if outcome != "unjudged" else 20)
+
+
+def test_a_message_replaces_the_text_of_a_failure(evidence: MakeEvidence) -> None:
+    given = {"type": "llm_eval", "criteria": "x", "message": "be nicer", "critical": True}
+    found = judged(given, evidence(ANSWER), judging(Scripted(scored(0.1, "warmed"))))
+    assert (found.message, found.critical) == ("be nicer", True)
+
+
+def test_votes_are_shown(evidence: MakeEvidence) -> None:
+    player = Scripted(scored(0.2, "warmed"), scored(0.8, "warmed"), scored(0.9, "warmed"))
+    found = judged({"type": "llm_eval", "criteria": "x", "votes": 3}, evidence(ANSWER), judging(player))
+    assert (found.outcome, found.score) == ("passed", 0.8)
+    assert sorted((one.score, one.outcome) for one in found.parts) == [
+        (0.2, "failed"),
+        (0.8, "passed"),
+        (0.9, "passed"),
+    ]
+
+
+def test_another_judge_may_be_named(evidence: MakeEvidence) -> None:
+    judge = judging(Scripted(scored(0.0, "warmed")), other=Scripted(scored(1.0, "warmed")))
+    given = {"type": "llm_eval", "criteria": "x", "judge": "other"}
+    assert judged(given, evidence(ANSWER), judge).passed
+    found = judged({**given, "judge": "nobody"}, evidence(ANSWER), judge)
+    assert found.outcome == "unjudged"
+    assert "look in agents/" in found.message
+
+
+def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:
+    player = Scripted(scored(0.9, "Dear reader"))
+    seen = evidence("done", workspace=folder({"out/a.md": "Dear reader", "b.bin": b"\xff\xfe"}))
+    found = judged({"type": "llm_eval", "criteria": "x", "path": "out/*.md"}, seen, judging(player))
+    assert (found.outcome, found.where) == ("passed", "artifact out/*.md")
+    (words,) = player.words
+    assert "out/a.md\nDear reader" in words
+    assert "not text" in words
+    number = words.partition("Judge text ")[2].split()[0]
+    assert f"Text {number}. A file that the agent made" in words
+
+
+@pytest.mark.parametrize(("negate", "outcome"), [(False, "failed"), (True, "unjudged")])
+def test_an_artifact_that_is_not_there_never_passes(evidence: MakeEvidence, negate: bool, outcome: str) -> None:
+    player = Scripted(scored(0.9, "warmed"))
+    given = {"type": "llm_eval", "criteria": "x", "path": "a.md", "negate": negate}
+    assert judged(given, evidence(ANSWER), judging(player)).outcome == outcome
+    assert player.calls == []
+
+
+def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:
+    player = Scripted(verdicts(verdict(1, True, "seas warmed")))
+    seen = evidence(
+        calls=[ToolCall(name="warm_ocean", arguments={"by": 2}, result="3 seas warmed")],
+        turns=[Turn(turn=1, input="Warm it.", output="Done.")],
+        case={"expectations": ["the ocean is no longer cold"], "intent": "It obeys.", "messages": "Warm it."},
+        workspace=folder({"log.txt": "all is well", "seed.txt": "given"}, seeded={"seed.txt"}),
+        artifacts=[Artifact(name="plan", kind="structured", data={"steps": 2})],
+    )
+    (found,) = case_verdicts(seen, judging(player))
+    assert found.passed
+    (words,) = player.words
+    for shown in (
+        "Warm it.",
+        "Done.",
+        "warm_ocean",
+        '{"by": 2}',
+        "3 seas warmed",
+        "It obeys.",
+        "all is well",
+        '"steps":2',
+    ):
+        assert shown in words
+    assert "given" not in words.split("The record:")[1]
+
+
+def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> None:
+    player = Scripted(verdicts(verdict(1, False, "warmed it"), verdict(2, True, "2 degrees")))
+    expectations = [
+        "it is short",
+        "the warm_ocean function was called",
+        "it gives a number",
+        "the cool_ocean function was called",
+    ]
+    seen = evidence(ANSWER, calls=["warm_ocean"], case={"expectations": expectations})
+    found = case_verdicts(seen, judging(player))
+    assert [(one.type, one.name, one.outcome, one.judged) for one in found] == [
+        ("expectation", "it is short", "failed", True),
+        ("expectation", "the warm_ocean function was called", "passed", False),
+        ("expectation", "it gives a number", "passed", True),
+        ("expectation", "the cool_ocean function was called", "failed", False),
+    ]
+    assert found[0].evidence == ["warmed it"]
+    assert len(player.calls) == 1
+    assert "warm_ocean function" not in player.words[0]
+
+
+def test_no_judge_is_needed_for_exact_expectations(evidence: MakeEvidence) -> None:
+    seen = evidence(ANSWER, calls=["warm_ocean"], case={"expectations": ["the warm_ocean function was called"]})
+    assert [one.outcome for one in case_verdicts(seen, None)] == ["passed"]
+
+
+def test_judged_checks_are_done_after_exact_ones_and_in_spite_of_them(evidence: MakeEvidence) -> None:
+    player = Scripted(scored(0.9, "warmed"))
+    assertions = [{"type": "llm_eval", "criteria": "x"}, {"type": "contains", "value": "nothing like it"}]
+    found = case_verdicts(evidence(ANSWER, case={"assertions": assertions}), judging(player))
+    assert [(one.type, one.outcome) for one in found] == [("llm_eval", "passed"), ("contains", "failed")]
+
+
+@pytest.mark.parametrize("judge", [None, judging()])
+def test_without_a_judge_it_is_unjudged_and_says_how_to_set_one(evidence: MakeEvidence, judge: Judging | None) -> None:
+    case = {"expectations": ["it is short"], "assertions": [{"type": "llm_eval", "criteria": "x", "negate": True}]}
+    found = case_verdicts(evidence(ANSWER, case=case), judge)
+    assert [one.outcome for one in found] == ["unjudged", "unjudged"]
+    assert all("--assessor" in one.message and "atp.toml" in one.message for one in found)
+
+
+def test_a_judge_that_breaks_leaves_expectations_unjudged(evidence: MakeEvidence) -> None:
+    for error in (RoleError("connection refused"), ZeroDivisionError("our own bug")):
+        seen = evidence(ANSWER, case={"expectations": ["it is short", "it is kind"]})
+        found = case_verdicts(seen, judging(Scripted(error)))
+        assert [one.outcome for one in found] == ["unjudged", "unjudged"]
+        assert str(error) in found[0].message
+
+
+def test_a_cancelled_judge_is_cancelled(evidence: MakeEvidence) -> None:
+    class Hangs(Scripted):
+        async def ask(self, call: Any) -> Any:
+            await asyncio.sleep(60)
+
+    case = {"expectations": ["it is short"], "assertions": [{"type": "llm_eval", "criteria": "x"}]}
+    seen = with_judge(evidence(ANSWER, case=case), judging(Hangs()))
+
+    async def impatient() -> None:
+        await asyncio.wait_for(check_case(seen.case, seen), 0.2)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+
+
+def test_a_judge_on_the_agents_own_model_and_a_cut_record_are_warned_about(evidence: MakeEvidence) -> None:
+    player = Scripted(verdicts(verdict(1, True, "xxx"), verdict(2, True, "xxx")))
+    player.model = "gpt-x"
+    events = [Event(type="llm_request", payload={"model": "openai/gpt-x"})]
+    judge = judging(player)
+    case_verdicts(evidence("x" * 50_000, case={"expectations": ["a b", "c d"]}, events=events), judge)
+    assert len(judge.warnings) == 2
+    assert "cut to" in judge.warnings[0]
+    assert "own model" in judge.warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "negate", "outcome"),
+    [
+        ({"passed": True, "score": 0.9}, False, "passed"),
+        ({"passed": False, "reason": "rude"}, False, "failed"),
+        ({"passed": False}, True, "passed"),
+        ({"passed": True, "score": 3}, False, "unjudged"),
+        ("great", True, "unjudged"),
+    ],
+)
+def test_a_validator_of_the_users(evidence: MakeEvidence, answer: Any, negate: bool, outcome: str) -> None:
+    player = Scripted(answer, own=True)
+    judge = judging(my=player)
+    options = {"mode": "strict", "metadata": {"criteria": "polite"}}
+    given = {"type": "agent", "use": "agents:my", "options": options, "negate": negate}
+    found = judged(given, evidence(ANSWER, case={"expected": "warm"}), judge)
+    assert (found.outcome, found.judged, found.where) == (outcome, True, "agents:my")
+    (call,) = player.calls
+    assert call.payload["output"] == ANSWER
+    assert call.payload["criteria"] == "polite"
+    assert call.payload["expected"] == "warm"
+    assert call.options == {"mode": "strict"}
+    assert judge.usage.input_tokens == 10
+
+
+def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> None:
+    found = judged({"type": "agent", "use": "agents:no.one"}, evidence(ANSWER), judging())
+    assert found.outcome == "unjudged"
+    assert "no.one" in found.message
+
+
+def test_a_turn_of_a_dialogue_is_judged_by_what_was_said_so_far(evidence: MakeEvidence) -> None:
+    player = Scripted(scored(0.9, "first answer"))
+    turns = [Turn(turn=1, input="a", output="first answer"), Turn(turn=2, input="b", output="second answer")]
+    seen = with_judge(evidence(turns=turns), judging(player)).of_turn(1)
+    assert judged({"type": "llm_eval", "criteria": "x"}, seen, seen.judge).passed
+    assert "second answer" not in player.words[0]

@@ -1,0 +1,70 @@
+"""Players that answer as they are told, and trials made up on the spot."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from atp.roles.player import Call, Player, Said
+from atp.suite.result import ToolCall, Transcript, Turn, Usage
+
+Result = TypeVar("Result")
+Script = Callable[[Call], Any]
+
+
+class Scripted(Player):
+    """Gives one answer after the other, the last one for ever; or whatever a function makes of the call."""
+
+    def __init__(self, *answers: Any, name: str = "judge", own: bool = False) -> None:
+        self.name = name
+        self.identity = {"connector": name}
+        self.own = own
+        self.calls: list[Call] = []
+        self._answers = answers
+
+    async def ask(self, call: Call) -> Said:
+        answer = self._answers[min(len(self.calls), len(self._answers) - 1)]
+        self.calls.append(call)
+        await asyncio.sleep(0)
+        if callable(answer):
+            answer = answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        return Said(data=answer, text=str(answer), usage=Usage(input_tokens=10, output_tokens=2))
+
+    @property
+    def words(self) -> list[str]:
+        """What it was told each time."""
+        return [call.words or "" for call in self.calls]
+
+
+def verdict(number: Any = 1, met: Any = True, *evidence: str, **more: Any) -> dict[str, Any]:
+    """An entry of a judge's answer."""
+    given = {"number": number, "reason": "so it is", "met": met, "absence": not evidence, "evidence": list(evidence)}
+    return given | more
+
+
+def verdicts(*entries: dict[str, Any]) -> dict[str, Any]:
+    """A judge's answer."""
+    return {"verdicts": list(entries)}
+
+
+def scored(score: Any, *evidence: str, **more: Any) -> dict[str, Any]:
+    """A judge's answer to a criterion."""
+    entry = {"number": 1, "reason": "so it is", "score": score, "absence": not evidence, "evidence": list(evidence)}
+    return {"verdicts": [entry | more]}
+
+
+def talk(*exchanges: tuple[str, str], calls: list[ToolCall] | None = None, **more: Any) -> Transcript:
+    """A transcript of these questions and answers."""
+    messages = [
+        {"role": role, "content": text}
+        for exchange in exchanges
+        for role, text in zip(("user", "assistant"), exchange, strict=True)
+    ]
+    turns = [Turn(turn=number, input=one[0], output=one[1]) for number, one in enumerate(exchanges, 1)]
+    return Transcript(messages=messages, turns=turns, tool_calls=calls or [], **more)
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine gives back."""
+    return asyncio.run(asyncio.wait_for(coroutine, 20))

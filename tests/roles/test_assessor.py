@@ -1,0 +1,287 @@
+"""The assessor: evidence, one question again, votes, what is kept, and never a verdict out of nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, verdicts
+
+from atp.models.cassette import Cassette
+from atp.models.model import NoModel
+from atp.models.store import Cache
+from atp.roles.assessor import Assessor
+from atp.roles.criteria import RUBRICS, rubric
+from atp.roles.judgement import Assessment
+from atp.roles.player import RoleError, WrongAnswer
+from atp.roles.transcript_text import make_record
+from atp.suite.assertion import CRITERIA
+
+RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))
+QUOTE = "warmed it by 2 degrees"
+
+
+def assess(player: Scripted, *expectations: str, **options: Any) -> Assessment:
+    return run(Assessor(player, **options).assess(RECORD, expectations or ("it is warm",), intent="it works"))
+
+
+def test_all_expectations_in_one_call() -> None:
+    player = Scripted(verdicts(verdict(2, False), verdict(1, True, QUOTE)))
+    found = assess(player, "it is warm", "it is short")
+    assert [(one.met, one.evidence) for one in found.judgements] == [(True, [QUOTE]), (False, [])]
+    assert [one.reason for one in found.judgements] == ["so it is"] * 2
+    assert (found.usage.input_tokens, found.usage.output_tokens) == (10, 2)
+    (words,) = player.words
+    assert "1. it is warm\n2. it is short" in words
+    assert "it works" in words
+    assert player.calls[0].schema is not None
+
+
+def test_one_call_each() -> None:
+    def answer(call: Any) -> Any:
+        return verdicts(verdict(1, "1. it is warm" in call.words, QUOTE))
+
+    player = Scripted(answer)
+    found = assess(player, "it is warm", "it is short", each=True)
+    assert [one.met for one in found.judgements] == [True, False]
+    assert len(player.calls) == 2
+    assert found.usage.input_tokens == 20
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    player = Scripted({})
+    assert run(Assessor(player).assess(RECORD, [])).judgements == []
+    assert player.calls == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ("I think it passed", "not a JSON object"),
+        (None, "not a JSON object"),
+        ([verdict()], "not a JSON object"),
+        ({}, "no list of objects"),
+        ({"verdicts": "yes"}, "no list of objects"),
+        ({"verdicts": [True]}, "no list of objects"),
+        (verdicts(), "exactly once"),
+        (verdicts(verdict(1), verdict(1)), "exactly once"),
+        (verdicts(verdict(1), verdict(2)), "exactly once"),
+        (verdicts(verdict(2)), "exactly once"),
+        (verdicts(verdict(number=True)), "no whole number"),
+        (verdicts(verdict(number="1")), "no whole number"),
+        (verdicts(verdict(met="true")), "`met` of number 1"),
+        (verdicts(verdict(met=1)), "`met` of number 1"),
+        (verdicts({"number": 1, "reason": "x", "absence": True}), "`met` of number 1"),
+        (verdicts(verdict(reason=" ")), "no `reason`"),
+        (verdicts(verdict(evidence="text")), "`evidence`"),
+        (verdicts(verdict(evidence=[1])), "`evidence`"),
+        (verdicts(verdict(absence="yes")), "`absence`"),
+        (verdicts(verdict(1, True, "warmed it by 3 degrees")), "does not stand in the record"),
+        (verdicts(verdict(1, True, "WARMED it")), "does not stand in the record"),
+        (verdicts(verdict(1, True, "")), "does not stand in the record"),
+        (verdicts(verdict(1, True, QUOTE, "made up")), "does not stand in the record"),
+        (verdicts(verdict(1, True, absence=False)), "no quotation"),
+        (verdicts(verdict(1, False, absence=False)), "no quotation"),
+        (verdicts(verdict(1, True, "made up", absence=True)), "does not stand in the record"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_asked_for_once_more(answer: Any, complaint: str) -> None:
+    mended = Scripted(answer, verdicts(verdict(1, True, QUOTE)))
+    assert [one.met for one in assess(mended).judgements] == [True]
+    assert complaint in mended.words[1]
+    assert "could not be used" not in mended.words[0]
+    stubborn = Scripted(answer)
+    (judgement,) = assess(stubborn).judgements
+    assert (judgement.met, judgement.score, judgement.judged) == (None, None, False)
+    assert complaint in judgement.reason
+    assert len(stubborn.calls) == 2
+
+
+def test_one_bad_quotation_leaves_the_others_judged() -> None:
+    found = assess(Scripted(verdicts(verdict(1, True, QUOTE), verdict(2, True, "made up"))), "a", "b")
+    assert [one.met for one in found.judgements] == [True, None]
+
+
+def test_evidence_may_be_left_out_if_it_is_about_absence() -> None:
+    found = assess(Scripted(verdicts({"number": 1, "reason": "nothing like it", "met": False, "absence": True})))
+    assert found.judgements[0].met is False
+
+
+@pytest.mark.parametrize("error", [RoleError("judge: connection refused"), WrongAnswer("judge: connection refused")])
+def test_a_judge_that_gives_no_answer_leaves_things_unjudged(error: Exception) -> None:
+    found = assess(Scripted(error), "a", "b")
+    assert [one.met for one in found.judgements] == [None, None]
+    assert "connection refused" in found.judgements[0].reason
+
+
+@pytest.mark.parametrize(
+    ("score", "result"), [(0.85, 0.85), (1, 1.0), (0, 0.0), (1.1, None), (-0.1, None), ("1", None), (True, None)]
+)
+def test_a_criterion_is_scored(score: Any, result: float | None) -> None:
+    player = Scripted(scored(score, QUOTE))
+    (judgement,) = run(Assessor(player).score(RECORD, "factual_accuracy")).judgements
+    assert judgement.score == result
+    assert RUBRICS["factual_accuracy"] in player.words[0]
+    assert "Judge text 2 of the record" in player.words[0]
+
+
+def test_the_documented_criteria_have_a_rubric() -> None:
+    assert set(RUBRICS) >= set(CRITERIA)
+    assert rubric("Factual accuracy") == rubric("factual-accuracy") == RUBRICS["factual_accuracy"]
+    assert rubric("is it polite?") == "is it polite?"
+
+
+def votes(*answers: Any) -> Scripted:
+    return Scripted(*[verdicts(verdict(1, one, QUOTE)) if isinstance(one, bool) else one for one in answers])
+
+
+@pytest.mark.parametrize(
+    ("answers", "met"),
+    [
+        ((True, True, False), True),
+        ((False, True, False), False),
+        ((True, False), None),
+        ((True, True, RoleError("gone")), True),
+        ((True, RoleError("gone"), RoleError("gone")), None),
+        ((True, RoleError("gone")), None),
+        ((True, True), True),
+    ],
+)
+def test_the_majority_of_all_votes_decides(answers: tuple[Any, ...], met: bool | None) -> None:
+    (judgement,) = assess(votes(*answers), votes=len(answers)).judgements
+    assert judgement.met is met
+    assert len(judgement.votes) == len(answers)
+    assert f"of {len(answers)} votes" in judgement.reason if met is not None else "no majority" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("answers", "score"),
+    [
+        ((0.2, 0.9, 0.8), 0.8),
+        ((0.2, 0.4), 0.3),
+        ((0.5, 0.7, RoleError("gone")), 0.6),
+        ((0.5, RoleError("gone")), None),
+    ],
+)
+def test_the_median_of_the_scores_decides(answers: tuple[Any, ...], score: float | None) -> None:
+    player = Scripted(*[scored(one, QUOTE) if isinstance(one, float) else one for one in answers])
+    (judgement,) = run(Assessor(player).score(RECORD, "x", votes=len(answers))).judgements
+    assert judgement.score == (pytest.approx(score) if score is not None else None)
+    assert len(judgement.votes) == len(answers)
+
+
+def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:
+    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    player.unfit_to_judge = "it is no better than a coin"
+    with pytest.raises(NoModel, match="no better than a coin") as caught:
+        Assessor(player)
+    assert caught.value.hint is not None
+    assert assess(player, allow_unfit=True).judgements[0].met is True
+
+
+@pytest.mark.parametrize(
+    ("own", "used", "same"),
+    [
+        ("gpt-5", ["gpt-5"], True),
+        ("gpt-5", ["openai/GPT-5-2026-01-02"], True),
+        ("claude-x-latest", ["claude-x"], True),
+        ("gpt-5", ["gpt-5-mini"], False),
+        ("gpt-5", [], False),
+        (None, ["None"], False),
+    ],
+)
+def test_a_judge_on_the_agents_own_model_is_warned_about(own: str | None, used: list[str], same: bool) -> None:
+    player = Scripted({})
+    player.model = own
+    assert (Assessor(player).same_model(used) is not None) == same
+
+
+def test_what_was_judged_is_kept_but_not_what_could_not_be(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    try:
+        good, bad = Scripted(verdicts(verdict(1, True, QUOTE))), Scripted("nonsense")
+        first = assess(good, cache=cache)
+        again = assess(good, cache=cache)
+        assert len(good.calls) == 1
+        assert first.judgements == again.judgements
+        assert (first.usage.input_tokens, again.usage.input_tokens) == (10, None)
+        assess(good, "something else", cache=cache)
+        assert len(good.calls) == 2
+        for _ in range(2):
+            assert assess(bad, "another", cache=cache).judgements[0].met is None
+        assert len(bad.calls) == 4
+    finally:
+        cache.close()
+
+
+def test_what_was_kept_and_spoilt_by_hand_is_asked_for_again(tmp_path: Path) -> None:
+    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    for _ in range(2):
+        cache = Cache(tmp_path)
+        try:
+            assert assess(player, cache=cache).judgements[0].met is True
+        finally:
+            cache.close()
+        (file,) = tmp_path.iterdir()
+        file.write_text(file.read_text().replace(QUOTE, "made up"))
+    assert len(player.calls) == 2
+
+
+def test_votes_are_kept_apart(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    try:
+        player = votes(True, True, False)
+        for _ in range(2):
+            (judgement,) = assess(player, cache=cache, votes=3).judgements
+            assert sorted(str(one.met) for one in judgement.votes) == ["False", "True", "True"]
+        assert len(player.calls) == 3
+    finally:
+        cache.close()
+
+
+def test_a_recorded_judge_is_played_back_without_being_asked(tmp_path: Path) -> None:
+    def judged(mode: Any, player: Scripted, run_number: int = 1) -> Assessment:
+        cassette = Cassette(tmp_path, mode)
+        try:
+            return run(Assessor(player, cassette=cassette).assess(RECORD, ["warm", "short"], run=run_number))
+        finally:
+            cassette.close()
+
+    # The second one could not be judged when it was recorded, and so it is when it is played back.
+    said = Scripted(verdicts(verdict(1, True, QUOTE), verdict(2, True, "made up")))
+    recorded = judged("record", said)
+    silent = Scripted(RoleError("must not be asked"))
+    played = judged("replay", silent)
+    assert silent.calls == []
+    assert played == recorded
+    assert [one.met for one in played.judgements] == [True, None]
+    other_run = judged("replay", silent, run_number=2)
+    assert [one.met for one in other_run.judgements] == [None, None]
+    assert "gave no answer" in other_run.judgements[0].reason
+
+
+def test_the_nonce_is_not_part_of_what_is_recorded(tmp_path: Path) -> None:
+    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    cassette = Cassette(tmp_path, "record")
+    run(Assessor(player, cassette=cassette).assess(RECORD, ["warm"]))
+    cassette.close()
+    nonce = player.words[0].partition("<<<data ")[2][:16]
+    assert len(nonce) == 16
+    assert all(nonce not in one.read_text() for one in tmp_path.iterdir())
+
+
+def test_a_long_transcript_is_judged_by_what_was_shown() -> None:
+    record = make_record(talk(("q", "begin " + "x " * 50_000 + "hidden " + "x " * 50_000 + "end")))
+    seen = run(Assessor(Scripted(verdicts(verdict(1, True, "x end")))).assess(record, ["a"]))
+    assert seen.judgements[0].met is True
+    assert "cut to" in seen.notes[0]
+    unseen = run(Assessor(Scripted(verdicts(verdict(1, True, "hidden")))).assess(record, ["a"]))
+    assert unseen.judgements[0].met is None
+
+
+def test_the_payload_is_data() -> None:
+    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    assess(player, "it is warm")
+    payload = json.loads(json.dumps(player.calls[0].payload))
+    assert payload["expectations"] == [{"number": 1, "text": "it is warm"}]
+    assert payload["record"][1]["text"] == "I warmed it by 2 degrees."

@@ -1,0 +1,206 @@
+"""Cases that an agent makes: how it is asked, what is taken for an answer, and that nothing wrong gets in."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.asking import asking
+from tests.roles.support.doubles import Scripted
+
+from atp.loader.diagnostics import LoadError
+from atp.roles.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
+from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
+from atp.roles.players import ModelPlayer
+
+
+def case(text: str, **more: Any) -> dict[str, Any]:
+    return {"input": text, "assertions": [{"type": "contains", "value": "ok"}], **more}
+
+
+def wanted(count: int = 3, **more: Any) -> Request:
+    return Request(label="agents:test.gen", target_agent="expense", count=count, **more)
+
+
+def made(player: Player, request: Request | None = None) -> Generation:
+    return asyncio.run(generate(player, request or wanted()))
+
+
+def test_how_it_is_asked() -> None:
+    player = Scripted([case("a"), case("b"), case("c")])
+    made(player, wanted(parameters={"focus": "edge-cases", "level": 2}))
+    [call] = player.calls
+    told = {"target_agent": "expense", "count": 3, "focus": "edge-cases", "level": 2}
+    assert call.role == "generator"
+    assert call.metadata == told
+    assert call.payload == {"test_mode": "generator", **told}
+
+
+def test_cases_get_ids_where_they_have_none() -> None:
+    found = made(Scripted([case("a"), case("b", id="mine"), case("c", id="")]))
+    assert [one["id"] for one in found.cases] == ["gen-001", "mine", "gen-003"]
+    assert found.cases[1] == {"id": "mine", **case("b")}
+    assert found.warnings == []
+    assert found.usage.input_tokens == 10
+
+
+def test_too_few_are_asked_for_again_with_the_ids_there_are() -> None:
+    player = Scripted([case("a", id="x"), case("a", id="again")], [case("b", id="x"), case("c"), case("d")])
+    found = made(player)
+    assert player.calls[1].payload["count"] == 2
+    assert player.calls[1].payload["existing"] == ["x"]
+    assert [(one["id"], one["input"]) for one in found.cases] == [("x", "a"), ("x-2", "b"), ("gen-003", "c")]
+
+
+def test_too_many_are_cut() -> None:
+    assert len(made(Scripted([case(str(n)) for n in range(9)])).cases) == 3
+
+
+def test_fewer_than_wanted_are_a_warning() -> None:
+    player = Scripted([case("a")])
+    found = made(player)
+    assert len(player.calls) == 3
+    [warning] = found.warnings
+    assert warning.code == "fewer-cases"
+    assert warning.message == "agents:test.gen made 1 of 3 cases"
+    assert warning.file == "<generator agents:test.gen>"
+
+
+def test_the_number_of_calls_has_a_bound() -> None:
+    player = Scripted(lambda call: [case(f"n{len(call.payload.get('existing', []))}")])
+    found = made(player, wanted(100))
+    assert len(player.calls) == len(found.cases) == 100 // BATCH + SPARE_CALLS
+
+
+def test_a_script_is_asked_once() -> None:
+    player = Scripted([case("a")])
+    assert len(made(player, wanted(again=False)).cases) == 1
+    assert len(player.calls) == 1
+
+
+def test_no_case_at_all_is_an_error() -> None:
+    with pytest.raises(WrongAnswer, match="there is no case in its answer"):
+        made(Scripted([]))
+    with pytest.raises(WrongAnswer, match="the answer is no list of cases: I'd rather not"):
+        made(Scripted("I'd rather not"))
+
+
+def test_a_generator_that_breaks_is_an_error() -> None:
+    with pytest.raises(RoleError, match="connection refused"):
+        made(Scripted([case("a")], RoleError("connection refused")))
+
+
+def test_an_unreadable_answer_is_asked_for_again() -> None:
+    assert len(made(Scripted("hm", [case("a"), case("b"), case("c")])).cases) == 3
+
+
+def test_what_is_wrong_may_be_mended_once() -> None:
+    wrong = {"id": "two", "input": "b", "asertions": []}
+    player = Scripted([case("a"), wrong, {"id": "three"}], [case("b", id="two"), case("c", id="three")])
+    found = made(player)
+    assert [one["id"] for one in found.cases] == ["gen-001", "two", "three"]
+    repair = player.calls[1].payload["repair"]
+    assert [one["case"]["id"] for one in repair] == ["two", "three"]
+    assert "unknown key `asertions`" in repair[0]["problems"][0]
+    assert player.calls[1].payload["existing"] == ["gen-001"]
+    assert player.calls[1].payload["count"] == 2
+
+
+def test_mended_cases_without_ids_are_taken_in_order() -> None:
+    wrong = [{"id": "one", "input": ""}, {"id": "two", "input": 5}]
+    found = made(Scripted(wrong, [case("a"), case("b")]), wanted(2))
+    assert [(one["id"], one["input"]) for one in found.cases] == [("one", "a"), ("two", "b")]
+
+
+@pytest.mark.parametrize("answer", [[{"id": "two", "input": ""}], "no", RoleError("gone")])
+def test_what_stays_wrong_is_an_error_that_names_the_case(answer: Any) -> None:
+    player = Scripted([case("a"), {"id": "two", "input": "b", "skip": "perhaps"}], answer)
+    with pytest.raises(LoadError) as raised:
+        made(player, wanted(2))
+    [one] = raised.value.diagnostics
+    assert one.message.startswith("generated case `two`: ")
+    assert (one.file, one.line) == ("<generator agents:test.gen>", 2)
+    assert len(player.calls) == 2
+
+
+def test_a_script_that_is_wrong_is_not_asked_to_mend_it() -> None:
+    player = Scripted([{"id": 7, "input": "a"}])
+    with pytest.raises(LoadError, match="generated case `7`"):
+        made(player, wanted(1, again=False))
+    assert len(player.calls) == 1
+
+
+A, B = json.dumps(case("a")), json.dumps(case("b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{A}, {B}]",
+        f'{{"cases": [{A}, {B}]}}',
+        f'{{"tests": [{A}, {B}]}}',
+        f"{A}\n{B}\n",
+        f"// first\n{A}\n\n  # second\n{B}",
+        f"{json.dumps(case('a'), indent=2)}\n{json.dumps(case('b'), indent=2)}",
+        f"Here you are:\n\n```jsonl\n{A}\n{B}\n```\nHave fun.",
+        f"```json\n[{A}, {B}]\n```",
+        f"Here you are: [{A}, {B}] Have fun.",
+    ],
+)
+def test_answers_of_all_forms(text: str) -> None:
+    assert read_cases(Said(text=text), "x") == [case("a"), case("b")]
+
+
+def test_one_case_is_a_list_of_one() -> None:
+    assert read_cases(Said(text=A), "x") == [case("a")]
+    assert read_cases(Said(data=case("a")), "x") == [case("a")]
+
+
+@pytest.mark.parametrize("text", ["", "no", "42", '{"a": 1}', "[1, 2]", '[["a"]]', "[NaN]", '{"cases": "many"}'])
+def test_answers_that_are_none(text: str) -> None:
+    with pytest.raises(WrongAnswer):
+        read_cases(Said(text=text), "x")
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["input", "name", "tags"]), st.text(), min_size=1), min_size=2))
+def test_lines_are_read_as_they_were_written(cases: list[dict[str, Any]]) -> None:
+    assert read_cases(Said(text=as_jsonl(cases)), "x") == cases
+
+
+def test_half_a_character_is_an_error_of_its_case() -> None:
+    with pytest.raises(LoadError, match="generated case `gen-001`"):
+        made(Scripted([case("a\ud800")]), wanted(1))
+
+
+def test_many_cases_take_no_time() -> None:
+    found = made(Scripted([case(f"n{n}") for n in range(5000)]), wanted(5000))
+    assert len({one["id"] for one in found.cases}) == 5000
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_through_a_model(wire: str) -> None:
+    async def ask() -> None:
+        answers = [{"cases": [case("a", id="one")]}, {"cases": [case("b", id="two")]}]
+        async with asking(wire, answers) as asked:
+            found = await generate(ModelPlayer(asked.model), wanted(2, parameters={"focus": "dates"}))
+            assert [one["id"] for one in found.cases] == ["one", "two"]
+            assert json.loads(asked.server.requests[1].prompt) == {
+                "test_mode": "generator",
+                "focus": "dates",
+                "target_agent": "expense",
+                "count": 1,
+                "existing": ["one"],
+            }
+
+    asyncio.run(ask())
+
+
+def test_a_player_sees_each_call_for_itself() -> None:
+    def greedy(call: Call) -> list[dict[str, Any]]:
+        call.payload.clear()
+        return [case(f"n{len(player.calls)}")]
+
+    player = Scripted(greedy)
+    assert len(made(player).cases) == 3

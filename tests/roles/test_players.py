@@ -1,0 +1,251 @@
+"""Who plays a role: models, agents of every kind, functions; all asked in the same way."""
+
+import asyncio
+import json
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.mock_server import MockModels, fails
+from tests.roles.support.doubles import run, talk, verdict, verdicts
+
+from atp.agents.adapter import Adapter, AgentError, Reply, Surroundings, TurnRequest
+from atp.agents.registry import make_adapter
+from atp.models.registry import Models
+from atp.roles.assessor import Assessor
+from atp.roles.player import Call, RoleError, Said, WrongAnswer
+from atp.roles.players import AgentPlayer, FunctionPlayer, ModelPlayer
+from atp.roles.transcript_text import make_record
+from atp.suite.agent import CliAgent, CustomAgent
+
+SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+
+
+def make_call(**more: Any) -> Call:
+    given: dict[str, Any] = {"role": "validator", "instructions": "Do the job.", "payload": {"output": "é"}}
+    return Call(**(given | more))
+
+
+def ask_model(behaviour: Any, call: Call, root: Path) -> tuple[Said, MockModels]:
+    async def asked() -> tuple[Said, MockModels]:
+        async with MockModels(behaviour) as server:
+            models = Models(root, server.env, {})
+            try:
+                return await ModelPlayer(models.get("openai.gpt-x", "the judge")).ask(call), server
+            finally:
+                await models.close()
+
+    return run(asked())
+
+
+def test_a_model_follows_our_instructions(tmp_path: Path) -> None:
+    said, server = ask_model({"ok": True}, make_call(schema=SCHEMA), tmp_path)
+    assert said.data == {"ok": True}
+    assert said.usage.input_tokens is not None
+    (heard,) = server.requests
+    assert heard.system == "Do the job."
+    assert json.loads(heard.prompt) == {"output": "é"}
+
+
+def test_a_model_gets_the_words_if_there_are_some(tmp_path: Path) -> None:
+    said, server = ask_model("fine", make_call(words="half \ud800 a pair"), tmp_path)
+    assert (said.text, said.data) == ("fine", None)
+    assert server.requests[0].prompt == "half \ufffd a pair"
+
+
+def test_what_goes_wrong_with_a_model_is_a_role_error(tmp_path: Path) -> None:
+    with pytest.raises(RoleError, match="no such model"):
+        ask_model(fails(400, "no such model"), make_call(), tmp_path)
+    with pytest.raises(WrongAnswer, match=r"^openai\.gpt-x: the answer is not what was asked for"):
+        ask_model("not at all", make_call(schema=SCHEMA), tmp_path)
+
+
+def test_an_answer_that_says_yes_and_no_is_none(tmp_path: Path) -> None:
+    twice = '{"ok": false, "ok": true}'
+    with pytest.raises(WrongAnswer, match="the key `ok` stands twice in one object"):
+        ask_model(twice, make_call(schema=SCHEMA), tmp_path)
+    with pytest.raises(WrongAnswer, match="agent: the key `ok` stands twice in one object"):
+        ask_agent(custom(tmp_path, f"def play(): return '{twice}'"), make_call(schema=SCHEMA), tmp_path)
+
+
+def test_what_decides_a_models_answers_is_its_identity(tmp_path: Path) -> None:
+    with MockModels("x") as server:
+        model = Models(tmp_path, server.env, {}).get("openai.gpt-x", "the judge")
+    player = ModelPlayer(model)
+    assert (player.name, player.model, player.own) == ("openai.gpt-x", "gpt-x", False)
+    assert player.identity["model"] == "gpt-x"
+    assert "mock-key" not in json.dumps(player.identity)
+
+
+def test_a_judge_over_the_wire(tmp_path: Path) -> None:
+    async def judged() -> Any:
+        answer = verdicts(verdict(1, True, "I warmed it"))
+        async with MockModels([verdicts(verdict(1, True, "I cooled it")), answer]) as server:
+            models = Models(tmp_path, server.env, {})
+            assessor = Assessor(ModelPlayer(models.get("anthropic.claude-x", "the judge")))
+            found = await assessor.assess(make_record(talk(("Warm it.", "I warmed it."))), ["it is warm"])
+            await models.close()
+            return found, server.requests
+
+    found, requests = run(judged())
+    assert found.judgements[0].met is True
+    assert "I cooled it" in requests[1].prompt
+    assert "assessor in a test" in requests[0].system
+
+
+def custom(folder: Path, code: str) -> Adapter:
+    (folder / "role.py").write_text(textwrap.dedent(code))
+    agent = CustomAgent.model_validate({"name": "a", "type": "custom", "config": {"entry": "role.py:play"}})
+    return make_adapter(agent, Surroundings(base=folder))
+
+
+def ask_agent(adapter: Adapter, call: Call, folder: Path) -> Said:
+    player = AgentPlayer(adapter, "my.agent", {"type": "custom"}, folder=folder / "roles")
+
+    async def asked() -> Said:
+        try:
+            return await player.ask(call)
+        finally:
+            await player.close()
+
+    said = run(asked())
+    assert not list((folder / "roles").glob("*"))
+    return said
+
+
+def test_an_agent_gets_the_payload_as_its_message(tmp_path: Path) -> None:
+    adapter = custom(
+        tmp_path,
+        """
+        import json
+        def play(prompt, messages, options, context, workspace):
+            (workspace / "note.txt").write_text("x")
+            print("thinking")
+            return {"prompt": json.loads(prompt), "count": len(messages), "options": options, "context": context}
+        """,
+    )
+    call = make_call(schema={}, metadata={"criteria": "polite"}, options={"mode": "x"}, session="s", turn=3, run=2)
+    said = ask_agent(adapter, call, tmp_path)
+    data = said.data
+    assert data["prompt"] == {"output": "é"}
+    assert data["options"] == {"mode": "x", "metadata": {"criteria": "polite", "test_mode": "validator"}}
+    assert [data["context"][key] for key in ("session_id", "turn", "run")] == ["s", 3, 2]
+    assert data["count"] == 1
+    assert said.logs == ["thinking"]
+
+
+def test_an_assessor_gets_the_words(tmp_path: Path) -> None:
+    adapter = custom(tmp_path, "def play(prompt): return prompt")
+    said = ask_agent(adapter, make_call(role="assessor", words="<<<data x", schema={}), tmp_path)
+    assert said.text == said.data == "<<<data x"
+    said = ask_agent(custom(tmp_path, "def play(prompt): return prompt"), make_call(words="no"), tmp_path)
+    assert json.loads(said.text) == {"output": "é"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "data"),
+    [
+        ('{"ok": true}', {"ok": True}),
+        ('Here you are:\\n```json\\n{"ok": true}\\n```\\nBye.', {"ok": True}),
+        ('I say {"ok": false} to that.', {"ok": False}),
+        ("I can't say.", "I can't say."),
+        # Never one of several: the first may be what it was given.
+        ('It says {"ok": true}, I say {"ok": false}.', 'It says {"ok": true}, I say {"ok": false}.'),
+        (
+            '```json\\n{"ok": true}\\n```\\nNo:\\n```json\\n{"ok": false}\\n```',
+            '```json\n{"ok": true}\n```\nNo:\n```json\n{"ok": false}\n```',
+        ),
+    ],
+)
+def test_json_is_found_in_an_agents_text(tmp_path: Path, answer: str, data: Any) -> None:
+    adapter = custom(tmp_path, f"def play(): return '''{answer}'''")
+    assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == data
+
+
+def test_a_command_may_play(tmp_path: Path) -> None:
+    program = "import json,sys; print(json.dumps({'ok': json.load(sys.stdin)['output'] == 'é'}))"
+    config = {"command": [sys.executable, "-X", "utf8", "-c", program], "protocol": "text"}
+    agent = CliAgent.model_validate({"name": "a", "type": "cli", "config": config})
+    adapter = make_adapter(agent, Surroundings(base=tmp_path, environment=dict(os.environ)))
+    assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == {"ok": True}
+
+
+def test_what_goes_wrong_with_an_agent_is_a_role_error(tmp_path: Path) -> None:
+    adapter = custom(tmp_path, "def play(): raise ValueError('broken')")
+    with pytest.raises(RoleError, match=r"my\.agent.*broken"):
+        ask_agent(adapter, make_call(), tmp_path)
+
+
+class Counted(Adapter):
+    """Counts how often it is started and ended, and may not start at all."""
+
+    def __init__(self, error: AgentError | None = None) -> None:
+        self.started = self.closed = 0
+        self._error = error
+
+    async def start(self) -> None:
+        self.started += 1
+        await asyncio.sleep(0)
+        if self._error is not None:
+            raise self._error
+
+    async def turn(self, request: TurnRequest) -> Reply:
+        return Reply(output="x")
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.mark.parametrize("error", [None, AgentError("connection refused", "environment")])
+def test_an_agent_is_started_once_for_all_calls(tmp_path: Path, error: AgentError | None) -> None:
+    adapter = Counted(error)
+
+    async def asked() -> list[Any]:
+        player = AgentPlayer(adapter, "a", {}, folder=tmp_path)
+        found = await asyncio.gather(*(player.ask(make_call()) for _ in range(5)), return_exceptions=True)
+        await player.close()
+        return found
+
+    found = run(asked())
+    assert (adapter.started, adapter.closed) == (1, 1)
+    assert all(isinstance(one, RoleError if error else Said) for one in found)
+
+
+def play(payload: dict[str, Any]) -> Any:
+    print("hello from the script")  # noqa: T201
+    payload["output"] = payload["output"] * 2
+    return {"ok": payload["output"] == "éé"}
+
+
+async def play_async(payload: dict[str, Any]) -> Any:
+    await asyncio.sleep(0)
+    return f"the answer is {json.dumps(payload)}"
+
+
+def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str]) -> None:
+    call = make_call(schema=SCHEMA)
+    player = FunctionPlayer(play, "scripts:a.play")
+    said = run(player.ask(call))
+    assert said.data == {"ok": True}
+    assert said.logs == ["hello from the script"]
+    assert call.payload == {"output": "é"}
+    assert capsys.readouterr().out == ""
+    assert run(FunctionPlayer(play_async, "b").ask(call)).data == {"output": "é"}
+    assert len(player.identity["source"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda payload: payload["nothing"], "KeyError"),
+        (lambda payload: {1, 2}, "a set"),
+        (lambda: 1, "TypeError"),
+        (lambda payload: sys.exit(3), "SystemExit"),
+    ],
+)
+def test_what_goes_wrong_in_a_function_is_a_role_error(function: Any, why: str) -> None:
+    with pytest.raises(RoleError, match=why):
+        run(FunctionPlayer(function, "scripts:a.b").ask(make_call(schema=SCHEMA)))

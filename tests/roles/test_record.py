@@ -1,0 +1,123 @@
+"""What a judge is shown of a trial."""
+
+from typing import Any
+
+from tests.roles.support.doubles import talk
+
+from atp.roles.transcript_text import LONGEST, MOST, Piece, make_record
+from atp.suite.result import Event, ToolCall, Transcript, Turn
+
+
+def shown(pieces: list[Piece]) -> dict[str, str]:
+    return {one.label: one.text for one in pieces}
+
+
+def test_everything_that_was_said_and_done_is_there_in_order() -> None:
+    calls = [
+        ToolCall(name="warm_ocean", arguments={"by": 2}, result="ok"),
+        ToolCall(name="cool", error="no such sea", result={"a": [1]}),
+    ]
+    events = [
+        Event(type="error", payload={"message": "oops", "duration_ms": 3}),
+        Event(type="llm_request", payload={"model": "m"}),
+        Event(type="tool_call", payload={"tool": "warm_ocean"}),
+    ]
+    record = make_record(talk(("hi", "hello"), calls=calls, events=events), files={"a.txt": "text"}, given={"x": 1})
+    assert [(one.label, one.text) for one in record.pieces] == [
+        ("The data that came with the task", '{"x": 1}'),
+        ("The user said", "hi"),
+        ("The agent said, as its last answer", "hello"),
+        ("Turn 1, tool call 1, its name and arguments", '{"tool": "warm_ocean", "arguments": {"by": 2}}'),
+        ("Turn 1, tool call 1, its result", "ok"),
+        ("Turn 1, tool call 2, its name and arguments", '{"tool": "cool", "arguments": null}'),
+        ("Turn 1, tool call 2, its result", '{"a": [1]}'),
+        ("Turn 1, tool call 2, its error", "no such sea"),
+        ("Turn 1, told by the agent", '{"event": "error", "message": "oops"}'),
+        ("A file that the agent made, with its path on the first line", "a.txt\ntext"),
+    ]
+    assert [one.text for one in record.pieces if one.judged] == ["hello"]
+    assert record.notes == []
+
+
+def test_all_kinds_of_messages_are_shown() -> None:
+    parts = [{"type": "text", "text": "look"}, {"type": "image", "source": "file://x.png"}]
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "be kind"},
+        {"role": "user", "content": parts},
+        {"role": "assistant", "content": None, "tool_calls": [{"name": "see"}]},
+        {"role": "tool", "content": "a cat"},
+        {"role": "assistant", "content": "A cat."},
+    ]
+    found = shown(make_record(Transcript(messages=messages)).pieces)
+    assert found == {
+        "The agent's system message": "be kind",
+        "The user said": "look\n[image]",
+        "The agent said that tools be called": '[{"name": "see"}]',
+        "A tool's message": "a cat",
+        "The agent said, as its last answer": "A cat.",
+    }
+
+
+def test_only_so_many_turns() -> None:
+    calls = [ToolCall(name="one", turn=1), ToolCall(name="two", turn=2)]
+    whole = talk(("a", "b"), ("c", "d"), calls=calls, events=[Event(type="error", payload={}, turn=2)])
+    texts = [one.text for one in make_record(whole, turn=1).pieces]
+    assert texts == ["a", "b", '{"tool": "one", "arguments": null}']
+    assert len(make_record(whole, turn=2).pieces) == 7
+
+
+def test_what_was_said_before_the_trial_is_shown_too() -> None:
+    earlier = [{"role": "user", "content": "before"}, {"role": "assistant", "content": "done"}]
+    whole = talk(("a", "b"), ("c", "d"))
+    whole.messages, whole.inherited = [*earlier, *whole.messages], 2
+    assert [one.text for one in make_record(whole, turn=1).pieces] == ["before", "done", "a", "b"]
+
+
+def test_a_transcript_without_messages_is_told_by_its_turns() -> None:
+    turns = [Turn(turn=1, input="a", output={"b": 1})]
+    assert [one.text for one in make_record(Transcript(turns=turns)).pieces] == ["a", '{"b": 1}']
+
+
+def test_the_question_may_be_about_a_file() -> None:
+    record = make_record(talk(("a", "b")), files={"x.md": "old", "y.md": "other"}, about={"x.md": "text"})
+    assert [one.text for one in record.pieces if one.judged] == ["x.md\ntext"]
+    assert len(record.pieces) == 4
+
+
+def test_a_long_text_is_cut_in_the_middle_and_says_so() -> None:
+    text = "begin " + "x" * 100_000 + " end"
+    record = make_record(talk(("a", text)))
+    piece = record.pieces[1]
+    assert len(piece.text) < LONGEST + 100
+    assert "characters are left out in the middle" in piece.label
+    assert "characters left out" in piece.text
+    assert piece.quotable[0].startswith("begin")
+    assert piece.quotable[1].endswith("end")
+    assert "cut to" in record.notes[0]
+
+
+def test_many_long_texts_share_the_room() -> None:
+    record = make_record(talk(*[("q" * 5000, "a" * 5000) for _ in range(20)]))
+    assert sum(len(one.text) for one in record.pieces) <= MOST
+    assert len(record.pieces) == 40
+
+
+def test_of_too_many_texts_the_middle_is_left_out_but_not_what_is_judged() -> None:
+    calls = [ToolCall(name=f"tool{number}", result="r" * 300) for number in range(5000)]
+    record = make_record(talk(("hi", "the answer"), calls=calls))
+    assert sum(len(one.text) + len(one.label) for one in record.pieces) <= MOST
+    assert "tool4999" in record.pieces[-2].text
+    assert [one.text for one in record.pieces if one.judged] == ["the answer"]
+    (gap,) = [one for one in record.pieces if "are left out, because" in one.label]
+    assert gap.quotable == []
+    assert f"{10_002 - len(record.pieces) + 1} of 10002 texts" in record.notes[-1]
+
+
+def test_the_ids_of_calls_make_no_difference() -> None:
+    def asked(id_: str) -> Transcript:
+        wish = {"id": id_, "type": "function", "function": {"name": "search", "arguments": "{}"}}
+        return Transcript(messages=[{"role": "assistant", "content": "", "tool_calls": [wish]}])
+
+    one, other = make_record(asked("call_1a")), make_record(asked("call_2b"))
+    assert one == other
+    assert "search" in one.pieces[0].text

@@ -1,0 +1,98 @@
+"""Validators of the user's own: believed if they keep to the form, unjudged if not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.roles.support.doubles import Scripted, run
+
+from atp.models.cassette import Cassette
+from atp.roles.judgement import Judgement
+from atp.roles.player import RoleError
+from atp.roles.validator import Validation, Validator
+
+ASKED = Validation(
+    output="hello",
+    input="hi",
+    conversation=[{"role": "user", "content": "hi"}],
+    metadata={"criteria": "polite", "tone": "warm"},
+)
+
+
+def judged(answer: Any) -> Judgement:
+    return run(Validator(Scripted(answer, name="my.validator", own=True)).validate(ASKED)).judgement
+
+
+@pytest.mark.parametrize(
+    ("answer", "met", "score"),
+    [
+        ({"passed": True}, True, None),
+        ({"passed": False, "reason": "rude"}, False, None),
+        ({"passed": True, "score": 1, "reason": None}, True, 1.0),
+        ({"passed": False, "score": 0.25}, False, 0.25),
+    ],
+)
+def test_an_answer_in_the_form_is_believed_without_evidence(answer: Any, met: bool, score: float | None) -> None:
+    found = judged(answer)
+    assert (found.met, found.score) == (met, score)
+    assert found.reason == (answer.get("reason") or f"my.validator says {'yes' if met else 'no'}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        True,
+        "passed",
+        [],
+        {},
+        {"pass": True},
+        {"passed": "true"},
+        {"passed": 1},
+        {"passed": True, "score": 2},
+        {"passed": True, "score": -0.1},
+        {"passed": True, "score": True},
+        {"passed": True, "score": "0.9"},
+        {"passed": True, "score": float("nan")},
+        {"passed": True, "reason": 5},
+        {"passed": True, "confidence": 0.9},
+        RoleError("gone"),
+    ],
+)
+def test_anything_else_is_unjudged(answer: Any) -> None:
+    found = judged(answer)
+    assert found.met is None
+    assert found.reason
+
+
+def test_it_gets_the_documents_payload_and_metadata() -> None:
+    player = Scripted({"passed": True}, own=True)
+    run(Validator(player).validate(ASKED))
+    (call,) = player.calls
+    assert call.role == "validator"
+    assert call.payload == {
+        "output": "hello",
+        "input": "hi",
+        "criteria": "polite",
+        "conversation": [{"role": "user", "content": "hi"}],
+        "tone": "warm",
+    }
+    assert call.metadata == {"criteria": "polite", "tone": "warm"}
+
+
+def test_metadata_may_give_the_conversation_but_never_the_output() -> None:
+    own = Validation(output="a", input="b", metadata={"conversation": ["x"], "output": "c"}, expected={"expected": 5})
+    assert own.payload() == {"criteria": None, "conversation": ["x"], "expected": 5, "output": "a", "input": "b"}
+
+
+def test_it_is_recorded_and_played_back(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path, "record")
+    recorded = run(Validator(Scripted({"passed": True, "score": 0.5}), cassette=cassette).validate(ASKED))
+    cassette.close()
+    cassette = Cassette(tmp_path, "replay")
+    silent = Scripted(RoleError("must not be asked"))
+    assert run(Validator(silent, cassette=cassette).validate(ASKED)) == recorded
+    missed = run(Validator(silent, cassette=cassette).validate(ASKED, run=2)).judgement
+    assert missed.met is None
+    assert silent.calls == []
+    cassette.close()

@@ -1,0 +1,128 @@
+"""Variations by rule: many, always the same, and never touching what must stay."""
+
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.roles.test_variator_guard import PROTECTED
+
+from atp.roles.variation_guard import Known, must_keep, same_text
+from atp.roles.variation_rules import looks_english, rewrites, rule_chains
+
+
+def test_a_short_request_has_many_wordings_that_differ_clearly() -> None:
+    known = Known([["warm the ocean"]])
+    differing = 0
+    for made in rewrites("warm the ocean"):
+        if not known.has_near([made]):
+            known.add([made])
+            differing += 1
+    assert differing >= 60
+
+
+def test_they_are_the_same_each_time_and_each_once() -> None:
+    made = list(rewrites("warm the ocean"))
+    assert made == list(rewrites("warm the ocean"))
+    assert len({same_text(one) for one in made}) == len(made)
+    assert "warm the ocean" not in made
+
+
+def test_other_prompts_begin_with_other_phrasings() -> None:
+    first = {next(rewrites(f"{verb} the door")).replace(verb, "…") for verb in ("open", "close", "watch", "move")}
+    assert len(first) > 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "among"),
+    [
+        (
+            "warm the ocean",
+            ["could you warm the ocean?", "please warm the ocean", "warm the ocean, please", "kindly heat the ocean"],
+        ),
+        ("Could you open the door?", ["please open the door", "I need you to open the door"]),
+        ("Delete all files. Then report back.", ["Could you delete all files? Then report back."]),
+        ("What is the time?", ["Tell me: what is the time?", "What's the time?"]),
+        ("Don't delete anything.", ["Please do not delete anything.", "Note: Don't delete anything."]),
+        ("good morning", ["good morning to you"]),
+        ("Open https://x.org/a", ["Could you open https://x.org/a"]),
+        ("I do not know my size.", ["Well, I don't know my size."]),
+    ],
+)
+def test_wordings(prompt: str, among: list[str]) -> None:
+    made = list(rewrites(prompt))
+    assert [one for one in among if one not in made] == []
+
+
+@pytest.mark.parametrize("prompt", ["/deploy prod", "```\ncode\n```", "42", "https://x.org", "`ls`", "--help me"])
+def test_what_is_all_command_or_code_stays_as_it_is(prompt: str) -> None:
+    assert list(rewrites(prompt)) == []
+    assert list(rewrites(prompt, english=False)) == []
+    assert list(rule_chains([[prompt]])) == []
+
+
+@pytest.mark.parametrize("prompt", ["Open https://x.org/a", "show report.pdf", "print $HOME"])
+def test_no_mark_touches_an_address(prompt: str) -> None:
+    kept = must_keep(prompt)[0]
+    for made in rewrites(prompt):
+        behind = made[made.index(kept) + len(kept) :]
+        assert behind == "" or behind[0].isspace()
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("warm the ocean", True),
+        ("Summarize report.pdf", True),
+        ("Bitte öffne die Datei und lies sie vor", False),
+        ("ouvre la porte s'il te plait", False),
+        ("abre la puerta por favor", False),
+        ("海を温めて", False),
+        ("открой дверь", False),
+        ("", False),
+    ],
+)
+def test_english_is_told_from_other_languages(text: str, english: bool) -> None:
+    assert looks_english(text) is english
+
+
+def test_other_languages_get_only_other_punctuation() -> None:
+    assert list(rewrites("Öffne die Tür", english=False)) == ["Öffne die Tür.", "Öffne die Tür!"]
+    assert list(rewrites("海を温めて", english=False)) == ["海を温めて。", "海を温めて\uff01"]
+
+
+def test_chains_keep_their_length_and_take_turns() -> None:
+    listed = [["warm the ocean"], ["good morning", "warm it by 2 degrees", "centigrade"]]
+    made = list(islice(rule_chains(listed), 40))
+    assert [len(one) for one in made] == [1, 3] * 20
+    assert all("2 degrees" in one[1] for one in made if len(one) == 3)
+
+
+sentences = st.lists(
+    st.one_of(
+        st.sampled_from(PROTECTED),
+        st.sampled_from(
+            ["please", "open", "warm", "the", "ocean", "what", "is", "I", "do not", "don't", "it's", "and", "."]
+        ),
+        st.text(alphabet="abc ?!.,:;'\"`\n-_/€ü漢", max_size=6),
+    ),
+    min_size=1,
+    max_size=8,
+).map(" ".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(sentences, st.booleans())
+def test_rules_never_change_what_must_stay(prompt: str, english: bool) -> None:
+    kept = sorted(must_keep(prompt))
+    for made in islice(rewrites(prompt, english), 80):
+        assert sorted(must_keep(made)) == kept
+        assert same_text(made) != same_text(prompt)
+        assert made.strip()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=80))
+def test_any_text_is_borne(prompt: str) -> None:
+    for made in islice(rewrites(prompt, looks_english(prompt)), 20):
+        assert made
