@@ -12,7 +12,8 @@ from atp.run.loop import run_to_end
 from atp.run.options import Options
 from atp.run.places import find_root
 from atp.run.plan import Filter
-from atp.run.session import Session, Setting, plan_session
+from atp.run.session import Session, plan_session
+from atp.run.setting import Setting
 from atp.run.settings import environment
 from atp.run.source import Input, in_memory
 from atp.run.stop import Stop
@@ -84,7 +85,7 @@ async def _run(session: Session, stop: Stop) -> Report:
     listeners: list[Listener] = [_Keep(report)]
     if session.options.output or session.options.reporter:
         read = reads(session.given_input, [unit.source for unit in session.plan.units])
-        listeners += reports(session.options, read, session.secrets)
+        listeners += reports(session.options, read, session.secrets, session.cast)
     report.exit_code = await session.run(listeners, stop)
     return report
 

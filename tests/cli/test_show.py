@@ -215,3 +215,13 @@ def test_for_people_mistakes_go_to_stderr(atp: Atp) -> None:
     assert done.returncode == 2
     assert done.stdout.startswith("shop  (yaml, shop.yaml)")
     assert "error[unknown-key]" in done.stderr
+
+
+def test_expectations_that_have_an_exact_meaning_are_shown_with_it(atp: Atp) -> None:
+    words = ["the warm_ocean function was called", "it is polite"]
+    Path("ocean.jsonl").write_text(json.dumps({"id": "warm", "input": "hi", "expectations": words}) + "\n")
+    (case,) = json.loads(atp("show", "--json", "ocean.jsonl", "-n", "a.py:run").stdout)["cases"]
+    assert (case["expectations"], case["exact"]) == (words, ["tool_called warm_ocean", None])
+    lines = atp("show", "ocean.jsonl", "-n", "a.py:run").stdout.splitlines()
+    assert "     expects: the warm_ocean function was called → tool_called warm_ocean" in lines
+    assert "     expects: it is polite" in lines

@@ -58,11 +58,17 @@ def test_a_message(project: Project) -> None:
 
 
 def test_input_that_is_not_there(project: Project) -> None:
-    texts = ["gone.jsonl", "no/such/thing", "gone*.jsonl", "agents:x.y"]
+    texts = ["gone.jsonl", "no/such/thing", "gone*.jsonl"]
     named = [flag for text in texts for flag in ("-i", text)]
     odd = os.fsdecode(b"caf\xe9.jsonl")
     project.cases("a", name=odd)
-    all_of_them, *others = project.tests([*named, odd, *AGENT], ["just words", *AGENT], AGENT)
+    all_of_them, *others = project.tests(
+        [*named, odd, *AGENT],
+        ["just words", *AGENT],
+        AGENT,
+        ["-i", "agents:x.y", *AGENT],
+        ["-i", "scripts:x.y", *AGENT],
+    )
     assert "its name is not Unicode" in all_of_them.err
     assert all(text in all_of_them.err for text in texts)
     for ran in (all_of_them, *others):

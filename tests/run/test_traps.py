@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.models.mock_server import MockModels, fails
 from tests.run.support.project import Project, alive, together, until
 from tests.run.support.server import Server
 
@@ -53,11 +54,24 @@ def test_a_judge_that_is_out_is_neither_a_failure_nor_a_pass(project: Project) -
         [{"name": "echo", "type": "custom", "config": {"entry": "agent.py:run"}}],
         [{"id": "judged", "assertions": [judged]}, {"id": "negated", "assertions": [{**judged, "negate": True}]}],
     )
-    ran = project.test(file)
+    with MockModels(fails(400)) as models:
+        ran = project.test(file, "--assessor", "openai.judge", env=models.env)
     assert ran.code == 3
     assert {(one["status"], one["blame"]) for one in ran.results.values()} == {("error", "judge")}
     assert ran.summary["errors"] == 2
     assert ran.summary["passed"] == ran.summary["failed"] == 0
+
+
+def test_without_a_judge_nothing_is_run_that_needs_one(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    file = project.suite(
+        [{"name": "echo", "type": "custom", "config": {"entry": "agent.py:run"}}],
+        [{"id": "judged", "assertions": [{"type": "llm_eval", "criteria": "completeness"}]}],
+    )
+    ran = project.test(file)
+    assert ran.code == 2
+    assert "no model is set for the judge" in ran.err
+    assert "--role-connector" in ran.err
 
 
 def test_an_over_budget_trial_fails_and_an_over_budget_run_is_incomplete(project: Project) -> None:

@@ -12,14 +12,20 @@ COMMANDS = {
     "test": "Run tests.",
     "validate": "Say what is wrong with test files, without running anything.",
     "runs": "List the runs of this project.",
+    "report": "Write reports on an earlier run.",
     "show": "Show what ATP understood of test files.",
     "fmt": "Bring .test.md files into their canonical form.",
     "convert": "Turn a suite into another format.",
     "init": "Write a small suite to start from.",
+    "chat": "Talk to an agent, and save what was said as a test.",
+    "agents": "List the kinds of agents, or see whether those of a suite work.",
+    "models": "List the models that can be used, or install one on this machine.",
     "schema": "Print the JSON Schema of a format, for editors.",
 }
 """Each command, a module of its own name in this folder, with the line that `--help` shows for it."""
 
+BROKEN = 3
+"""The exit code of a fault of ATP's own."""
 READER_GONE = 141
 """The exit code of a program whose output nobody reads any more, as shells show it."""
 
@@ -58,7 +64,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point. Bad usage and bad input end with 2, whatever was printed is complete."""
+    """The entry point. Bad usage and bad input end with 2, a fault of ours with 3: 1 would mean a failed test."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that can't show a character gets its number
     try:
@@ -71,6 +77,12 @@ def main() -> None:
     except SystemExit as left:
         # click leaves with 1 when the reader (`| head`) has seen enough; to us that would mean a failed test.
         sys.exit(READER_GONE if left.code == 1 else left.code)
+    except Exception:
+        from traceback import print_exc
+
+        print_exc()
+        sys.stderr.write("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
+        sys.exit(BROKEN)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -18,8 +18,12 @@ def takes_options(command: Command) -> Command:
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """The flags that were given."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
+    """The flags that were given. One with an empty value (`--budget-usd "$UNSET"`) was given, and is a mistake."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None and value != ()
+    }
 
 
 def _option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
@@ -28,7 +32,9 @@ def _option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
         flags = [*flags, f"--{name.replace('_', '-')}"]
     kind = about["field"].annotation
     if kind is bool:
-        return click.option(*flags, name, is_flag=True, help=about["help"])
+        if not about["only_flag"]:  # a file or the environment may have set it
+            flags = [f"{flag}/--no-{flag[2:]}" if flag.startswith("--") else flag for flag in flags]
+        return click.option(*flags, name, is_flag=True, default=None, help=about["help"])
     if get_origin(kind) is list:
         return click.option(*flags, name, multiple=True, metavar="TEXT", help=f"{about['help']} (repeatable)")
     return click.option(*flags, name, metavar=_metavar(name), help=about["help"])

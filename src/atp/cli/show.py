@@ -24,21 +24,29 @@ def command(
 ) -> int:
     """Show what ATP understood of test files.
 
-    PATH is a file, a folder or a pattern. With --json, one file gives an object with `suite`, `cases` and
-    `diagnostics`; several give an object with `suites`, a list of those. Exit 0 when all can be used, else 2.
+    PATH is a file, a folder or a pattern. An expectation that has an exact meaning is shown with its check; a judge
+    decides on the others. With --json, one file gives an object with `suite`, `cases` and `diagnostics`; several give
+    an object with `suites`, a list of those. Exit 0 when all can be used, else 2.
     """
     loaded, notes = load_all(paths, agent, simulator, assessor, strict)
     found = [*notes, *(note for one in loaded for note in one.diagnostics)]
     if as_json:
-        plain = [outline(one) for one in loaded]
+        plain = [outline(one, _exact) for one in loaded]
         several = {"suites": plain, "diagnostics": [one.as_dict() for one in notes]}
         one_object = plain[0] if len(plain) == 1 and not notes else several
         print_json(one_object)
     else:
         for number, one in enumerate(loaded):
             click.echo("" if number else None, nl=bool(number))
-            for line in text(one):
+            for line in text(one, _exact):
                 click.echo(printable(line))
         if found:
             click.echo("\n" + render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
     return 2 if has_errors(found) else 0
+
+
+def _exact(expectation: str) -> str | None:
+    from atp.checks.compiled import compile_expectation, describe  # a grammar, which only some suites need
+
+    compiled = compile_expectation(expectation)
+    return None if compiled is None else describe(compiled)

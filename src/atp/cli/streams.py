@@ -17,7 +17,7 @@ def stdout_for_us() -> Iterator[None]:
     stream.flush()
     own = os.dup(1)
     os.dup2(2, 1)
-    sys.stdout = io.TextIOWrapper(
+    sys.stdout = ours = io.TextIOWrapper(
         open(own, "wb"),  # noqa: SIM115  (closed below)
         encoding=stream.encoding,
         errors=stream.errors,
@@ -26,7 +26,8 @@ def stdout_for_us() -> Iterator[None]:
     try:
         yield
     finally:
-        os.dup2(own, 1)
+        with contextlib.suppress(OSError):  # an agent may have closed it
+            os.dup2(own, 1)
         with contextlib.suppress(OSError):  # nobody reads it any more
-            sys.stdout.close()
+            ours.close()  # what stands in `sys.stdout` by now may be an agent's
         sys.stdout = stream

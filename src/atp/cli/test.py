@@ -1,5 +1,6 @@
 """`atp test`: run tests."""
 
+import asyncio
 import json
 import shlex
 import sys
@@ -10,7 +11,7 @@ import click
 
 from atp.cli.options import given, takes_options
 from atp.loader.diagnostics import LoadError
-from atp.loader.diagnostics_text import render
+from atp.loader.diagnostics_text import printable, render
 
 
 @click.command("test")
@@ -39,12 +40,17 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.report.choose import choose, reads
     from atp.run.dry import DryRun
     from atp.run.loop import run_to_end
+    from atp.run.places import unreadable
     from atp.run.session import prepare
     from atp.run.source import Input
     from atp.run.stop import Stop
+    from atp.stats.summary import INCOMPLETE
 
-    with redirect_stdout(sys.stderr):  # importing an agent may print something
-        session = prepare(Input(texts, paths), flags)
+    try:
+        with redirect_stdout(sys.stderr):  # importing an agent may print something
+            session = prepare(Input(texts, paths), flags)
+    except OSError as error:
+        raise unreadable(error.filename or "the input", error) from error
     if session.warnings and not session.options.quiet:
         click.echo(render(session.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
     if session.options.dry_run:
@@ -53,11 +59,16 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
             click.echo(line)
         return 0
     read = reads(session.given_input, [unit.source for unit in session.plan.units])
-    listeners = choose(session.options, read, session.secrets, _command(sys.argv))
+    listeners = choose(session.options, read, session.secrets, _command(sys.argv), cast=session.cast)
     stop = Stop(session.options)
-    code = run_to_end(session.run(listeners, stop), stop.interrupt, session.leave)
+    try:
+        code = run_to_end(session.run(listeners, stop), stop.interrupt, session.leave)
+    except asyncio.CancelledError:
+        click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
+        click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
+        return INCOMPLETE
     for problem in session.problems:
-        click.echo(f"atp: {problem}", err=True)
+        click.echo(f"atp: {printable(problem)}", err=True)
     return code
 
 

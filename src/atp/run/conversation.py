@@ -1,5 +1,6 @@
-"""Leading a conversation with an agent: a task, a message history, a chain of prompts."""
+"""Leading a conversation with an agent: a task, a message history, a chain of prompts, and turn by turn."""
 
+import copy
 import json
 import time
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
 from atp.run.plan import Trial
+from atp.run.snapshot import Snapshot
 from atp.run.watch import Watch
 from atp.run.workspace import Workspace
 from atp.suite.result import Turn
@@ -15,21 +17,41 @@ from atp.suite.result import Turn
 class Conversation:
     """A trial's conversation, a turn after the other."""
 
-    def __init__(self, trial: Trial, watch: Watch, workspace: Workspace, task_id: str) -> None:
+    def __init__(
+        self, trial: Trial, watch: Watch, workspace: Workspace, task_id: str, start: Snapshot | None = None
+    ) -> None:
+        """`start` is where it goes on from: what befores have left."""
         self._trial = trial
         self._watch = watch
+        self.transcript = watch.transcript
+        """All that was said and seen so far."""
         self._workspace = workspace
-        self._task_id = task_id
-        self._state: Any = None
+        self.session = task_id
+        """Tells it from every other conversation."""
+        self.state: Any = None
+        """What the agent asked to be handed back."""
+        self.turns = 0
+        """How many turns were held, those of befores included."""
         self._context = self._make_context()
         case = trial.case
         self._options = case.options.model_dump(exclude_defaults=True) if case.options else {}
         self._constraints = {**case.limits.given(), "timeout_seconds": trial.timeout}
+        if start is not None:
+            self._go_on(start)
+
+    def _go_on(self, start: Snapshot) -> None:
+        transcript = self.transcript
+        transcript.messages.extend(start.messages)
+        transcript.inherited = len(start.messages)
+        self.state = copy.deepcopy(start.state)
+        self.turns = start.turns
+        if self._trial.case.says_nothing:
+            start.hand_over(transcript)  # all there is to judge
 
     async def hold(self, adapter: Adapter) -> None:
         """Say all that the case says, and write down the answers."""
-        for number, messages in enumerate(self._sayings(), 1):
-            await self._say(adapter, messages, number)
+        for messages in self._sayings():
+            await self.say(adapter, messages)
 
     def _sayings(self) -> Iterator[list[dict[str, Any]]]:
         """What is added to the conversation before each turn."""
@@ -39,12 +61,14 @@ class Conversation:
         elif self._trial.chain is not None:
             for prompt in self._trial.chain:
                 yield [{"role": "user", "content": prompt}]
-        else:
+        elif case.messages:
             yield [message.wire() for message in case.messages]
 
-    async def _say(self, adapter: Adapter, messages: list[dict[str, Any]], number: int) -> None:
-        watch, transcript = self._watch, self._watch.transcript
-        watch.turn = number
+    async def say(self, adapter: Adapter, messages: list[dict[str, Any]]) -> None:
+        """Hold one turn: add messages to the conversation, and write down the answer."""
+        watch, transcript = self._watch, self.transcript
+        self.turns += 1
+        watch.turn = number = self.turns
         transcript.messages.extend(messages)
         prompt = _text(messages[-1].get("content"))
         request = TurnRequest(
@@ -54,10 +78,10 @@ class Conversation:
             constraints=self._constraints,
             context={**self._context, "turn": number},
             options=self._options,
-            task_id=self._task_id,
+            task_id=self.session,
             turn=number,
             conversation=self._trial.case.task is None,
-            state=self._state,
+            state=self.state,
             workspace=self._workspace.path,
             emit=watch.event,
             log=transcript.logs.append,
@@ -74,8 +98,8 @@ class Conversation:
         self._write_down(reply)
 
     def _write_down(self, reply: Reply) -> None:
-        watch, transcript = self._watch, self._watch.transcript
-        self._state = reply.state
+        watch, transcript = self._watch, self.transcript
+        self.state = reply.state
         transcript.messages.extend(reply.messages or [{"role": "assistant", "content": _text(reply.output)}])
         for call in reply.tool_calls:
             call.turn = watch.turn
@@ -97,7 +121,7 @@ class Conversation:
             "connector": trial.connector,
             "run": trial.run,
             "iteration": trial.variation,
-            "session_id": self._task_id,
+            "session_id": self.session,
             "case_id": case.id,
             "case_name": case.name,
             "agent": trial.tested.name,

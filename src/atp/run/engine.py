@@ -6,7 +6,7 @@ from itertools import count
 
 from atp.run.collect import Collector
 from atp.run.feed import Feed
-from atp.run.journal import Journal
+from atp.run.journal import About, Before, Journal, Kept
 from atp.run.journal import Trial as TrialLine
 from atp.run.listener import Listener
 from atp.run.plan import Plan, Trial
@@ -28,6 +28,7 @@ class Engine:
     ) -> None:
         self._plan = plan
         self._runner = runner
+        runner.befores.heard = self._hear_before
         self._journal = journal
         self._done = done
         self._stop = stop
@@ -44,7 +45,6 @@ class Engine:
     async def run(self) -> None:
         """Run all trials, or as many as there is leave to."""
         self._stop.act = self._act
-        self._stop.watch_clock()
         self._over = asyncio.get_running_loop().create_future()
         for _ in range(min(self._plan.options.parallel, max(self._plan.counts()[1], 1))):
             self._hire()
@@ -55,7 +55,6 @@ class Engine:
             self._act(cancel=True)
             if self._workers:
                 await asyncio.wait(self._workers, timeout=2 * GRACE)
-            self._stop.end()
             await self._close_agents()
 
     def _hire(self) -> None:
@@ -126,9 +125,7 @@ class Engine:
                 return
             result = self._done.get(trial.key)
             if result is not None:
-                self._stop.see_again(result)
-                self._feed.done(trial)
-                self._heard(trial, result)
+                self._keep(trial, result)
                 continue
             self._audience.began(trial)
             self._workers[own] = trial
@@ -138,15 +135,29 @@ class Engine:
             self._workers[own] = None
             self._record(trial, result)
 
-    def _record(self, trial: Trial, result: TrialResult) -> None:
-        self._journal.write(TrialLine(result=result, file=trial.source.suite.path or ""))
-        self._stop.see(result)
-        self._feed.done(trial)
-        self._heard(trial, result)
+    def _hear_before(self, trial: Trial, result: TrialResult) -> None:
+        """A case was replayed only for others to go on from: it costs, but it is no trial of the plan."""
+        self._journal.write(Before(result=result, file=trial.source.suite.path or ""))
+        self._stop.see_before(result)
 
-    def _heard(self, trial: Trial, result: TrialResult) -> None:
+    def _record(self, trial: Trial, result: TrialResult) -> None:
+        about = self._collector.about(trial)
+        self._journal.write(TrialLine(result=result, file=trial.source.suite.path or "", about=about))
+        self._stop.see(result)
+        self._heard(trial, result, about)
+
+    def _keep(self, trial: Trial, result: TrialResult) -> None:
+        """A trial is done already: the journal says so, that it tells the run from here on by itself."""
+        about = self._collector.about(trial)
+        file, index = trial.source.suite.path or "", trial.case.index
+        self._journal.write(Kept(key=trial.key, index=index, file=file, about=about))
+        self._stop.see_again(result)
+        self._heard(trial, result, about)
+
+    def _heard(self, trial: Trial, result: TrialResult, about: About | None) -> None:
+        self._feed.done(trial)
         self._audience.ended(trial, result)
-        case = self._collector.add(trial, result)
+        case = self._collector.add(trial, result, about)
         if case is not None:
             self.summary.add_case(case)
             self._audience.case(case)

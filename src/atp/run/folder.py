@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.run.journal import NAME, Line, Start, Summary, read_lines
-from atp.run.places import runs_folder
+from atp.run.places import runs_folder, unreadable
 
 _LOCK = "lock"
 _WORK = "work"
@@ -44,8 +46,15 @@ class RunFolder:
             os.close(self._lock)
             raise BusyRun(path.name) from None
         _HELD.add(self._lock)
-        os.ftruncate(self._lock, 0)
-        os.write(self._lock, marker.encode())
+        try:
+            os.ftruncate(self._lock, 0)
+            os.write(self._lock, marker.encode())
+            os.close(os.open(path / NAME, os.O_WRONLY | os.O_CREAT, 0o644))  # a full disk is known before the run
+        except OSError:
+            self.close()
+            with contextlib.suppress(OSError):  # one that is gone on with stays
+                path.rmdir()
+            raise
 
     @property
     def work(self) -> Path:
@@ -92,7 +101,7 @@ def new_run(root: Path) -> Path:
 
 def sweep(root: Path) -> None:
     """End what a run that was killed left behind: its processes and its workspaces."""
-    for lock in runs_folder(root).glob(f"*/{_LOCK}"):
+    for lock in _in_all_runs(root, _LOCK):
         with contextlib.suppress(OSError):
             handle = os.open(lock, os.O_RDWR)
             try:
@@ -121,18 +130,33 @@ def is_running(run: Path) -> bool:
 
 def all_runs(root: Path) -> list[Path]:
     """The folders of all runs, newest first."""
-    return sorted((path.parent for path in runs_folder(root).glob(f"*/{NAME}")), reverse=True)
+    return sorted((path.parent for path in _in_all_runs(root, NAME)), reverse=True)
+
+
+def _in_all_runs(root: Path, name: str) -> list[Path]:
+    """The files of this name in the folders of runs."""
+    folder = runs_folder(root)
+    try:
+        found = [Path(one.path, name) for one in os.scandir(folder)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    return [path for path in found if os.path.lexists(path)]
 
 
 def bounds(run: Path) -> tuple[Start | None, Summary | None]:
-    """How a run began, and how it ended if it did."""
+    """How a run began, with what was planned when it last went on, and how it ended if it did."""
     start: Start | None = None
     summary: Summary | None = None
-    for line in _edges(run / NAME):
-        if isinstance(line, Start):
-            start, summary = start or line, None
-        elif isinstance(line, Summary):
-            summary = line
+    try:
+        for line in _edges(run / NAME):
+            if isinstance(line, Start):
+                start, summary = line if start is None else replace(line, at=start.at), None
+            elif isinstance(line, Summary):
+                summary = line
+    except OSError as error:
+        raise unreadable(run / NAME, error) from error
     return start, summary
 
 

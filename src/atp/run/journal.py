@@ -46,10 +46,86 @@ class Start(Line, omit_defaults=True, kw_only=True):
     """How many trials are planned."""
     resumed: bool = False
     """It goes on with what is above."""
+    given: list[str] = []
+    """What was given to test, as it was written."""
+    files: list[str] = []
+    """The test files, in order."""
+    runs: int = 1
+    """Runs per case."""
+    environment: dict[str, Any] = {}
+    """The test environment."""
+    connector: str | None = None
+    """The connector that was named."""
+    parallel: int = 1
+    """Trials at a time."""
+    kept: int = 0
+    """Trials taken over from above."""
+    notes: list[str] = []
+    """What a person was told before it started."""
 
 
-class Trial(Line, kw_only=True):
+class Skipped(Line, omit_defaults=True, kw_only=True):
+    """A case is left out, as its file asks."""
+
+    case: str
+    """The case's id."""
+    name: str = ""
+    """The case's name."""
+    file: str = ""
+    """The file it stands in."""
+    line: int = 0
+    """The line it begins on."""
+    tags: list[str] = []
+    """Its tags."""
+
+
+class About(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What reports say of a case beside its trials. It stands on the line of the first of them."""
+
+    name: str = ""
+    """The case's name."""
+    line: int = 0
+    """The line it begins on."""
+    tags: list[str] = []
+    """Its tags."""
+    input: Any = None
+    """What is said to the agent."""
+    expected: Any = None
+    """The expected output, if the case gives one."""
+    pass_rate: float | None = None
+    """The share of trials that must pass, if not all."""
+    min_score: float | None = None
+    """The least score that passes."""
+    trials: int = 1
+    """How many trials the case has against an agent."""
+
+
+class Trial(Line, omit_defaults=True, kw_only=True):
     """A trial ended."""
+
+    result: TrialResult
+    """Everything about it."""
+    file: str = ""
+    """The file its case stands in."""
+    about: About | None = None
+    """Its case."""
+
+
+class Kept(Line, omit_defaults=True, kw_only=True):
+    """A trial that stands above, before the run went on, is taken over."""
+
+    key: str
+    """Its key."""
+    index: int = 0
+    """Where its case stands in its file by now."""
+    file: str = ""
+    """The file its case stands in."""
+    about: About | None = None
+    """Its case."""
+
+
+class Before(Line, kw_only=True):
+    """A case was replayed for others to go on from; its own trials are lines of their own."""
 
     result: TrialResult
     """Everything about it."""
@@ -68,10 +144,15 @@ class Summary(Line, kw_only=True):
     """Why it ended early."""
     counts: dict[str, Any] = {}
     """What came of it."""
+    exit_code: int = 0
+    """What the run itself asks the process to end with."""
+    exhausted: str | None = None
+    """The budget that has to be raised before it is any use to go on."""
 
 
-_DECODER = msgspec.json.Decoder(Start | Trial | Summary)
+_DECODER = msgspec.json.Decoder(Start | Skipped | Trial | Kept | Before | Summary)
 _ENCODER = msgspec.json.Encoder()
+_OF_TRIALS = (b'{"type":"trial"', b'{"type":"kept"')
 
 
 class JournalError(Exception):
@@ -135,7 +216,7 @@ class Journal:
 
 def _whole(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode(errors="replace").decode()
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         return {_whole(key): _whole(item) for key, item in value.items()}
     return [_whole(item) for item in value] if isinstance(value, list) else value
@@ -158,19 +239,28 @@ def mend(path: Path) -> int:
         return size - end
 
 
-def read_lines(path: Path, *, trials: bool = True) -> Iterator[tuple[int, Line]]:
-    """The lines of a journal, each with its offset; a torn or damaged one is passed over."""
-    offset = 0
+def read_lines(
+    path: Path, *, trials: bool = True, begin: int = 0, damaged: list[int] | None = None
+) -> Iterator[tuple[int, Line]]:
+    """The lines of a journal, each with its offset; a torn or damaged one is passed over, and noted in `damaged`."""
+    offset = begin
     with path.open("rb") as file:
+        file.seek(begin)
         for raw in file:
-            if raw.endswith(b"\n") and (trials or not raw.startswith(b'{"type":"trial"')):
-                with suppress(msgspec.MsgspecError):
-                    yield offset, _DECODER.decode(raw)
+            if trials or not raw.startswith(_OF_TRIALS):
+                try:
+                    line = _DECODER.decode(raw) if raw.endswith(b"\n") else None
+                except msgspec.MsgspecError:
+                    line = None
+                if line is not None:
+                    yield offset, line
+                elif damaged is not None:
+                    damaged.append(offset)
             offset += len(raw)
 
 
-def decode_trial(raw: bytes) -> TrialResult:
-    """The result in a trial's line."""
+def decode_trial(raw: bytes) -> Trial:
+    """A trial's line."""
     line = _DECODER.decode(raw)
     assert isinstance(line, Trial)
-    return line.result
+    return line

@@ -4,12 +4,15 @@ An edited case or agent gets another key and runs again; an untouched one keeps 
 """
 
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from atp.agents.adapter import Adapter
 from atp.run.named_files import content, named_in
 from atp.run.resolve import NamedAgent
+from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 
 
@@ -27,7 +30,26 @@ def case_digest(case: Case) -> bytes:
     return case.__pydantic_serializer__.to_json(case, exclude_unset=True)
 
 
-def agent_digest(named: NamedAgent) -> str:
-    """The agent's configuration and the content of the files it names."""
+def agent_digest(named: NamedAgent, adapter: Adapter | None = None) -> str:
+    """The agent's configuration, the content of the files it names, and what else its adapter says decides."""
     config = named.agent.model_dump(mode="json")
-    return digest(config, [content(path) for path in named_in(config, named.base)])
+    files = named_in(config, named.base)
+    if adapter is None:
+        return digest(config, [content(path) for path in files])
+    files = list(dict.fromkeys([*files, *adapter.files]))
+    return digest(config, [content(path) for path in files if path.is_file()], dict(adapter.variables))
+
+
+def role_digest(named: NamedAgent, adapter: Adapter, root: Path) -> str:
+    """The same for who plays a role, wherever the project stands: what it answered is kept for others to replay."""
+    config = named.agent.model_dump(mode="json")
+    if isinstance(named.agent.config, PromptConfig):
+        config["config"]["path"] = _inside(named.base / named.agent.config.path, root)
+    files = dict.fromkeys(path.resolve() for path in [*named_in(config, named.base), *adapter.files] if path.is_file())
+    contents = [[_inside(path, root), *content(path)[1:]] for path in files]
+    return digest(config, contents, dict(adapter.variables))
+
+
+def _inside(path: Path, root: Path) -> str:
+    path, root = path.resolve(), root.resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name

@@ -41,6 +41,8 @@ class RunInfo:
     """Trials taken over from before."""
     notes: tuple[str, ...] = ()
     """What a person should know before it starts."""
+    files: tuple[str, ...] = ()
+    """The test files, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class RunEnd:
     """Why it ended early, if it did."""
     exit_code: int
     """What the process should end with."""
+    exhausted: str | None = None
+    """The setting, a budget, that has to be raised before it is any use to go on."""
 
 
 class Listener:
@@ -83,6 +87,9 @@ class Listener:
 
     def case(self, result: CaseResult) -> None:
         """All trials of a case against an agent ended."""
+
+    async def finish(self, end: RunEnd) -> None:
+        """All trials ended, and `end` is about to be told: the time for what has to be waited for."""
 
     def end(self, end: RunEnd) -> None:
         """The run ended."""
@@ -121,6 +128,14 @@ class Audience(Listener):
         """Pass it on."""
         self._tell("case", result)
 
+    async def finish(self, end: RunEnd) -> None:
+        """Wait for each."""
+        for listener in tuple(self._listeners):
+            try:
+                await listener.finish(end)
+            except Exception as error:
+                self._drop(listener, error)
+
     def end(self, end: RunEnd) -> None:
         """Pass it on."""
         self._tell("end", end)
@@ -130,5 +145,8 @@ class Audience(Listener):
             try:
                 getattr(listener, what)(*words)
             except Exception as error:
-                self._listeners.remove(listener)
-                self._broken.append(f"{type(listener).__name__}: {type(error).__name__}: {error}")
+                self._drop(listener, error)
+
+    def _drop(self, listener: Listener, error: Exception) -> None:
+        self._listeners.remove(listener)
+        self._broken.append(f"{type(listener).__name__}: {type(error).__name__}: {error}")

@@ -36,7 +36,7 @@ def run_to_end(
     asyncio.set_event_loop(loop)
     try:
         with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():
-            return loop.run_until_complete(main)
+            return _run(loop, main, hears_signals=interrupt is not None)
     finally:
         loop.set_exception_handler(lambda _loop, _context: None)
         for task in asyncio.all_tasks(loop):
@@ -45,6 +45,22 @@ def run_to_end(
         loop.run_until_complete(loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
         loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, hears_signals: bool) -> Result:
+    """Run until `main` has ended, and no shorter: tasks that agents leave behind may stop the loop, or exit through it.
+
+    asyncio lets a `SystemExit` of any task out of the loop. Taken for the end of the run, `sys.exit(0)` in an agent's
+    background task would look as if all had passed.
+    """
+    task = loop.create_task(main)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
+            ours = isinstance(error, KeyboardInterrupt) and not hears_signals
+            if task.done() or loop.is_closed() or ours:
+                raise
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ A setting is spelled once, here, with its type and its help text. The command li
 environment (`ATP_…`) and the Python API are made from it.
 """
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -29,14 +30,23 @@ class Options(Record):
         "Agent to test: a name of the suite, module:function, file.py:function, a URL or an id", "-n", factory=list
     )
     output: list[Text] = setting("Write a report there; the extension tells the format", "-o", factory=list)
-    reporter: Text | None = setting("Reporter: an agent's id, or report.json, report.summary", "-r")
+    reporter: Text | None = setting(
+        "Reporter: an agent's id, or report.html, report.markdown, report.json, report.summary", "-r"
+    )
     connector: Text | None = setting("Override the agent's model connector", "-c")
     user: Text | None = setting("User the tests run as (test-user)", "-u")
     team: Text | None = setting("Team the tests run as (test-team)", "-t")
     locale: Text | None = setting("Locale the tests run in (en-us)")
     ctx: Text | None = setting("JSON or YAML file with the rest of the test environment")
-    simulator: Text | None = setting("Default simulator agent")
-    assessor: Text | None = setting("Agent that judges expectations")
+    simulator: Text | None = setting("Agent or connector that plays the user where a case names none")
+    assessor: Text | None = setting("Agent or connector that judges expectations")
+    generator: Text | None = setting("Agent or connector that makes variations of prompts")
+    role_connector: Text | None = setting("Model for the roles (judge, simulator, generator) that name none")
+    judge_each: bool = setting("Judge each expectation in a call of its own", default=False)
+    judge_cache: bool = setting("Don't judge the same transcript twice", default=True)
+    weak_judge: bool = setting("Let a model judge that is known to be unfit for it", default=False)
+    record: Text | None = setting("Record what models, tools and roles answer to this folder", only_flag=True)
+    replay: Text | None = setting("Play back what was recorded in this folder, calling nobody", only_flag=True)
     run: Regex | None = setting("Only cases whose id or name matches this regular expression", only_flag=True)
     tags: Text | None = setting("Only cases with these tags; !tag leaves out (a,!b)", only_flag=True)
     only_failed: bool = setting(
@@ -68,6 +78,18 @@ class Options(Record):
 
     lower: frozenset[str] = Field(default_factory=frozenset, exclude=True)
     """The settings that come from a file or the environment, so that a case's own word goes before them."""
+
+    @classmethod
+    def from_project(cls, path: str | Path = ".", **given: Any) -> "Options":
+        """The options that `atp test` has for an input there: those given here, before `ATP_…`, before `atp.toml`.
+
+        Raises `LoadError`. `Options(…)` itself reads neither.
+        """
+        from atp.run.places import find_root
+        from atp.run.settings import environment, resolve_options
+
+        root = find_root(Path(path))
+        return resolve_options(given, root, environment(root, given.get("env_file")))
 
     def given(self, name: str) -> bool:
         """Whether the command line, or the caller in code, set it."""

@@ -1,12 +1,13 @@
 """Which agents are meant: those of the suite, or those the command line names."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.shapes import Path as DataPath
 from atp.loader.shapes import read
@@ -29,36 +30,59 @@ from atp.suite.record import Place, Record
 class NamedAgent:
     """An agent, and the folder that relative paths of its configuration start from."""
 
-    def __init__(self, agent: AnyAgent, base: Path, ad_hoc: bool = False) -> None:
+    def __init__(
+        self, agent: AnyAgent, base: Path, ad_hoc: bool = False, secrets: frozenset[str] = frozenset()
+    ) -> None:
         self.agent = agent
         self.base = base
         self.ad_hoc = ad_hoc
+        self.secrets = secrets
+        """Values in its configuration that no output may show."""
 
 
-def resolve_agents(source: CaseSource, names: Iterable[str], root: Path, notes: Diagnostics) -> list[NamedAgent]:
+class Project(NamedTuple):
+    """Where agents are looked for, and what their files may refer to."""
+
+    root: Path
+    environment: Mapping[str, str]
+
+
+def resolve_agents(source: CaseSource, names: Iterable[str], project: Project, notes: Diagnostics) -> list[NamedAgent]:
     """The agents that a suite's cases run against."""
     suite, names = source.suite, list(dict.fromkeys(names))
     own = {agent.name: agent for agent in suite.agents}
     if not names:
-        found = [NamedAgent(agent, source.folder) for agent in suite.agents] or _implied(source, root)
-        if not found:
+        known = len(notes)
+        found = [NamedAgent(agent, source.folder) for agent in suite.agents] or _implied(source, project, notes)
+        if not found and len(notes) == known:
             notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint="name one with -n")
         return found
     chosen: list[NamedAgent] = []
     for name in names:
         if name in own:
             chosen.append(NamedAgent(own[name], source.folder))
-        elif (agent := _ad_hoc(name, root, own, notes)) is not None:
+        elif (agent := _ad_hoc(name, project, own, notes)) is not None:
             chosen.append(agent)
     return chosen
 
 
-def _implied(source: CaseSource, root: Path) -> list[NamedAgent]:
+def find_agent(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
+    """An agent that plays a role: one of the suite's own, or any that `-n` could name."""
+    own = {agent.name: agent for agent in source.suite.agents} if source is not None else {}
+    if source is not None and name in own:
+        return NamedAgent(own[name], source.folder)
+    bare = name.lstrip("/")
+    if bare.startswith("agents/") and (path := project.root / _md(bare)).is_file():
+        return _in_file(_stem(bare), path, project, notes)
+    return _ad_hoc(name, project, own, notes)
+
+
+def _implied(source: CaseSource, project: Project, notes: Diagnostics) -> list[NamedAgent]:
     """The Markdown `target`, or the agent in whose folder the file stands (document 4)."""
     target = source.suite.target
     if target is not None:
-        path = root / _md(target.lstrip("/"))
-        return [NamedAgent(_prompt(_stem(target), path), root)]
+        found = _in_file(_stem(target), project.root / _md(target.lstrip("/")), project, notes)
+        return [] if found is None else [found]
     for folder in [source.folder, *source.folder.parents]:
         if (folder / "package.yao").is_file():
             return [NamedAgent(_prompt(folder.name, folder), folder)]
@@ -77,44 +101,59 @@ def _prompt(name: str, path: Path) -> PromptAgent:
     return PromptAgent(name=name, type="prompt", config=PromptConfig(path=str(path)))
 
 
-def _ad_hoc(name: str, root: Path, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
+def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False) -> NamedAgent | None:
+    """The agent that a Markdown file describes: a prompt, or one of another kind."""
+    if not path.is_file():
+        return NamedAgent(_prompt(name, path), project.root, ad_hoc)  # its adapter says that it is not there
+    from atp.agents.prompt_file import agent_of_file
+
+    secrets: set[str] = set()
+    try:
+        agent = agent_of_file(path, name, project.root, project.environment, secrets)
+    except ConfigurationError as error:
+        notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
+        return None
+    base = project.root if agent.type == "prompt" else path.parent
+    return NamedAgent(agent, base, ad_hoc, frozenset(secrets))
+
+
+def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
     here = Path.cwd()
     if name.startswith(("http://", "https://")):
         return NamedAgent(HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name)), here, ad_hoc=True)
     if name.endswith(".md"):
-        path = next((one for one in (here / name, root / name.lstrip("/")) if one.is_file()), None)
+        path = next((one for one in (here / name, project.root / name.lstrip("/")) if one.is_file()), None)
         if path is None:
             notes.error("no-such-agent", f"the agent file {name} is not there", hint="check the path")
             return None
-        return NamedAgent(_prompt(_stem(os.path.relpath(path, root)), path), root, ad_hoc=True)
+        return _in_file(_stem(os.path.relpath(path, project.root)), path, project, notes, ad_hoc=True)
     if ":" in name:
         return NamedAgent(CustomAgent(name=name, type="custom", config=CustomConfig(entry=name)), here, ad_hoc=True)
-    return _by_id(name, root, own, notes)
+    return _by_id(name, project, own, notes)
 
 
-def _by_id(name: str, root: Path, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
+def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
     """An id `a.b`: an agent in the project's settings, below `assistants/`, or below `agents/`."""
-    found: list[NamedAgent] = []
+    root, found = project.root, 0
+    made: NamedAgent | None = None
     configured = _configured(root, notes)
     if name in configured:
-        found.append(NamedAgent(configured[name], root, ad_hoc=True))
+        found, made = found + 1, NamedAgent(configured[name], root, ad_hoc=True)
     parts = name.removeprefix("assistants.").split(".")
     folder = root.joinpath("assistants", *parts)
     if (folder / "package.yao").is_file():
-        found.append(NamedAgent(_prompt(name, folder), folder, ad_hoc=True))
+        found, made = found + 1, NamedAgent(_prompt(name, folder), folder, ad_hoc=True)
     file = root.joinpath("agents", *parts).with_name(f"{parts[-1]}.md")
     if file.is_file():
-        found.append(NamedAgent(_prompt(name, file), root, ad_hoc=True))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        notes.error("ambiguous-agent", f"{len(found)} agents are called `{name}`", hint="name its file instead")
+        found, made = found + 1, _in_file(name, file, project, notes, ad_hoc=True)
+    if found > 1:
+        notes.error("ambiguous-agent", f"{found} agents are called `{name}`", hint="name its file instead")
         return None
-    known = [*own, *configured]
-    meant = near_miss(name, known)
-    hint = f"did you mean `{meant}`?" if meant else "use a name of the suite, module:function, a URL, or an id"
-    notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
-    return None
+    if not found:
+        meant = near_miss(name, [*own, *configured])
+        hint = f"did you mean `{meant}`?" if meant else "use a name of the suite, module:function, a URL, or an id"
+        notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
+    return made
 
 
 class _Agents(Record):

@@ -38,7 +38,7 @@ class Done:
         if offset is None or self._file is None:
             return None
         self._file.seek(offset)
-        return decode_trial(self._file.readline())
+        return decode_trial(self._file.readline()).result
 
     def close(self) -> None:
         """Let go of the journal."""
@@ -55,6 +55,13 @@ def find_unfinished(root: Path, identity: list[str]) -> Path:
     raise _nothing("there is no unfinished run of this input", "run it without --resume, or name a run: atp runs")
 
 
+def last_run(root: Path) -> Path:
+    """The newest run."""
+    for run in all_runs(root):
+        return run
+    raise _nothing(f"there are no runs in {runs_folder(root)}", "run something: atp test")
+
+
 def find_run(root: Path, name: str) -> Path:
     """A run by its id, or the beginning of one."""
     found = [run for run in all_runs(root) if run.name.startswith(name)]
@@ -65,25 +72,48 @@ def find_run(root: Path, name: str) -> Path:
 
 
 def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
-    """The (agent, case) pairs that did not pass in the newest run of the same input."""
+    """The (agent, case) pairs that did not pass when they last ran.
+
+    That is the newest run of the same input and, for what it left out, those before it: up to one that ran everything.
+    """
+    decided: dict[tuple[str, str, str], bool] = {}
+    whole: Path | None = None
     for run in all_runs(root):
-        start, _ = bounds(run)
+        start, summary = bounds(run)
         if start is None or start.input != identity:
             continue
-        newest = {_identity(line): line.result for _, line in read_lines(run / NAME) if isinstance(line, Trial)}
-        failed = {(one.agent, one.case) for one in newest.values() if one.status not in ("passed", "skipped")}
-        if failed:
-            return failed
-        if not newest:
-            continue  # it came to nothing
-        raise _nothing(f"everything passed in the last run ({run.name})", "run it without --only-failed")
-    raise _nothing("this input has not been run yet", "run it without --only-failed")
+        here = _passed(run / NAME)
+        decided = {**here, **decided}
+        narrowed = any(start.options.get(name) for name in _NARROWING)
+        if here and summary is not None and summary.complete and not narrowed:
+            whole = run
+            break
+    failed = {(agent, case) for (_, agent, case), passed in decided.items() if not passed}
+    if failed:
+        return failed
+    if not decided:
+        raise _nothing("this input has not been run yet", "run it without --only-failed")
+    if whole is None:
+        raise _nothing("nothing failed so far, but not everything has been run", "run it without --only-failed")
+    raise _nothing(f"everything passed in the last run ({whole.name})", "run it without --only-failed")
 
 
-def _identity(line: Trial) -> tuple[str, str, str, int, int]:
-    """What makes it the same trial, also after its case or agent was edited."""
-    result = line.result
-    return line.file, result.agent, result.case, result.variation, result.run
+_NARROWING = ("run", "tags", "only_failed")
+"""Settings with which a run leaves out some of its cases."""
+
+
+def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
+    """The cases of a run, by file and agent, and whether all their trials passed the last time each was run."""
+    newest: dict[tuple[str, str, str, int, int], bool] = {}
+    for _, line in read_lines(journal):
+        if isinstance(line, Trial):
+            one = line.result
+            place = (line.file, one.agent, one.case, one.variation, one.run)
+            newest[place] = one.status in ("passed", "skipped")
+    found: dict[tuple[str, str, str], bool] = {}
+    for (file, agent, case, _, _), passed in newest.items():
+        found[file, agent, case] = found.get((file, agent, case), True) and passed
+    return found
 
 
 def cut_torn_line(run: Path) -> int:

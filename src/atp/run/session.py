@@ -17,20 +17,25 @@ from atp.agents.printed import CAPTURE
 from atp.agents.registry import make_adapter
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.loader.given import Given
+from atp.run.cast import Cast
+from atp.run.casting import check_roles, vary
 from atp.run.engine import Engine
-from atp.run.folder import BusyRun, RunFolder, marking, new_run, sweep
+from atp.run.folder import BusyRun, RunFolder, bounds, marking, new_run, sweep
 from atp.run.hooks import HookError, Hooks
 from atp.run.identity import Identities
-from atp.run.journal import Journal, JournalError, Start, Summary
+from atp.run.journal import Journal, JournalError, Skipped, Start, Summary
 from atp.run.listener import Audience, Listener, RunEnd, RunInfo
 from atp.run.options import Options
 from atp.run.places import find_root, runs_folder
 from atp.run.plan import Filter, Plan, make_plan
 from atp.run.resume import Done, cut_torn_line, find_run, find_unfinished, last_failures
-from atp.run.settings import environment, resolve_options
-from atp.run.source import CaseSource, Input, open_input
+from atp.run.setting import Setting
+from atp.run.settings import environment, misnamed, resolve_options
+from atp.run.source import CaseSource, Input, is_reference, open_input
 from atp.run.stop import Stop
+from atp.run.told import run_end
 from atp.run.trial import GRACE, TrialRunner
+from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
 
 
@@ -45,6 +50,7 @@ class Session:
     marker: str
     warnings: list[Diagnostic]
     hooks: Hooks
+    cast: Cast
     resumes: Path | None = None
     """The run that this one goes on with."""
     problems: list[str] = field(default_factory=list)
@@ -53,7 +59,8 @@ class Session:
     @property
     def secrets(self) -> frozenset[str]:
         """What no output may show."""
-        return frozenset(secret for unit in self.plan.units for secret in unit.source.suite.secrets)
+        suites = (unit.source.suite.secrets for unit in self.plan.units)
+        return self.cast.secrets.union(*suites, *(tested.secrets for tested in self.plan.tested()))
 
     def leave(self) -> None:
         """End what agents have started, without waiting for anything else: the process is about to end."""
@@ -61,22 +68,29 @@ class Session:
 
     async def run(self, listeners: Sequence[Listener], stop: Stop) -> int:
         """Carry the plan out. Returns the exit code."""
+        CAPTURE.begin()  # until all is reported: what agents, roles and hooks print is not ours
+        try:
+            with marking(self.marker):
+                varied = await vary(self.plan, self.cast)
+                return await self._run(listeners, stop, tuple(one.message for one in varied))
+        finally:
+            self.problems += await self.cast.close()
+            CAPTURE.end()
+
+    async def _run(self, listeners: Sequence[Listener], stop: Stop, notes: tuple[str, ...]) -> int:
         try:
             folder = RunFolder(self.resumes or new_run(self.root), self.marker)
         except BusyRun as busy:
             raise _refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
         except OSError as error:
-            where = runs_folder(self.root)
-            raise _refused("no-journal", f"{where} can't be written: {error.strerror}", "check its rights") from error
-        notes = _cut(folder.path) if self.resumes else ()
+            message = f"{runs_folder(self.root)} can't be written: {error.strerror}"
+            raise _refused("no-journal", message, "see to its rights, and to the space on the disk") from error
+        notes += _cut(folder.path) if self.resumes else ()
         done = Done(folder.path / "journal.jsonl" if self.resumes else None)
         journal = Journal(folder.path, self.secrets)
-        CAPTURE.begin()  # until all is reported: what agents and hooks print is not ours
         try:
-            with marking(self.marker):
-                return await self._carry_out(folder, journal, done, notes, Audience(listeners), stop)
+            return await self._carry_out(folder, journal, done, notes, Audience(listeners), stop)
         finally:
-            CAPTURE.end()
             journal.close()
             done.close()
             folder.close(keep=self.options.keep_workspaces or self.options.keep_failed)
@@ -91,29 +105,33 @@ class Session:
         stop: Stop,
     ) -> int:
         info = self._info(folder, done, notes)
-        runner = TrialRunner(folder.work, self.root, self.hooks, self.options)
+        runner = TrialRunner(folder.work, self.root, self.hooks, self.options, self.cast)
         engine = Engine(self.plan, runner, journal, done, stop, audience)
         try:
             journal.write(self._start_line(info))
             audience.start(info)
-            self._tell_skipped(engine, audience)
+            self._tell_skipped(engine, journal, audience)
             await self._run_all(engine, folder, stop)
         except (HookError, JournalError) as error:
             stop.broke(str(error))
         engine.tell_rest()
-        return self._end(info, journal, engine, stop, audience)
+        return await self._end(info, journal, engine, stop, audience)
 
     async def _run_all(self, engine: Engine, folder: RunFolder, stop: Stop) -> None:
         """The trials, between the hooks of the whole run. The one after them is called however they went."""
         about = {"run": folder.id, "workspace": str(folder.path)}
-        if self.options.before_all:
-            await self._hook(self.options.before_all, about, stop)
+        stop.watch_clock()
         try:
-            if stop.reason is None:
-                await engine.run()
+            if self.options.before_all:
+                await self._hook(self.options.before_all, about, stop)
+            try:
+                if stop.reason is None:
+                    await engine.run()
+            finally:
+                if self.options.after_all:
+                    await self._hook(self.options.after_all, about, stop)
         finally:
-            if self.options.after_all:
-                await self._hook(self.options.after_all, about, stop)
+            stop.end()
 
     async def _hook(self, name: str, about: dict[str, Any], stop: Stop) -> None:
         """A hook of the whole run. Once a stop is asked for, it has only a moment left."""
@@ -131,29 +149,45 @@ class Session:
             raise HookError(f"hook {name}: cut short, because the run was stopped")
         call.result()
 
-    def _tell_skipped(self, engine: Engine, audience: Audience) -> None:
+    def _tell_skipped(self, engine: Engine, journal: Journal, audience: Audience) -> None:
         for unit in self.plan.units:
+            file = unit.source.suite.path
             for case in unit.source.survey.skipped:
                 engine.summary.add_skipped()
-                audience.skipped(unit.source.suite.path, case)
+                line = case.place.line
+                journal.write(Skipped(case=case.id, name=case.name, file=file or "", line=line, tags=case.tags))
+                audience.skipped(file, case)
 
-    def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Audience) -> int:
+    async def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Audience) -> int:
         code = engine.summary.exit_code(stopped=stop.over_budget, interrupted=stop.interrupted)
-        counts = engine.summary.counts()
-        ended = time.time()
-        with suppress(JournalError):  # then that is the reason, and it is told
-            journal.write(Summary(at=ended, complete=stop.reason is None, reason=stop.reason, counts=counts))
-        end = RunEnd(
-            info=info,
-            counts=counts,
-            ended_at=ended,
-            duration_ms=round((ended - info.started_at) * 1000, 3),
+        line = Summary(
+            at=time.time(),
+            complete=stop.reason is None,
             reason=stop.reason,
+            counts=engine.summary.counts(),
             exit_code=code,
+            exhausted=stop.exhausted,
         )
+        with suppress(JournalError):  # then that is the reason, and it is told
+            journal.write(line)
+        end = run_end(info, line)
+        await self._finish(end, stop, audience)
         audience.end(end)
-        self.problems = [*engine.problems, *audience.problems]
-        return 3 if self.problems and code == 0 else code
+        self.problems += [*engine.problems, *audience.problems]
+        if stop.interrupted:
+            return INTERRUPTED
+        return INCOMPLETE if self.problems and code == 0 else code
+
+    async def _finish(self, end: RunEnd, stop: Stop, audience: Audience) -> None:
+        """Wait for reports that take their time, unless a stop is asked for."""
+        work = asyncio.ensure_future(audience.finish(end))
+
+        def hurry(cancel: bool) -> None:
+            if cancel:
+                work.cancel()
+
+        stop.act = hurry
+        await asyncio.wait({work})
 
     def _info(self, folder: RunFolder, done: Done, notes: tuple[str, ...]) -> RunInfo:
         cases, trials = self.plan.counts()
@@ -174,6 +208,7 @@ class Session:
             parallel=self.options.parallel,
             resumed=resumed,
             notes=notes,
+            files=tuple(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
         )
 
     def _start_line(self, info: RunInfo) -> Start:
@@ -187,6 +222,14 @@ class Session:
             cases=info.cases,
             trials=info.trials,
             resumed=bool(self.resumes),
+            given=info.input,
+            files=list(info.files),
+            runs=info.runs,
+            environment=info.environment,
+            connector=info.connector,
+            parallel=info.parallel,
+            kept=info.resumed,
+            notes=list(info.notes),
         )
 
 
@@ -196,19 +239,15 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
     env = environment(root, flags.get("env_file"))
     options = resolve_options(flags, root, env)
     given = Given(env=env, agent=bool(options.name), simulator=bool(options.simulator), assessor=bool(options.assessor))
-    wanted = Filter(options)
-    sources, found = open_input(given_input, given, wanted.wants)
-    return plan_session(given_input, sources, found, Setting(options, wanted, root, env))
+    setting = Setting(options, Filter(options), root, env)
+    sources, found = open_input(given_input, given, setting.wanted.wants)
+    for text in filter(is_reference, given_input.texts):
+        from atp.run.generating import generate_source
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a run is set in: its options and its surroundings."""
-
-    options: Options
-    wanted: Filter
-    root: Path
-    env: Mapping[str, str]
+        source, said = generate_source(text, given, setting)
+        sources.append(source)
+        found += said
+    return plan_session(given_input, sources, [*misnamed(env), *found], setting)
 
 
 def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], setting: Setting) -> Session:
@@ -217,8 +256,9 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
     if options.only_failed:
         setting.wanted.only = last_failures(root, given_input.identity)
     marker = secrets.token_hex(8)
-    around = {"environment": setting.env, "retries": options.retries, "marker": marker}
-    plan = make_plan(sources, options, setting.wanted, root, make_adapter, around)
+    cast = setting.cast(marker)
+    plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
+    check_roles(plan, cast)
     found = [*found, *plan.warnings]
     if options.strict and found:
         raise LoadError(found)
@@ -231,15 +271,29 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
         plan=plan,
         marker=marker,
         warnings=found,
+        cast=cast,
         hooks=_load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root))),
     )
+    cast.hide(session.secrets)
     if not options.dry_run:
         sweep(root)
         if options.resume_from:
             session.resumes = find_run(root, options.resume_from)
         elif options.resume:
             session.resumes = find_unfinished(root, given_input.identity)
+        if session.resumes is not None:
+            _check_filters(session.resumes, options)
     return session
+
+
+def _check_filters(run: Path, options: Options) -> None:
+    """Going on with a part of a run would end with the whole of it being called complete."""
+    start, _ = bounds(run)
+    for name in ("run", "tags"):
+        before, now = (start.options.get(name) if start else None), getattr(options, name)
+        if start is not None and before != now:
+            flag = f"--{name} {before!r}" if before else f"no --{name}"
+            raise _refused("other-filter", f"the run {run.name} was started with {flag}", "go on with the same filter")
 
 
 def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> Hooks:

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.agents.leftovers import OF_PROCESS, OF_RUN
+from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.loader.shapes import Path as DataPath
 from atp.loader.shapes import read
 from atp.run.options import Options, settings
+from atp.run.places import unreadable
+from atp.suite.near import near_miss
 from atp.suite.record import Place
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
@@ -45,7 +48,7 @@ def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
         path = root / name
         if not path.is_file():
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = _read(path)
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -55,6 +58,24 @@ def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
         if isinstance(data, dict):
             return path, data, text
     return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def connectors(root: Path) -> dict[str, Any]:
+    """The connectors of the project's file: `[connectors."NAME"]`. Raises `LoadError`."""
+    config = find_config(root)
+    tables = config[1].get("connectors", {}) if config else {}
+    if config is not None and not isinstance(tables, dict):
+        notes = Diagnostics(str(config[0]))
+        notes.error("wrong-type", "`connectors` must be a table", hint='write [connectors."NAME"]')
+        raise LoadError(notes)
+    return tables
 
 
 def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> Diagnostics:
@@ -74,7 +95,7 @@ def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
             raise LoadError(notes)
         return {}
     found: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+    for number, line in enumerate(_read(path).split("\n"), 1):
         bare = line.strip()
         if not bare or bare.startswith("#"):
             continue
@@ -116,12 +137,44 @@ def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]
     lower = frozenset(values.keys() - flags.keys())
     notes = Diagnostics("<command line>")
     made = read(Options, {**values, **flags, "lower": lower}, notes, _Nowhere())
+    if made is not None:
+        _contradictions(made, notes)
     if notes or made is None:
         raise LoadError(notes)
     return made
 
 
-SECTIONS = frozenset({"agents"})
+def _contradictions(options: Options, notes: Diagnostics) -> None:
+    """Flags that together, or by themselves, say nothing that could be done: a filter that filters nothing."""
+    if options.run == "":
+        notes.error("empty", "`run` is empty", hint="leave it out to run all cases")
+    tags = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
+    if options.tags and (not tags or "!" in tags):
+        notes.error("empty", f"`tags` names no tag: {options.tags!r}", hint="write a,!b")
+    if options.given("quiet") and options.given("verbose") and options.quiet and options.verbose:
+        notes.error("contradiction", "--quiet and --verbose", hint="leave one out")
+    if options.only_failed and (options.resume or options.resume_from):
+        hint = "--resume goes on with what is missing; --only-failed starts a new run"
+        notes.error("contradiction", "--only-failed and --resume", hint=hint)
+
+
+def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
+    """Warnings about variables that look like settings and are none: nobody would notice otherwise."""
+    notes = Diagnostics("<environment>")
+    flags = {name.upper() for name, about in settings().items() if about["only_flag"]}
+    known = {name.upper() for name in settings()} - flags
+    for variable in sorted(env.keys() - {OF_RUN, OF_PROCESS}):
+        name = variable.removeprefix("ATP_")
+        if name == variable or name in known:
+            continue
+        if name in flags:
+            notes.warn("unknown-setting", f"{variable} has no effect", hint="it is a flag alone: see atp test --help")
+        elif meant := near_miss(name, known):
+            notes.warn("unknown-setting", f"{variable} is no setting", hint=f"did you mean `ATP_{meant}`?")
+    return list(notes)
+
+
+SECTIONS = frozenset({"agents", "connectors"})
 """Tables of the project's file that aren't settings."""
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from atp.suite.suite import Suite
 Wants = Callable[[Case], bool]
 """Whether a case is among those to run."""
 _KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
+
+
+SMALL = 1_000_000
+"""Bytes: the cases of such a file take up a few tens of megabytes, and reading them again a fifth of the time."""
 
 
 class CaseSource:
@@ -64,7 +69,9 @@ def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[Cas
     sources: list[CaseSource] = []
     paths = list(given_input.paths)
     for text in given_input.texts:
-        if _is_message(text, notes):
+        if is_reference(text):
+            continue
+        if _is_message(text):
             sources.append(in_memory(load_message(text), wants))
         else:
             paths.append(text)
@@ -83,6 +90,11 @@ def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[Cas
     return sources, found
 
 
+def is_reference(text: str) -> bool:
+    """Whether an input names an agent or a script that makes cases."""
+    return text.startswith(("agents:", "scripts:"))
+
+
 def _is_unicode(path: Path) -> bool:
     """Whether the file's name can be written down, in a journal or a report."""
     try:
@@ -92,11 +104,8 @@ def _is_unicode(path: Path) -> bool:
     return True
 
 
-def _is_message(text: str, notes: Diagnostics) -> bool:
+def _is_message(text: str) -> bool:
     """An existing path is a file; what looks like a path but isn't one is an error; the rest is a message."""
-    if text.startswith(("agents:", "scripts:")):
-        notes.error("no-generator", f"{text}: generated input needs a model", hint="give a file or a message")
-        return False
     return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
 
 
@@ -116,12 +125,24 @@ def in_memory(suite: Suite, wants: Wants) -> CaseSource:
 
 
 def _open_jsonl(path: Path, given: Given, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
-    """Validated in one pass now, streamed in a second when it runs: the file may be larger than memory."""
+    """Validated in one pass now, streamed in a second when it runs: the file may be larger than memory.
+
+    A small one is read once: its cases stay in memory.
+    """
     from atp.loader.jsonl import check_jsonl_file, stream_file
 
     notes = Diagnostics(str(path))
     survey = Survey(wants)
-    if not check_jsonl_file(path, given, notes, survey.see):
+    kept: list[Case] = []
+    small = path.is_file() and path.stat().st_size <= SMALL
+
+    def see(case: Case) -> None:
+        survey.see(case)
+        if small:
+            kept.append(case)
+
+    if not check_jsonl_file(path, given, notes, see):
         return None, notes.in_order()
     suite = Suite.model_construct(name=path.stem, dialect="jsonl", path=str(path), cases=[], agents=[])
-    return CaseSource(suite, lambda: stream_file(path, given), survey), notes.in_order()
+    cases = partial(iter, kept) if small else partial(stream_file, path, given)
+    return CaseSource(suite, cases, survey), notes.in_order()

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from atp.checks.limits import read_meter
 from atp.run.durations import duration
 from atp.run.options import Options
-from atp.suite.result import TrialResult
+from atp.suite.result import TrialResult, Usage
+
+
+def tokens_of(usage: Usage) -> int:
+    """All tokens that were used, as far as they are known."""
+    return usage.total_tokens or (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
 class Stop:
@@ -17,6 +22,8 @@ class Stop:
         self._usd = 0.0
         self._tokens = 0
         self._errors = 0
+        self._counted: set[str] = set()
+        """Befores whose cost is counted: as trials of their own they cost nothing more."""
         self._timer: asyncio.TimerHandle | None = None
         self.reason: str | None = None
         """Why the run ends early."""
@@ -24,6 +31,8 @@ class Stop:
         """A person, or the machine, asked it to."""
         self.over_budget = False
         """It ran out of what it was given: the run is incomplete through no fault of the agents."""
+        self.exhausted: str | None = None
+        """The budget that is used up: going on is in vain until it is raised."""
         self.act: Callable[[bool], None] = lambda cancel: None
         """Set by the engine: take nothing new, and cancel what runs if told so."""
 
@@ -60,17 +69,28 @@ class Stop:
         options = self._options
         if options.budget_usd is None and options.budget_tokens is None:
             return
-        used = read_meter(result.transcript)
-        self._usd += used.usd or 0.0
-        self._tokens += used.tokens or 0
+        if result.key in self._counted:
+            return
+        used, roles = read_meter(result.transcript), result.role_usage
+        self._usd += (used.usd or 0.0) + (roles.cost_usd or 0.0 if roles else 0.0)
+        self._tokens += (used.tokens or 0) + (tokens_of(roles) if roles else 0)
         if options.budget_usd is not None and self._usd > options.budget_usd:
-            self._budget(f"the budget is used up: ${self._usd:.4g} of ${options.budget_usd:g}")
+            self._exhaust("budget_usd", f"${self._usd:.4g} of ${options.budget_usd:g}")
         if options.budget_tokens is not None and self._tokens > options.budget_tokens:
-            self._budget(f"the budget is used up: {self._tokens} of {options.budget_tokens} tokens")
+            self._exhaust("budget_tokens", f"{self._tokens} of {options.budget_tokens} tokens")
+
+    def see_before(self, result: TrialResult) -> None:
+        """A case was replayed for others to go on from: it costs, but it is no trial."""
+        self.see_again(result)
+        self._counted.add(result.key)
 
     def broke(self, reason: str) -> None:
         """Something that the whole run needs broke."""
         self._budget(reason, cancel=True)
+
+    def _exhaust(self, setting: str, how_far: str) -> None:
+        self.exhausted = self.exhausted or setting
+        self._budget(f"the budget is used up: {how_far}")
 
     def _budget(self, reason: str, cancel: bool = False) -> None:
         self.over_budget = True

@@ -1,11 +1,18 @@
 """What a pass over the cases finds out for the plan, so that they need not be gone through again."""
 
 from collections.abc import Callable
+from typing import Literal
 
+from atp.checks.case_checks import unjudgeable
+from atp.checks.deciders import Decider, deciders
 from atp.checks.observable import Need, needs
 from atp.suite.case import Case
 from atp.suite.record import Place
 
+Origin = Literal["listed", "generated", "cycled"]
+"""Where a variation of a prompt comes from."""
+Narrowed = tuple[str, ...] | None
+"""The agents that a case is only for; none means all of the suite's."""
 MOST_EXAMPLES = 20
 """How many cases with the same problem are worth naming."""
 
@@ -21,18 +28,22 @@ class Survey:
         """Cases that their file leaves out."""
         self.variations: dict[int | None, int] = {}
         """How many variations there are in all, by the `runs` their case asks for."""
-        self.needs: dict[Need, list[tuple[str, Place]]] = {}
+        self.needs: dict[tuple[Need, Narrowed], list[tuple[str, Place]]] = {}
         """What cases need to see of an agent, with examples of who needs it."""
-        self.dialogues: list[tuple[str, Place]] = []
-        """Cases with a simulated user."""
-        self.befores: list[tuple[str, Place]] = []
-        """Cases that others come before."""
-        self.generated: list[tuple[str, Place]] = []
+        self.deciders: dict[Decider, list[tuple[str, Place]]] = {}
+        """Who must decide beside exact rules, with examples of cases that need them."""
+        self.simulators: dict[str | None, list[tuple[str, Place]]] = {}
+        """Who plays the user, none being the run's own, with examples of their cases."""
+        self.leading: set[int] = set()
+        """Cases, by index, that others go on from."""
+        self.varied = 0
         """Cases that ask for more variations of their prompt than they list."""
         self.narrowed = False
         """Some case names its agents."""
         self.hooks: set[str] = set()
         """The hooks that cases name."""
+        self.doubtful: dict[tuple[str, Narrowed], Case] = {}
+        """Cases with checks that can only be judged if something is found, a script for example; one for each."""
         self.workspaces: dict[str, list[tuple[str, Place]]] = {}
         """The folders that trials start with, with examples of cases that name them."""
 
@@ -43,17 +54,22 @@ class Survey:
         if case.skip:
             self.skipped.append(case)
             return
+        if case.only_before:
+            return
         self.count += 1
-        self.variations[case.runs] = self.variations.get(case.runs, 0) + len(variations(case))
+        self.variations[case.runs] = self.variations.get(case.runs, 0) + how_many(case)
         self.narrowed = self.narrowed or case.agents is not None
+        for reason in unjudgeable(case, ()):
+            self.doubtful.setdefault((reason, _narrowed(case)), case)
         for need in needs(case):
-            _example(self.needs.setdefault(need, []), case)
+            _example(self.needs.setdefault((need, _narrowed(case)), []), case)
+        for decider in deciders(case):
+            _example(self.deciders.setdefault(decider, []), case)
         if case.simulator is not None or case.checkpoints:
-            _example(self.dialogues, case)
-        if case.before_sequence:
-            _example(self.befores, case)
-        if case.iterations is not None and case.iterations > len(case.chains):
-            _example(self.generated, case)
+            named = case.simulator.use if case.simulator is not None else None
+            _example(self.simulators.setdefault(named, []), case)
+        self.leading.update(case.before_sequence)
+        self.varied += is_varied(case)
         if case.workspace is not None:
             _example(self.workspaces.setdefault(case.workspace, []), case)
         for hook in (case.before_hook, case.after_hook):
@@ -61,14 +77,27 @@ class Survey:
                 self.hooks.add(hook)
 
 
+def _narrowed(case: Case) -> Narrowed:
+    return None if case.agents is None else tuple(case.agents)
+
+
 def _example(examples: list[tuple[str, Place]], case: Case) -> None:
     if len(examples) < MOST_EXAMPLES:
         examples.append((case.id, case.place))
 
 
-def variations(case: Case) -> list[list[str] | None]:
-    """The chains that a case runs with; a task and a message history have one variation."""
+def listed(case: Case) -> list[tuple[list[str] | None, Origin | None]]:
+    """The chains that a case runs with, as far as it lists them; a task and a message history have one variation."""
     if not case.chains or case.task is not None or case.messages:
-        return [None]
-    listed: list[list[str] | None] = list(case.chains)
-    return listed[: case.iterations] if case.iterations else listed
+        return [(None, None)]
+    return [(chain, "listed") for chain in case.chains[: case.iterations]]
+
+
+def is_varied(case: Case) -> bool:
+    """Whether a case asks for more variations of its prompt than it lists."""
+    return bool(case.chains) and case.iterations is not None and case.iterations > len(case.chains)
+
+
+def how_many(case: Case) -> int:
+    """The number of variations a case runs with."""
+    return case.iterations if is_varied(case) and case.iterations else len(listed(case))

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -11,14 +13,32 @@ class WorkspaceError(Exception):
     """A workspace that could not be made: no agent is to blame."""
 
 
-class Workspace:
-    """The folder that an agent works in, seeded from fixtures."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A workspace as a before has left it."""
 
-    def __init__(self, parent: Path, name: str, seed: Path | None = None, fixtures: Path | None = None) -> None:
+    folder: Path
+    """A copy of it."""
+    seeded: frozenset[str]
+    """The files that were put there for the agent and that it has not touched."""
+
+
+class Workspace:
+    """The folder that an agent works in, seeded from fixtures or from what befores have left."""
+
+    def __init__(
+        self,
+        parent: Path,
+        name: str,
+        seed: Path | None = None,
+        fixtures: Path | None = None,
+        start: Kept | None = None,
+    ) -> None:
         self._parent = parent
         self._name = name
         self._seed = seed
-        self._fixtures = fixtures
+        self._fixtures = fixtures if start is None else None  # befores have brought them along
+        self._start = start
         self._seeded: dict[str, tuple[int, int, int]] | None = None
 
     @property
@@ -45,12 +65,28 @@ class Workspace:
             os.mkdir(self._folder)
         except FileNotFoundError:  # the first one
             self._folder.mkdir(parents=True)
+        made: frozenset[str] = frozenset()
+        if self._start is not None:
+            _copy(self._start.folder, self._folder)
+            made = frozenset(_files(self._folder)) - self._start.seeded
         if self._seed is not None:
-            shutil.copytree(self._seed, self._folder, dirs_exist_ok=True, symlinks=True)
+            made -= _copy(self._seed, self._folder)
         if self._fixtures is not None:
-            shutil.copytree(self._fixtures, self._folder / "fixtures", dirs_exist_ok=True, symlinks=True)
-        copied = self._seed is not None or self._fixtures is not None
-        self._seeded = {name: _stamp(path) for name, path in _files(self._folder).items()} if copied else {}
+            _copy(self._fixtures, self._folder / "fixtures")
+        copied = self._seed or self._fixtures or self._start
+        found = _files(self._folder) if copied else {}
+        self._seeded = {name: _stamp(path) for name, path in found.items() if name not in made}
+
+    def keep(self, folder: Path) -> Kept | None:
+        """A copy for those who come after; nothing if nobody ever asked for this one."""
+        if self._seeded is None:
+            return None
+        made = self.made()
+        try:
+            _copy(self._folder, folder)
+        except (OSError, shutil.Error) as error:
+            raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
+        return Kept(folder, frozenset(name for name in self._seeded if name not in made))
 
     def made(self) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder."""
@@ -63,6 +99,25 @@ class Workspace:
         """Take the folder away."""
         if self._seeded is not None:
             _remove(self._folder)
+
+
+def _copy(source: Path, target: Path) -> frozenset[str]:
+    """Copy a folder's content; the names of its files."""
+    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=_copy_file)
+    return frozenset(_files(source))
+
+
+def _copy_file(source: str, target: str) -> str:
+    """Without copying any bytes where the file system can share them."""
+    if hasattr(os, "copy_file_range") and stat.S_ISREG(os.stat(source).st_mode):  # a pipe would never open
+        with suppress(OSError), open(source, "rb") as read, open(target, "wb") as written:
+            left = os.fstat(read.fileno()).st_size
+            while left > 0 and (copied := os.copy_file_range(read.fileno(), written.fileno(), left)):
+                left -= copied
+            if left == 0:
+                shutil.copystat(source, target)
+                return target
+    return shutil.copy2(source, target)
 
 
 def _remove(folder: Path) -> None:

@@ -18,6 +18,8 @@ def answer(messages: list[dict[str, Any]]) -> tuple[Any, list[dict[str, Any]]]:
     said = " ".join(part.get("text", "") for part in parts)
     if any(part["type"] == "image" for part in parts):
         return "The receipt's amount is $42", []
+    if said.startswith("Business travel to"):
+        return "I'll create it. Please confirm.", [{"name": "create_expense", "arguments": {"amount": 3500}}]
     if said.startswith(("Yes", "Business travel,")):
         call = {"name": "create_expense", "arguments": {"amount": 3500}, "result": "EXP-2025-001"}
         return "Expense submitted. Reference: EXP-2025-001", [call]

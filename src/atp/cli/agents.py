@@ -1,0 +1,131 @@
+"""`atp agents`: which kinds of agents there are, which ones the project has, and whether a suite's can be reached."""
+
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from atp.cli.output import print_json
+from atp.loader.diagnostics import LoadError, has_errors
+from atp.loader.diagnostics_text import printable, render
+
+if TYPE_CHECKING:
+    from atp.agents.adapter import Finding
+
+BROKEN = 3
+"""The exit code when an agent can't be reached."""
+_ENV_FILE = click.option(
+    "--env-file", metavar="FILE", help="Variables beside the environment's; default: the project's .env."
+)
+
+
+@click.group("agents", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="A JSON object on stdout.")
+@_ENV_FILE
+@click.pass_context
+def command(context: click.Context, as_json: bool, env_file: str | None) -> int:
+    """List the kinds of agents, with what each needs and whether that is here, and the agents of this project."""
+    if context.invoked_subcommand is None:
+        return _list(as_json, env_file)
+    if as_json or env_file:
+        raise click.UsageError("Give --json and --env-file after the name of the command.", context)
+    return 0
+
+
+def _list(as_json: bool, env_file: str | None) -> int:
+    from atp.agents.needs import kinds
+    from atp.run.known_agents import known_agents
+    from atp.run.loop import run_to_end
+    from atp.run.places import find_root
+    from atp.run.resolve import Project
+    from atp.run.settings import environment
+
+    root = find_root(Path.cwd())
+    try:
+        env = environment(root, env_file)
+        own, notes = known_agents(Project(root, env))
+        with redirect_stdout(sys.stderr):  # importing a plugin may print something
+            found = run_to_end(kinds(env))
+    except LoadError as error:
+        return _unreadable(error)
+    if as_json:
+        print_json({"kinds": [asdict(one) for one in found], "agents": [asdict(one) for one in own]})
+    else:
+        width = max(len(one.name) for one in found)
+        click.echo("Kinds:")
+        for one in found:
+            plugin = "" if one.source == "atp" else f" (from {one.source})"
+            click.echo(printable(f"  {one.name.ljust(width)}  {one.about}{plugin}"))
+            _print_findings(one.needs)
+        click.echo(f"Agents of this project:{'' if own else ' none'}")
+        for name, kind, place in _columns([(one.name, one.type, one.place) for one in own]):
+            click.echo(printable(f"  {name}  {kind}  {place}".rstrip()))
+    if notes:
+        click.echo(render(notes, colour=sys.stderr.isatty()), err=True)
+    return 2 if has_errors(notes) else 0
+
+
+@command.command("check")
+@click.argument("paths", nargs=-1, required=True, metavar="SUITE...")
+@click.option(
+    "-n", "--name", multiple=True, help="Only this agent of the suite, or another in their place (repeatable)."
+)
+@click.option("-c", "--connector", help="The model connector of prompt agents.")
+@click.option("--timeout", type=float, default=120.0, show_default=True, help="Seconds that one agent may take.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object on stdout.")
+@_ENV_FILE
+def check_command(
+    paths: tuple[str, ...],
+    name: tuple[str, ...],
+    connector: str | None,
+    timeout: float,
+    as_json: bool,
+    env_file: str | None,
+) -> int:
+    """Contact every agent of a suite, without running a test, and say what works.
+
+    SUITE is a file, a folder or a pattern. Models are not asked. Exit 0: all can be reached. 3: some can't.
+    2: the suite can't be read.
+    """
+    from atp.cli.streams import stdout_for_us
+    from atp.run.agent_check import AgentCheck
+    from atp.run.loop import run_to_end
+
+    flags: dict[str, Any] = {"name": list(name), "connector": connector, "env_file": env_file}
+    given = {key: value for key, value in flags.items() if value}
+    try:
+        with stdout_for_us():
+            with redirect_stdout(sys.stderr):  # importing an agent may print something
+                check = AgentCheck(paths, given)
+            checked = run_to_end(check.run(timeout))
+            well = all(one.ok for one in checked)
+            if as_json:
+                print_json({"ok": well, "agents": [one.as_dict() for one in checked]})
+                return 0 if well else BROKEN
+            for one in checked:
+                click.echo(printable(f"{'✓' if one.ok else '✗'} {one.name} ({one.type})"))
+                _print_findings(one.findings)
+    except LoadError as error:
+        return _unreadable(error)
+    return 0 if well else BROKEN
+
+
+def _unreadable(error: LoadError) -> int:
+    click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+    return 2
+
+
+def _print_findings(findings: "Iterable[Finding]") -> None:
+    for one in findings:
+        click.echo(printable(f"    {'✓' if one.ok else '✗'} {one.what}: {one.detail}"))
+        if one.hint:
+            click.echo(printable(f"        {one.hint}"))
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [tuple(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

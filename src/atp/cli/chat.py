@@ -1,0 +1,105 @@
+"""`atp chat`: talk to an agent, and save what was said as a test."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atp.loader.diagnostics import LoadError
+from atp.loader.diagnostics_text import render
+
+_ENDS = ("/quit", "/exit", "/q")
+
+
+@click.command("chat")
+@click.argument("agent")
+@click.option("-c", "--connector", metavar="ID", help="Override the agent's model connector.")
+@click.option("-s", "--save", "file", metavar="FILE", help="Save it as a case: a .jsonl or .test.md file.")
+@click.option("--name", default="chat", help="What the saved case is called (chat).")
+def command(agent: str, connector: str | None, file: str | None, name: str) -> int:
+    """Talk to AGENT, as `-n` of `atp test` names it. A line is a message; /quit or Ctrl-D ends.
+
+    With --save the conversation becomes a test case, at the end of the file if there is one.
+    """
+    path = Path(file) if file else None
+    if path is not None and not path.name.endswith((".jsonl", ".test.md")):
+        raise click.UsageError(f"--save {file}: a conversation is saved as .jsonl or .test.md.")
+    try:
+        return _chat(agent, {"connector": connector} if connector else {}, path, name)
+    except LoadError as error:
+        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+        return 2
+
+
+def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:
+    from atp.run.chat import Chat, save, why_not_saved
+    from atp.run.loop import run_to_end
+    from atp.stats.summary import INTERRUPTED
+
+    if path is not None and (problem := why_not_saved(path)):
+        raise click.UsageError(f"--save {path}: {problem}.")
+    with tempfile.TemporaryDirectory(prefix="atp-chat-") as folder:
+        chat = Chat(agent, flags, Path(folder) / "workspace")
+        try:
+            code = run_to_end(_talk(chat))
+        except KeyboardInterrupt:  # what was said until then is not lost
+            code = INTERRUPTED
+    if path is not None and not chat.transcript.turns:
+        click.echo("Nothing is saved: there was no answer.", err=True)
+    elif path is not None:
+        try:
+            id_ = save(chat.transcript, path, name, chat.target)
+        except OSError as error:
+            click.echo(f"atp: {path}: {error.strerror}", err=True)
+            return 3
+        click.echo(f"Saved as case {id_} in {path}. Add what must hold, then: atp test {path} -n {agent}", err=True)
+    return code
+
+
+async def _talk(chat: Any) -> int:
+    import asyncio
+
+    from atp.agents.adapter import AgentError
+
+    try:
+        async with chat:
+            while True:
+                line = await asyncio.to_thread(_read)
+                if line is None or line.strip() in _ENDS:
+                    return 0
+                if line.strip():
+                    await _exchange(chat, line.strip())
+    except AgentError as error:
+        click.echo(f"atp: the agent can't be reached: {error}", err=True)
+        return 3
+
+
+async def _exchange(chat: Any, line: str) -> None:
+    from atp.agents.adapter import AgentError
+    from atp.report.shown import harmless
+
+    before = len(chat.transcript.messages)
+    try:
+        answer, calls = await chat.say(line)
+    except AgentError as error:
+        chat.take_back(before)
+        click.echo(f"agent error: {str(error).removeprefix('agent error: ')}", err=True)
+        return
+    except BaseException:
+        chat.take_back(before)
+        raise
+    for call in calls:
+        click.echo(harmless(f"· {call.name}({json.dumps(call.arguments, ensure_ascii=False)})"), err=True)
+    click.echo(harmless(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
+
+
+def _read() -> str | None:
+    """A line; nothing at the end."""
+    if sys.stdin.isatty():
+        click.echo("> ", nl=False, err=True)
+    line = sys.stdin.readline()
+    # What isn't UTF-8 can't be sent, and the agent is not to blame for that.
+    return line.encode(errors="surrogateescape").decode(errors="replace") if line else None

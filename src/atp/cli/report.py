@@ -1,0 +1,115 @@
+"""`atp report`: reports on a run that is over, or under way."""
+
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from atp.loader.diagnostics import LoadError
+from atp.loader.diagnostics_text import printable, render
+
+if TYPE_CHECKING:
+    from atp.report.replay import Replay
+
+
+@click.command("report")
+@click.argument("run", default="last", metavar="[RUN]")
+@click.option(
+    "-o", "--output", multiple=True, metavar="FILE", help="Write a report there; the extension tells the format"
+)
+@click.option("-r", "--reporter", metavar="TEXT", help="Reporter: an agent's id, or report.json, report.summary …")
+@click.option("-v", "--verbose", is_flag=True, help="Show every case, with conversations")
+@click.option("--project", default=".", metavar="PATH", type=click.Path(exists=True), help="The run's project (.)")
+def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bool, project: str) -> int:
+    """Report on an earlier run, from its journal alone.
+
+    RUN is a run's id, the beginning of one, `last`, or the path of its folder; `atp runs` lists them. Without -o and
+    -r, its summary is printed. Exit 0 when all is written, 2 when there is no such run, 3 when a report can't be
+    written.
+    """
+    from atp.cli.streams import stdout_for_us
+
+    flags = {"output": list(output), "reporter": reporter, "verbose": verbose}
+    try:
+        with stdout_for_us():
+            return _report(run, Path(project), {name: value for name, value in flags.items() if value})
+    except LoadError as error:
+        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+        return 2
+
+
+def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
+    from atp.report.choose import Reads, reports
+    from atp.report.replay import Replay
+    from atp.run.loop import run_to_end
+    from atp.run.places import find_root
+    from atp.run.plan import Filter
+    from atp.run.setting import Setting
+    from atp.run.settings import environment, resolve_options
+    from atp.stats.summary import INCOMPLETE
+
+    root = find_root(project)
+    replay = Replay(_find(root, name))
+    if not flags.get("output") and not flags.get("reporter"):
+        _show(replay, verbose=bool(flags.get("verbose")))
+        return 0
+    env = environment(root, None)
+    options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
+    cast = Setting(options, Filter(options), root, env).cast(secrets.token_hex(8))
+    given = Reads(files=tuple(Path(file) for file in replay.info.files if file))
+    listeners = reports(options, given, cast=cast, where="<command line>")
+    problems = run_to_end(_tell(replay, listeners, cast))
+    for one in listeners:
+        if one.path and not one.problems:
+            click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))
+    for problem in problems:
+        click.echo(f"atp: {printable(problem)}", err=True)
+    return INCOMPLETE if problems else 0
+
+
+async def _tell(replay: "Replay", listeners: Any, cast: Any) -> list[str]:
+    from atp.run.listener import Audience
+
+    audience = Audience(listeners)
+    try:
+        end = replay.tell(audience)
+        await audience.finish(end)
+        audience.end(end)
+    finally:
+        left = await cast.close()
+    return [*audience.problems, *left]
+
+
+def _show(replay: "Replay", *, verbose: bool) -> None:
+    from atp.report.choose import console
+    from atp.report.console import Look
+
+    screen = console(sys.stdout, Look(quiet=not verbose, verbose=verbose, command=_command(replay)), live=False)
+    screen.end(replay.tell(screen))
+
+
+def _find(root: Path, name: str) -> Path:
+    from atp.run.journal import NAME
+    from atp.run.resume import find_run, last_run
+
+    path = Path(name)
+    if path.name == NAME and path.is_file():
+        return path.resolve().parent
+    if (path / NAME).is_file():
+        return path.resolve()
+    return last_run(root) if name == "last" else find_run(root, name)
+
+
+def _command(replay: "Replay") -> str:
+    """How the run was called, as far as the journal tells, for saying how to go on with it."""
+    start = replay.start
+    words = ["atp", "test"]
+    for text in replay.info.input:
+        words += [text] if Path(text).exists() else ["-i", text]
+    words += [word for agent in start.options.get("name", ()) for word in ("-n", agent)]
+    if start.connector:
+        words += ["-c", start.connector]
+    return shlex.join(words)

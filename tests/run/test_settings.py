@@ -1,0 +1,114 @@
+"""Settings that say nothing, contradict each other, or are misspelled; and what a flag can take back."""
+
+from pathlib import Path
+
+import pytest
+from tests.run.support.project import Project, together
+
+from atp import Options
+from atp.loader.diagnostics import LoadError
+
+AGENT = ["-n", "agent.py:run"]
+
+
+@pytest.fixture(autouse=True)
+def agent(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt):
+            print(prompt, file=open("asked", "a"))
+            return prompt
+
+        def fails(prompt):
+            raise RuntimeError(prompt)
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--run", ""],
+        ["--tags", ""],
+        ["--tags", ","],
+        ["--tags", "a,!"],
+        ["--budget-usd", ""],
+        ["--runs", ""],
+        ["--user", ""],
+        ["-n", ""],
+        ["--resume-from", ""],
+    ],
+)
+def test_a_flag_without_a_value_is_a_mistake(project: Project, flags: list[str]) -> None:
+    """As in `--budget-usd "$BUDGET"` with a variable that isn't set: the run would have no budget at all."""
+    ran = project.test(project.cases("a"), *AGENT, *flags)
+    assert (ran.code, ran.out) == (2, "")
+    assert {"-n": "name"}.get(flags[0], flags[0].strip("-").replace("-", "_")) in ran.err
+    assert project.lines("asked") == []
+
+
+@pytest.mark.parametrize("flags", [["--quiet", "--verbose"], ["--only-failed", "--resume"]])
+def test_flags_that_contradict_each_other(project: Project, flags: list[str]) -> None:
+    ran = project.atp("test", project.cases("a"), *AGENT, *flags)
+    assert ran.code == 2
+    assert "error[contradiction]" in ran.err
+    assert all(flag in ran.err for flag in flags)
+
+
+def test_a_flag_takes_back_what_a_file_or_the_environment_switched_on(project: Project) -> None:
+    file = project.cases("a", "b", "c")
+    project.write("atp.toml", 'fail_fast = true\nquiet = true\nname = "agent.py:fails"')
+    on, off, env, env_off = together(
+        lambda: project.atp("test", file, "-o", "1.jsonl"),
+        lambda: project.atp("test", file, "-o", "2.jsonl", "--no-fail-fast", "--no-quiet"),
+        lambda: project.atp("test", file, "-o", "3.jsonl", env={"ATP_FAIL_FAST": "false"}),
+        lambda: project.atp("test", file, "-o", "4.jsonl", "--no-fail-fast", env={"ATP_FAIL_FAST": "true"}),
+    )
+    assert "Not run: 2" in on.out
+    assert "Running Tests" not in on.out
+    assert "Not run" not in off.out
+    assert "Running Tests" in off.out
+    assert "Not run" not in env.out
+    assert "Not run" not in env_off.out
+
+
+def test_a_variable_that_is_nearly_a_setting(project: Project) -> None:
+    file = project.cases("a")
+    near = {"ATP_PARALEL": "3", "ATP_TAGS": "smoke", "ATP_SOMETHING_ELSE": "1", "ATP_RUN": "the mark of a run"}
+    warned, strict, right = together(
+        lambda: project.atp("test", file, *AGENT, "-o", "1.jsonl", env=near),
+        lambda: project.atp("test", file, *AGENT, "-o", "2.jsonl", "--strict", env=near),
+        lambda: project.atp("test", file, *AGENT, "-o", "3.jsonl", "--strict", env={"ATP_PARALLEL": "3"}),
+    )
+    assert warned.code == 0
+    assert warned.err.count("warning[unknown-setting]") == 2
+    assert "ATP_PARALEL is no setting" in warned.err
+    assert "did you mean `ATP_PARALLEL`?" in warned.err
+    assert "ATP_TAGS has no effect" in warned.err
+    assert (strict.code, right.code) == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["atp.toml", ".env"])
+def test_a_settings_file_that_cannot_be_read(project: Project, name: str) -> None:
+    (project.folder / name).symlink_to("/proc/self/mem")  # there, a file, and an error to read, for root too
+    ran = project.atp("test", project.cases("a"), *AGENT)
+    assert ran.code == 2
+    assert "error[unreadable]" in ran.err
+    assert name in ran.err
+    assert project.lines("asked") == []
+
+
+def test_options_of_a_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write("atp.toml", 'parallel = 3\nuser = "ada"\nteam = "tea"')
+    project.write(".env", "ATP_USER=grace")
+    monkeypatch.setenv("ATP_RETRIES", "7")
+    suite = project.folder / project.cases("a")
+    options = Options.from_project(suite, team="flag")
+    assert (options.parallel, options.user, options.retries, options.team) == (3, "grace", 7, "flag")
+    assert options.given("team")
+    assert not options.given("user")
+    assert Options().parallel == 1
+    project.write("atp.toml", "paralel = 3")
+    with pytest.raises(LoadError, match="paralel"):
+        Options.from_project(Path(suite))
