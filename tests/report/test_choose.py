@@ -95,7 +95,7 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
     test, same = tmp_path / "tests.jsonl", str(tmp_path / "same.json")
     test.touch()
     outputs = [
-        "report.html",
+        "report.pdf",
         "report",
         str(tmp_path / "no" / "x.json"),
         str(tmp_path / "folder.json"),
@@ -106,8 +106,8 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
     found = refused(Options(output=outputs), Reads(files=(test,)))
     assert [code for code, _, _ in found] == ["unknown-report-format"] * 2 + ["unwritable-report"] * 4
     messages = [message for _, message, _ in found]
-    assert messages[0] == "-o report.html: no report is called *.html"
-    assert found[0][2] == "use .json, .jsonl"
+    assert messages[0] == "-o report.pdf: no report is called *.pdf"
+    assert found[0][2] == "use .csv, .ctrf.json, .htm, .html, .json, .jsonl, .md, .xml"
     assert "its extension tells no format" in messages[1]
     assert "there is no folder" in messages[2]
     assert "it is a folder" in messages[3]
@@ -119,8 +119,9 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
 def test_an_unknown_reporter() -> None:
     ((code, message, hint),) = refused(Options(reporter="report.beautiful"), Reads())
     assert (code, message) == ("unknown-reporter", "-r report.beautiful: there is no such reporter")
-    assert hint == "use report.json, report.jsonl, report.summary"
-    found = refused(Options(reporter="report.beautiful", output=["no/where.html", "b.html"]), Reads())
+    assert hint is not None
+    assert "report.json, report.jsonl, report.junit, report.markdown, report.summary, or an agent" in hint
+    found = refused(Options(reporter="report.beautiful", output=["no/where.html", "b.pdf"]), Reads())
     assert [one[0] for one in found] == ["unknown-reporter", "unwritable-report", "unknown-report-format"]
 
 
@@ -182,7 +183,7 @@ def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytes
 
 
 def test_ours_are_registered_in_the_same_way() -> None:
-    registry = Reporters("none", [])
+    registry = Reporters("none")
 
     @registry.register("report.mine", ".mine")
     class Mine(Reporter):
@@ -202,7 +203,7 @@ def test_a_reader_of_json_who_goes_away(story: Any) -> None:
         "story = Story()\n"
         "events = Events(None)\n"
         "story.tell([events], [story.case()] * 2000, story.end())\n"
-        "sys.stderr.write(events.problems[0])\n"
+        "sys.stderr.write(f'{events.problems}, all told')\n"
     )
     here = str(Path(__file__).parent)
     done = subprocess.run(
@@ -212,15 +213,19 @@ def test_a_reader_of_json_who_goes_away(story: Any) -> None:
         timeout=60,
         check=True,
     )
-    assert done.stderr == "stdout: Broken pipe"
+    assert done.stderr == "[], all told"
 
 
 def test_stdout_that_is_closed(monkeypatch: pytest.MonkeyPatch, story: Any) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert choose(Options(), Reads()) == []
-    events = Audience(choose(Options(json_events=True), Reads()))
-    story.tell([events], [], story.end())
-    assert len(events.problems) == 1
+    for options in (Options(json_events=True), Options(reporter="report.json"), Options(reporter="report.summary")):
+        audience = Audience(choose(options, Reads()))
+        story.tell([audience], [], story.end())
+        assert audience.problems == ["stdout: it is closed"]
+    answers = Audience(choose(Options(), Reads(message=True)))
+    story.tell([answers], [story.case()], story.end())
+    assert answers.problems == ["stdout: it is closed"]
 
 
 def test_text_streams_without_bytes(monkeypatch: pytest.MonkeyPatch, story: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from atp.report.console import Console, Look
 from atp.report.jsonl import JsonlReport
 from atp.report.page import PlainPage
-from atp.suite.result import CaseResult, Transcript, Verdict
+from atp.suite.result import CaseResult, Transcript, Usage, Verdict
 
 DOCUMENT = """\
 ═══════════════════════════════════════════════════════════════
@@ -89,7 +89,7 @@ def test_many_failures_are_listed_again_but_not_all(story: Any) -> None:
     cases = [story.case(f"T{number}", story.trial(status="failed", error="no", verdicts=[])) for number in range(50)]
     text = shown(story, cases)
     summary = text.partition("  Summary\n")[2]
-    assert "  ✗ [T19]: no\n  … and 30 more" in summary
+    assert "  ✗ [T19]: no\n      tests/expense.jsonl:1\n  … and 30 more" in summary
     assert "T20" not in summary
 
 
@@ -197,3 +197,66 @@ def test_variations_are_told_apart_from_runs(story: Any) -> None:
     text = shown(story, [story.case("c", *trials, status="timeout")], verbose=True)
     assert "  Runs: 3/4 passed (75%), unstable, consistency 0.75\n  variation 2, run 2:\n  timeout after 30s\n" in text
     assert "  variation 1, run 1:\n    user: Help me file an expense\n" in text
+
+
+def test_failures_are_explained_at_the_end(story: Any, troubles: list[CaseResult]) -> None:
+    text = shown(story, troubles, quiet=True)
+    assert (
+        """\
+  ✗ [wrong] Says the wrong thing: the output does not contain "submitted"
+    contains: the output does not contain "submitted"
+      found:    "What type?"
+      where:    turn 1
+    any_of: none of 1 holds
+      contains: the output does not contain "submitted"
+        found:    "What type?"
+        where:    turn 1
+      tests/expense.jsonl:1
+  ✗ [slow]: timeout after 30s
+      tests/expense.jsonl:1
+  ✗ [boom]: agent error: ValueError: boom
+      tests/expense.jsonl:1
+  ! [gone]: connection refused (blame: environment)
+      tests/expense.jsonl:1
+"""
+        in text
+    )
+    assert "  ! [blocked]: case `login` did not pass\n" in text
+
+
+def test_what_was_used_is_the_agents_or_the_judges(story: Any) -> None:
+    trial = story.trial(role_usage=Usage(total_tokens=900, cost_usd=0.0021))
+    trial.transcript.usage = Usage(input_tokens=1000, output_tokens=234, cost_usd=0.25)
+    text = shown(story, [story.case("c", trial)])
+    assert "  Cost:    $0.2500\n  Tokens:  1,234\n  Judging: $0.0021, 900 tokens (judge and simulator" in text
+
+
+def test_the_slowest_are_named_where_it_is_worth_it(story: Any) -> None:
+    cases = [story.case(f"c{took}", story.trial(duration_ms=took)) for took in (10, 5000, 70_000, 2000, 1500)]
+    assert "  Slowest: c70000 (1m10s), c5000 (5.0s), c2000 (2.0s)\n" in shown(story, cases)
+    assert "Slowest" not in shown(story, cases[:3])
+    assert "Slowest" not in shown(story, [story.case(f"c{n}", story.trial(duration_ms=9)) for n in range(9)])
+
+
+def test_the_flakiest_are_named(story: Any) -> None:
+    def case(name: str, passed: int) -> CaseResult:
+        trials = [story.trial(run=run, status="passed" if run <= passed else "failed") for run in range(1, 11)]
+        made: CaseResult = story.case(name, *trials, status="passed" if passed == 10 else "failed")
+        return made
+
+    text = shown(story, [case("a", 10), case("b", 9), case("c", 5), case("d", 0), case("e", 7), case("f", 1)])
+    assert "  Flaky:   c (5/10 passed), e (7/10 passed), b (9/10 passed)\n" in text
+
+
+def test_what_to_do_next(story: Any) -> None:
+    failed = story.end(counts=story.counts(passed=1, failed=1), exit_code=1)
+    text = shown(story, [story.case()], end=failed, command="atp test x.yaml")
+    assert "Only what failed: atp test x.yaml --only-failed\n" in text
+    assert "All about it: atp report 20241217-100000-ab12 -o report.html\n" in text
+    assert "Only what failed" not in shown(story, [story.case()], command="atp test x.yaml")
+
+
+def test_where_a_variation_comes_from(story: Any) -> None:
+    trials = [story.trial(variation=0, origin="listed"), story.trial(variation=1, origin="generated")]
+    trials[1].status, trials[1].error = "failed", "no"
+    assert "  variation 2 (generated):\n" in shown(story, [story.case("c", *trials, status="failed")])

@@ -1,19 +1,27 @@
 """Agents say what they like, in every field there is: nothing breaks, nothing steers a terminal, no secret leaves."""
 
+import csv
 import io
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
+from markdown_it import MarkdownIt
 
 from atp.report.answer import Answer
 from atp.report.console import Console, Look
+from atp.report.csv_report import COLUMNS, CsvReport
+from atp.report.ctrf import CtrfReport
 from atp.report.encode import encode
 from atp.report.events import Events
+from atp.report.github import Annotations, StepSummary
 from atp.report.json_report import JsonReport
 from atp.report.jsonl import JsonlReport
+from atp.report.junit import JunitReport
 from atp.report.live import LiveConsole
+from atp.report.markdown import MarkdownReport
 from atp.report.page import PlainPage
 from atp.report.reporter import Reporter
 from atp.report.summary_report import SummaryReport
@@ -39,6 +47,11 @@ NASTY = {
     "lines": "one\ntwo\r\nthree\x0bfour",
     "template": "{{ 7*7 }} ${HOME} %s %(x)s {0}",
     "json": '"}]}\n{"type":"summary","passed":1}',
+    "formula": "=cmd|' /C calc'!A0",
+    "xml": "]]><failure/>&lt;&#0;<!--",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "markdown": "```\n# mine\n| a | b |\n|---|---|\n[x](javascript:alert(1)) ![y](z) `` ` **b** @somebody",
+    "workflow": "::error::x\n::add-mask::y",
 }
 FORBIDDEN = {chr(number) for number in [*range(10), *range(11, 32), *range(127, 160)]} | set(
     "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -90,6 +103,11 @@ def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secret
     plain, live = io.StringIO(), io.StringIO()
     look = Look(verbose=True, command=text, secrets=secrets)
     reporters: list[Reporter] = [
+        MarkdownReport(folder / "out.md", secrets),
+        JunitReport(folder / "out.xml", secrets),
+        CsvReport(folder / "out.csv", secrets),
+        CtrfReport(folder / "out.ctrf.json", secrets),
+        StepSummary(folder / "step.md", secrets),
         JsonlReport(folder / "out.jsonl", secrets),
         JsonReport(folder / "out.json", secrets),
         SummaryReport(folder / "out.txt", secrets),
@@ -97,7 +115,9 @@ def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secret
         Answer(None, secrets),
     ]
     terminal: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": None, "legacy_windows": False}
+    notes = io.StringIO()
     listeners: list[Listener] = [*reporters, Console(PlainPage(plain), look), LiveConsole(live, look, **terminal)]
+    listeners.append(Annotations(notes, secrets))
     info = story.info(
         folder=text,
         input=[text],
@@ -113,8 +133,26 @@ def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secret
         listener.case(case)
         listener.end(story.end(info, reason=text))
         assert list(listener.problems) == []
-    found = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    return {**found, "plain": plain.getvalue(), "live": live.getvalue()}
+    found = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
+    return {**found, "plain": plain.getvalue(), "live": live.getvalue(), "notes": notes.getvalue()}
+
+
+def parses(found: dict[str, str], text: str) -> None:
+    """What others read is of the shape they expect, whatever agents say."""
+    root = ET.fromstring(found["out.xml"])
+    assert [one.tag for one in root.iter("testcase")] == ["testcase"] * 3  # the case, one skipped, and the early end
+    assert [len(list(root.iter(kind))) for kind in ("failure", "error", "skipped")] == [1, 1, 1]
+    rows = list(csv.reader(io.StringIO(found["out.csv"], newline=""), strict=True))
+    assert [len(row) for row in rows] == [len(COLUMNS)] * 4
+    assert not any(one.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for one in row)
+    assert len(json.loads(found["out.ctrf.json"])["results"]["tests"]) == 3
+    for file in ("out.md", "step.md"):
+        tokens = MarkdownIt("commonmark").enable("table").parse(found[file])
+        inner = {one.type for token in tokens for one in token.children or []}
+        assert inner <= {"text", "text_special", "code_inline", "strong_open", "strong_close", "softbreak"}, file
+        assert "html_block" not in {one.type for one in tokens}
+        assert sum(one.type == "heading_open" for one in tokens) == (6 if file == "out.md" else 3)
+    assert [line.partition(" ")[0] for line in found["notes"].splitlines()] == ["::error", "::error"]
 
 
 @pytest.mark.parametrize("name", NASTY)
@@ -127,8 +165,10 @@ def test_every_field(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[s
     if name != "surrogate":
         assert report["results"][0]["output"] == lines[2]["output"] == text
         assert report["results"][0]["expected"] == {text: [text]}
-    for file in ("out.jsonl", "out.json", "out.txt", "plain"):
-        assert not FORBIDDEN & set(found[file]), file
+    for file in ("out.jsonl", "out.json", "out.txt", "plain", "out.md", "out.xml", "out.ctrf.json", "step.md", "notes"):
+        assert not FORBIDDEN & set(found[file].replace("\t", "")), file
+    assert not FORBIDDEN & set(found["out.csv"].replace("\r\n", "\n").replace("\t", ""))
+    parses(found, text)
     assert "owned\x07" not in found["live"]
     assert "\x1b[2J" not in found["live"].replace("\x1b[2K", "")
     assert not FORBIDDEN & set(capsys.readouterr().out.replace("\t", ""))
@@ -149,6 +189,8 @@ def test_huge_texts(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[st
     case.trials[0].verdicts = [wrong]
     found = run_everything(story, tmp_path, case, "x", [])
     assert json.loads(found["out.jsonl"].splitlines()[2])["output"] == huge
+    assert max(len(found[file]) for file in ("out.md", "out.xml", "out.ctrf.json", "step.md", "notes")) < 60_000
+    assert len(found["out.csv"]) < 200_000
     assert len(found["plain"]) < 20_000
     assert len(found["live"]) < 40_000
     assert len(capsys.readouterr().out) > 5_000_000
@@ -181,7 +223,7 @@ def test_secrets(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str],
     found["stdout"] = capsys.readouterr().out
     for name, content in found.items():
         assert "s3cr3t" not in content, name
-        assert "***" in content, name
+        assert "***" in content.replace("\\", ""), name
 
 
 def test_secrets_do_not_break_the_shape(tmp_path: Path, story: Any) -> None:

@@ -49,7 +49,7 @@ def test_it_fits_into_80_columns(story: Any) -> None:
 
 
 def test_progress(story: Any) -> None:
-    trials = [SimpleNamespace(key=str(number)) for number in range(3)]
+    trials = [SimpleNamespace(key=str(number), case=SimpleNamespace(id=f"case-{number}")) for number in range(3)]
 
     async def run() -> str:
         stream = io.StringIO()
@@ -66,7 +66,7 @@ def test_progress(story: Any) -> None:
         return middle
 
     last = bare(asyncio.run(run())).rpartition("\r")[2]
-    assert re.search(r"━+ 1/3, 2 running, 1 not passed, \$0\.2500, \d+ms", last)
+    assert re.search(r"━+ 1/3, 2 running, 1 not passed, \$0\.2500, \d+ms, [\d.]+m?s left", last)
 
 
 def test_the_cursor_is_never_left_hidden(story: Any) -> None:

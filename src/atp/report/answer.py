@@ -1,12 +1,10 @@
 """Direct-message mode without `-o`: the agent's answer on stdout, and nothing else there."""
 
-import sys
-
 from atp.report.encode import whole_text
 from atp.report.reporter import Reporter
 from atp.report.result_object import response
-from atp.report.shown import harmless
-from atp.report.sink import LineStream
+from atp.report.shown import harmless, without_commands
+from atp.report.sink import LineStream, open_stdout
 from atp.suite.result import CaseResult
 
 
@@ -17,8 +15,8 @@ class Answer(Reporter):
         """The answer, if there is one."""
         for trial in result.trials:
             if trial.transcript.turns and not self.problems:
-                text = whole_text(harmless(response(self.hide(trial.transcript.output))))
+                text = without_commands(whole_text(harmless(response(self.hide(trial.transcript.output)))))
                 try:
-                    LineStream(sys.stdout).write(text.encode() + b"\n")
+                    LineStream(open_stdout()).write(text.encode() + b"\n")
                 except OSError as error:
                     self.problem(error)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from atp.report.conversation_text import conversation_lines
 from atp.report.hiding import Hide
-from atp.report.result_object import messages_count, no_assertions, shown_trial, warnings
+from atp.report.result_object import messages_count, no_assertions, reason, shown_trial, warnings
 from atp.report.shown import Line, one_line, some_lines, value_text
 from atp.report.stability_object import stability_text
 from atp.run.durations import elapsed
@@ -49,11 +49,13 @@ def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbos
     lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took})", look)]
     if case.status != "blocked":
         lines.append((_checked(case, trial), "detail"))
+    if trial.checkpoints:
+        lines.append((f"  {_reached(trial, hide)}", "detail"))
     if len(case.trials) > 1:
         lines.append((f"  {stability_text(case)}", "detail"))
         if case.status != "passed":
             lines.append((f"  {_which(case, trial)}:", "detail"))
-    lines.extend(_went_wrong(case, trial, hide))
+    lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
         for one in case.trials:
@@ -73,17 +75,50 @@ def _checked(case: CaseResult, trial: TrialResult) -> str:
     return f"{said}, {'no assertions' if no_assertions(case.trials) else 'Assertions: not reached'}"
 
 
+def _reached(trial: TrialResult, hide: Hide) -> str:
+    """`reached: ask_type (turn 1); missing: confirm`: what a dialogue came to."""
+    points = trial.checkpoints
+    groups = {
+        "reached": [f"{one_line(hide(one.id), 60)} (turn {one.reached_at_turn})" for one in points if one.passed],
+        "missing": [one_line(hide(one.id), 60) for one in points if one.required and not one.passed],
+        "not reached, but optional": [
+            one_line(hide(one.id), 60) for one in points if not one.required and not one.passed
+        ],
+    }
+    return "; ".join(f"{name}: {', '.join(found)}" for name, found in groups.items() if found)
+
+
 def _which(case: CaseResult, trial: TrialResult) -> str:
-    """`run 2`, `variation 3, run 2`: only what there is more than one of."""
+    """`run 2`, `variation 3 (generated), run 2`: only what there is more than one of."""
     parts = []
     if any(one.variation for one in case.trials):
-        parts.append(f"variation {trial.variation + 1}")
+        made = f" ({trial.origin})" if trial.origin not in (None, "listed") else ""
+        parts.append(f"variation {trial.variation + 1}{made}")
     if any(one.run > 1 for one in case.trials):
         parts.append(f"run {trial.run}")
     return ", ".join(parts)
 
 
-def _went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
+def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list[Line]:
+    """A case that did not pass, once more, at the end: what went wrong, and where it stands."""
+    trial, why = shown_trial(case), reason(case, hide)
+    sign, look = mark(case, trial)
+    by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
+    blame = f" (blame: {trial.blame})" if trial.blame not in (None, "agent") else ""
+    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {one_line(why, 160)}{blame}", look)]
+    if case.status == "cancelled":
+        return lines
+    details = [(f"  {text}", look) for text, look in went_wrong(case, trial, hide)]
+    if len(several := [one for one in details if one[1] != "detail"]) == 1 and len(why) < 160:
+        details.remove(several[0])  # the first line has said it
+    lines += details
+    if case.file:
+        lines.append((f"      {one_line(hide(case.file))}{f':{case.line}' if case.line else ''}", "detail"))
+    return lines
+
+
+def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
+    """Why a case did not pass: the reason, and each check that failed with what it expected and found, and where."""
     if case.status == "passed":
         return
     if case.reason is not None:

@@ -3,18 +3,22 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostics, LoadError
 from atp.report.answer import Answer
 from atp.report.console import Console, Look
 from atp.report.events import Events
+from atp.report.github import Annotations, StepSummary, in_github
 from atp.report.jsonl import JsonlReport
 from atp.report.page import PlainPage
 from atp.report.reporter import REPORTERS, Reporter
+from atp.report.tps import TpsReport, tps_path, tps_reports
+from atp.run.cast import Cast
 from atp.run.listener import Listener
 from atp.run.options import Options
 from atp.run.source import CaseSource, Input
@@ -30,6 +34,8 @@ class Reads:
     """The one JSONL file that was given."""
     files: tuple[Path, ...] = ()
     """All test files."""
+    markdown: tuple[CaseSource, ...] = ()
+    """Those that a TPS report is written for."""
 
 
 def reads(given: Input, sources: Sequence[CaseSource]) -> Reads:
@@ -41,6 +47,7 @@ def reads(given: Input, sources: Sequence[CaseSource]) -> Reads:
         message=bool(sources) and all(one.suite.dialect == "message" for one in sources),
         jsonl=named[0] if single and named[0].suffix.lower() == ".jsonl" and named[0].is_file() else None,
         files=files,
+        markdown=tuple(one for one in sources if one.suite.dialect == "markdown"),
     )
 
 
@@ -50,11 +57,16 @@ def choose(
     secrets: Iterable[str] = (),
     command: str = "atp test",
     now: float | None = None,
+    *,
+    cast: Cast | None = None,
 ) -> list[Listener]:
-    """The listeners of a run. Raises `LoadError` for a report that can't be made or written, before anything runs."""
+    """The listeners of a run. Raises `LoadError` for a report that can't be made or written, before anything runs.
+
+    `cast` knows the agents that can write reports.
+    """
     hidden = tuple(secrets)
     notes = Diagnostics("<command line>")
-    reporters = _reporters(options, given, hidden, notes)
+    reporters = _reporters(options, given, hidden, notes, cast)
     taken = any(one.path is None for one in reporters)
     if options.json_events and taken:
         notes.error("stdout-twice", "--json and -r both want stdout", hint="write the report to a file, with -o")
@@ -67,22 +79,28 @@ def choose(
     elif given.message and not options.output and not taken:
         reporters.append(Answer(None, hidden))
         taken = True
+    reporters += tps_reports(given.markdown, hidden, options)
     listeners: list[Listener] = [*reporters]
+    if in_github() and (page := os.environ.get("GITHUB_STEP_SUMMARY")):
+        listeners.append(StepSummary(Path(page), hidden))
     look = Look(quiet=options.quiet, verbose=options.verbose, command=command, secrets=hidden, reports=reporters)
     if not options.json_events and (stream := sys.stderr if taken else sys.stdout) is not None:
         # A progress line would get between the lines of what is on stdout, if both are on the same terminal.
         alone = not (taken and sys.stdout is not None and sys.stdout.isatty())
         listeners.append(console(stream, look, live=alone))  # last, so that it knows what became of the reports
+        listeners += [Annotations(stream, hidden)] if in_github() else []
     return listeners
 
 
-def reports(options: Options, given: Reads, secrets: Iterable[str] = ()) -> list[Listener]:
-    """Only the reports that `output` and `reporter` ask for, for whoever calls ATP from Python."""
-    notes = Diagnostics("<options>")
-    made = _reporters(options, given, tuple(secrets), notes)
+def reports(
+    options: Options, given: Reads, secrets: Iterable[str] = (), cast: Cast | None = None, where: str = "<options>"
+) -> list[Reporter]:
+    """Only the reports that `output` and `reporter` ask for; `where` is where they are asked for."""
+    notes = Diagnostics(where)
+    made = _reporters(options, given, tuple(secrets), notes, cast)
     if notes:
         raise LoadError(notes)
-    return list(made)
+    return made
 
 
 def console(stream: TextIO, look: Look, *, live: bool = True) -> Console:
@@ -100,22 +118,45 @@ def default_path(file: Path, now: float | None = None) -> Path:
     return file.parent / f"output-{stamp}.jsonl"
 
 
-def _reporters(options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics) -> list[Reporter]:
+Make = Callable[[Path | None, Sequence[str]], Reporter]
+
+
+def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | None:
+    """Who writes what `-r` asks for: a reporter that is registered, or an agent or model of the project."""
+    name = options.reporter
+    if name is None:
+        return None
+    found = REPORTERS.named(name)
+    if found is not None:
+        return found
+    hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", ""
+    if cast is not None:
+        from atp.report.agent_report import AgentReport
+
+        try:
+            player = cast.player(name, "reporter", None)
+            return lambda path, secrets: AgentReport(path, secrets, player, options)
+        except ConfigurationError as error:
+            why, hint = f": {error}", error.hint or hint
+    notes.error("unknown-reporter", f"-r {name}: there is no such reporter{why}", hint=hint)
+    return None
+
+
+def _reporters(
+    options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics, cast: Cast | None
+) -> list[Reporter]:
     """`-r` is for the first `-o`, or for stdout if there is none; the extension tells the format of the others."""
-    named = REPORTERS.named(options.reporter) if options.reporter else None
-    if options.reporter and named is None:
-        known = ", ".join(REPORTERS.names)
-        notes.error("unknown-reporter", f"-r {options.reporter}: there is no such reporter", hint=f"use {known}")
+    named = _named(options, notes, cast)
     made: list[Reporter] = []
     taken: dict[Path, str] = {file.resolve(): "it is a test file of this run" for file in given.files}
+    taken |= {path.resolve(): "a TPS report is written there" for path in map(tps_path, given.files) if path}
     for number, text in enumerate(options.output):
         path = Path(text)
         by_name = options.reporter and not number
-        kind = named if by_name else REPORTERS.for_extension(path.suffix)
+        kind = named if by_name else _by_ending(path, options, given)
         if kind is None and not by_name:
-            ending = f"no report is called *{path.suffix}" if path.suffix else "its extension tells no format"
             hint = f"use {', '.join(REPORTERS.extensions)}"
-            notes.error("unknown-report-format", f"-o {text}: {ending}", hint=hint)
+            notes.error("unknown-report-format", f"-o {text}: {_why_none(path)}", hint=hint)
         elif why := taken.get(path.resolve()) or _unwritable(path):
             notes.error("unwritable-report", f"-o {text}: {why}", hint="name another file")
         elif kind is not None:
@@ -128,12 +169,32 @@ def _reporters(options: Options, given: Reads, secrets: Sequence[str], notes: Di
     return made
 
 
+def _by_ending(path: Path, options: Options, given: Reads) -> Make | None:
+    if not _is_tps(path):
+        return REPORTERS.for_file(path)
+    if len(given.markdown) != 1:
+        return None
+    return lambda at, secrets: TpsReport(given.markdown[0], secrets, options, at)
+
+
+def _why_none(path: Path) -> str:
+    if _is_tps(path):
+        return (
+            "a TPS report is about one .test.md file as it runs; it is also written beside each without being asked for"
+        )
+    return f"no report is called *{path.suffix}" if path.suffix else "its extension tells no format"
+
+
+def _is_tps(path: Path) -> bool:
+    return path.name.lower().endswith(".tps.json")
+
+
 def _unwritable(path: Path) -> str | None:
     """Why a report can't be written there, as far as can be told without touching anything."""
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike pathlib's, these say no where it can't be seen
         return "it is a folder"
-    if path.exists():
+    if os.path.exists(path):
         return None if os.access(path, os.W_OK) else "there is no permission to write it"
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         return f"there is no folder {path.parent}"
     return None if os.access(path.parent, os.W_OK | os.X_OK) else f"there is no permission to write to {path.parent}"

@@ -1,15 +1,17 @@
 """The console, as in document 5: a line for each case as it ends, and the summary."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from atp.report.case_text import case_lines, mark, title
+from atp.report.case_text import case_lines, explained, title
 from atp.report.hiding import hider
+from atp.report.notable import Notable
 from atp.report.page import Page
 from atp.report.reporter import Reporter
-from atp.report.result_object import shown_trial
 from atp.report.shown import INFO, Line, one_line
 from atp.report.summary_text import THICK, counted, heading, summary_lines
+from atp.report.used import Used
 from atp.run.journal import NAME
 from atp.run.listener import Listener, RunEnd, RunInfo
 from atp.suite.case import Case
@@ -17,7 +19,7 @@ from atp.suite.result import CaseResult
 
 MOST_REPEATED = 20
 """How many failures are listed again at the end."""
-ON_A_SCREEN = 20
+ON_A_SCREEN = 10
 """So many cases can be overlooked without such a list."""
 _BLANK: Line = ("", "")
 
@@ -47,9 +49,10 @@ class Console(Listener):
         self._hide = hider(look.secrets)
         self._several = False
         self._cases = 0
-        self._cost = 0.0
-        self._bad: list[Line] = []
-        self._more_bad = 0
+        self._bad = 0
+        self._explained: list[Line] = []
+        self._notable = Notable()
+        self._used = Used()
 
     @property
     def problems(self) -> Sequence[str]:
@@ -71,9 +74,13 @@ class Console(Listener):
     def case(self, result: CaseResult) -> None:
         """A case that ended."""
         self._cases += 1
-        self._cost += sum(trial.transcript.usage.cost_usd or 0.0 for trial in result.trials)
+        self._notable.add(result)
+        for trial in result.trials:
+            self._used.add(trial)
         if result.status != "passed":
-            self._remember(result)
+            self._bad += 1
+            if self._bad <= MOST_REPEATED:
+                self._explained += explained(result, self._hide, name_agent=self._several)
         if not self._look.quiet:
             lines = case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
             lines.append(_BLANK)
@@ -81,21 +88,13 @@ class Console(Listener):
 
     def end(self, end: RunEnd) -> None:
         """The summary, what there is to read, and how to go on."""
-        lines = summary_lines(end, self._hide, self._cost)
-        if self._bad and (self._look.quiet or self._cases > ON_A_SCREEN):
-            lines += [_BLANK, *self._bad]
-            if self._more_bad:
-                lines.append((f"  … and {self._more_bad} more", "detail"))
+        lines = summary_lines(end, self._hide, [*self._used.lines(), *self._notable.lines(self._hide)])
+        if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
+            lines += [_BLANK, *self._explained]
+            if self._bad > MOST_REPEATED:
+                lines.append((f"  … and {self._bad - MOST_REPEATED} more", "detail"))
         self._page.show([*lines, _BLANK, *_where(end, self._look)])
         self._page.close()
-
-    def _remember(self, result: CaseResult) -> None:
-        if len(self._bad) >= MOST_REPEATED:
-            self._more_bad += 1
-            return
-        sign, look = mark(result, shown_trial(result))
-        why = one_line(self._hide(shown_trial(result).error or result.status), 160)
-        self._bad.append((f"  {sign} {title(result.name, result.case, self._hide)}: {why}", look))
 
 
 def _about(info: RunInfo, look: Look) -> list[Line]:
@@ -123,6 +122,27 @@ def _where(end: RunEnd, look: Look) -> list[Line]:
     found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
     found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
     if end.reason:
-        again = look.command if "--resume" in look.command else f"{look.command} --resume"
-        found.append(f"Go on with: {one_line(hide(again), 1000)}  (run {end.info.id})")
+        found.append(f"Go on with: {one_line(hide(_again(look.command, end.exhausted)), 1000)}  (run {end.info.id})")
+    elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
+        found.append(f"Only what failed: {one_line(hide(_only_failed(look.command)), 1000)}")
+        if not look.reports:
+            found.append(f"All about it: atp report {end.info.id} -o report.html")
     return [(f"{INFO} {text}", "info") for text in found]
+
+
+def _only_failed(command: str) -> str:
+    return command if "--only-failed" in command else f"{command} --only-failed"
+
+
+def _again(command: str, exhausted: str | None) -> str:
+    """The command that goes on. What was used so far counts, so the same budget would only stop it again."""
+    if exhausted is not None:
+        flag = f"--{exhausted.replace('_', '-')}"
+        kept, words = [], iter(shlex.split(command))
+        for word in words:
+            if word == flag:
+                next(words, None)
+            elif not word.startswith(f"{flag}="):
+                kept.append(word)
+        command = f"{shlex.join(kept)} {flag} MORE"
+    return command if "--resume" in command else f"{command} --resume"

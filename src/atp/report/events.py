@@ -1,13 +1,12 @@
 """Document 4's events, one JSON object a line, as they happen: on stdout with `--json`, in a file with `-o x.jsonl`."""
 
-import sys
 from typing import Any
 
 from atp.report.encode import encode
 from atp.report.reporter import Reporter
 from atp.report.result_object import result_object
 from atp.report.run_object import skipped_object, start_object, summary_object
-from atp.report.sink import LineStream, Sink
+from atp.report.sink import LineStream, Sink, open_stdout
 from atp.run.listener import RunEnd, RunInfo
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
@@ -43,7 +42,7 @@ class Events(Reporter):
             self._sink = None
 
     def _open(self) -> Sink:
-        return LineStream(sys.stdout)
+        return LineStream(open_stdout())
 
     def _send(self, kind: str, what: dict[str, Any]) -> None:
         if self._sink is None:

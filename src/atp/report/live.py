@@ -20,7 +20,7 @@ from rich.text import Text
 from atp.report.batch import Batch
 from atp.report.console import Console, Look
 from atp.report.page import lost
-from atp.report.shown import INFO, Line
+from atp.report.shown import INFO, Line, one_line
 from atp.report.sink import let_go
 from atp.run.durations import elapsed
 from atp.run.listener import RunEnd, RunInfo
@@ -61,7 +61,7 @@ class LiveConsole(Console):
 
     def began(self, trial: Trial) -> None:
         """One more is running."""
-        self._progress.running.add(trial.key)
+        self._progress.running[trial.key] = one_line(self._hide(trial.case.id), 40)
 
     def ended(self, trial: Trial, result: TrialResult) -> None:
         """One more is done."""
@@ -79,17 +79,22 @@ class Progress:
     def __init__(self) -> None:
         self.total = 0
         self.done = 0
+        self.ran = 0
+        """Those that were not taken over from before: how long these took tells how long the rest will."""
         self.failed = 0
         self.cost = 0.0
         self.began_at = 0.0
-        self.running: set[str] = set()
+        self.running: dict[str, str] = {}
+        """The trials under way, by key, the oldest first: what to call each."""
 
     def end(self, key: str, result: TrialResult) -> None:
         """Count a trial, one that was taken over from before included."""
-        self.running.discard(key)
+        if self.running.pop(key, None) is not None:
+            self.ran += 1
         self.done += 1
         self.failed += result.status != "passed"
         self.cost += result.transcript.usage.cost_usd or 0.0
+        self.cost += (result.role_usage.cost_usd or 0.0) if result.role_usage else 0.0
 
     @property
     def text(self) -> str:
@@ -99,7 +104,12 @@ class Progress:
             parts.append(f"{self.failed} not passed")
         if self.cost:
             parts.append(f"${self.cost:.4f}")
-        parts.append(elapsed((time.monotonic() - self.began_at) * 1000))
+        took = (time.monotonic() - self.began_at) * 1000
+        parts.append(elapsed(took))
+        if self.ran and self.done < self.total:
+            parts.append(f"{elapsed(took / self.ran * (self.total - self.done))} left")
+        if self.running:
+            parts.append(next(iter(self.running.values())))
         return ", ".join(parts)
 
 

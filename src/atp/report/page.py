@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 from atp.report.batch import Batch
-from atp.report.shown import INFO, Line
+from atp.report.shown import INFO, Line, without_commands
 from atp.report.sink import let_go
 
 _SIMPLE = str.maketrans({"═": "=", "─": "-", "✓": "+", "✗": "x", INFO: "i", "…": "...", "–": "-", "→": "->", "×": "x"})
@@ -44,7 +44,7 @@ class PlainPage:
     def _write(self, blocks: list[str]) -> None:
         if self._gone:
             return
-        text = "\n".join(blocks) + "\n"
+        text = without_commands("\n".join(blocks) + "\n")
         try:
             self._stream.write(text.translate(_SIMPLE) if self._simple else text)
             self._stream.flush()

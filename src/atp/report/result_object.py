@@ -70,6 +70,18 @@ def shown_trial(case: CaseResult) -> TrialResult:
     return next((trial for trial in alike if blames_agent(trial)), alike[0])
 
 
+def is_failure(case: CaseResult) -> bool:
+    """Whether the summary counts it as failed: it is the agent's doing."""
+    if case.status == "error":
+        return any(blames_agent(trial) for trial in case.trials)
+    return case.status in ("failed", "timeout")
+
+
+def reason(case: CaseResult, hide: Hide) -> str:
+    """Why a case did not pass, in a sentence."""
+    return str(hide(shown_trial(case).error or case.reason or case.status))
+
+
 def milliseconds(value: float) -> int:
     """A duration as the documents write it: a whole number."""
     return round(value)

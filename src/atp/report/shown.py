@@ -1,5 +1,7 @@
 """Texts for a person's eyes: short, on one line, and unable to do anything to a terminal."""
 
+import os
+import re
 from typing import Any
 
 from atp.loader.diagnostics_text import printable
@@ -12,6 +14,8 @@ MOST_LINES = 12
 
 Line = tuple[str, str]
 """A line, and how it looks: `title`, `rule`, `info`, `passed`, `failed`, `error`, `other`, `detail` or just text."""
+_CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
+_COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[group]`, `##vso[…]`, `##teamcity[…]`
 INFO = "ℹ"  # noqa: RUF001  (document 5's sign)
 
 
@@ -46,3 +50,10 @@ def harmless(text: str) -> str:
     text = text.replace("\r\n", "\n")
     odd = {one for one in set(text) if not one.isprintable() and one not in "\n\t"}
     return text.translate({ord(one): printable(one) for one in odd})
+
+
+def without_commands(text: str) -> str:
+    """The text without what the CI system that we run in takes for a command: an agent must not give it any."""
+    if not any(name in os.environ for name in _CI):
+        return text
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", text)

@@ -1,5 +1,6 @@
 """Where lines go: a file or stdout."""
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -65,6 +66,13 @@ class LineStream:
 
     def close(self) -> None:
         """The stream isn't ours to close."""
+
+
+def open_stdout() -> TextIO:
+    """Stdout. Raises `OSError` when it was closed before we began: Python has none then, nor has what stands for it."""
+    if getattr(sys.stdout, "real", sys.stdout) is None:
+        raise OSError(errno.EBADF, "it is closed")
+    return sys.stdout
 
 
 def let_go(stream: TextIO) -> None:

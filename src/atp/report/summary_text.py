@@ -1,6 +1,6 @@
 """The end of a run in words, as in document 5."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atp.report.hiding import Hide
@@ -24,15 +24,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def summary_lines(end: RunEnd, hide: Hide, cost: float = 0.0) -> list[Line]:
-    """The counts; those that are rarely anything else than zero only where they aren't."""
+def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Line]:
+    """The counts; those that are rarely anything else than zero only where they aren't; and what there is `more`."""
     lines = heading("Summary")
     lines.extend(_counts(end.counts))
     if missing := not_run(end):
         lines.append((f"  Not run: {missing}", "error"))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
-    if cost:
-        lines.append((f"  Cost:    ${cost:.4f}", ""))
+    lines.extend(more)
     if end.reason:
         lines.append((f"  Stopped: {one_line(hide(end.reason))}", "error"))
     return lines

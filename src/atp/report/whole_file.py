@@ -1,16 +1,15 @@
 """A report that appears whole or not at all."""
 
 import os
-import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from atp.report.sink import let_go
+from atp.loader.writing.file import replacing
+from atp.report.sink import let_go, open_stdout
 
 
 @contextmanager
@@ -26,19 +25,8 @@ def whole_file(path: Path | None) -> Iterator[IO[bytes]]:
         with path.open("wb") as file:
             yield file
         return
-    target = path.resolve()  # a symbolic link stays one
-    half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with half.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            half.chmod(target.stat().st_mode & 0o777)
-        half.replace(target)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        yield file
 
 
 def must_stay(path: Path) -> bool:
@@ -47,10 +35,11 @@ def must_stay(path: Path) -> bool:
 
 
 def _print(whole: IO[bytes]) -> None:
-    sys.stdout.flush()
+    stdout = open_stdout()
+    stdout.flush()
     try:
-        shutil.copyfileobj(whole, sys.stdout.buffer)
-        sys.stdout.flush()
+        shutil.copyfileobj(whole, stdout.buffer)
+        stdout.flush()
     except OSError:
-        let_go(sys.stdout)
+        let_go(stdout)
         raise

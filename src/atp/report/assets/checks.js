@@ -1,0 +1,87 @@
+// What the checks of a trial found.
+
+/** All quotations that judges gave, with the names that marks of them have. */
+function quotesOf(trial) {
+  const found = [];
+  const walk = (verdicts, path) =>
+    (verdicts ?? []).forEach((verdict, place) => {
+      const name = `${path}${place}`;
+      (verdict.evidence ?? []).forEach((text, number) => typeof text === "string" && text.trim() && found.push({ text, name: `${name}.${number}` }));
+      walk(verdict.parts, `${name}-`);
+    });
+  walk(trial.verdicts, "");
+  return found;
+}
+
+function checksPart(trial, about) {
+  const verdicts = trial.verdicts ?? [];
+  if (!verdicts.length) {
+    const none = (trial.warnings ?? []).includes("no assertions") ? "Nothing was checked: the case has no assertions." : "No check was reached.";
+    return h("section", { class: "part" }, h("h2", null, "Checks"), h("p", { class: "dim" }, none));
+  }
+  const passed = verdicts.filter((one) => one.outcome === "passed").length;
+  const order = verdicts.map((verdict, place) => ({ verdict, name: String(place) })).sort((a, b) => (a.verdict.outcome === "passed") - (b.verdict.outcome === "passed"));
+  return h(
+    "section",
+    { class: "part checks" },
+    h("h2", null, "Checks ", h("span", { class: "aside" }, `${passed} of ${verdicts.length} passed`)),
+    h("ul", { class: "verdicts" }, order.map(({ verdict, name }) => verdictItem(verdict, name, trial, about))),
+  );
+}
+
+function verdictItem(verdict, name, trial, about) {
+  const bad = verdict.outcome !== "passed";
+  const title = verdict.name ?? verdict.message ?? verdict.type;
+  const message = verdict.message && verdict.message !== title ? verdict.message : "";
+  return h(
+    "li",
+    { class: `verdict-item is-${verdict.outcome}` },
+    icon(verdict.outcome, verdict.outcome === "unjudged" ? "not judged" : verdict.outcome),
+    h(
+      "div",
+      { class: "body" },
+      h("p", { class: "title" }, say(verdict.name === undefined ? title : words(title), 600), " ", labels(verdict)),
+      message && h("p", { class: "message", dir: "auto" }, verdict.outcome === "unjudged" && h("b", null, "Not judged: "), say(message, 4000)),
+      bad && compared(verdict, trial, about),
+      quotations(verdict, name),
+      verdict.parts && h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`, trial, about))),
+    ),
+  );
+}
+
+function labels(verdict) {
+  const made = [
+    verdict.type,
+    verdict.judged && "judged",
+    verdict.critical && "critical",
+    verdict.score !== undefined && `score ${Math.round(verdict.score * 100) / 100}`,
+    verdict.weight !== undefined && verdict.weight !== 1 && `weight ${verdict.weight}`,
+  ].filter(Boolean);
+  return h("span", { class: "labels" }, made.map((text) => h("span", { class: "label" }, say(text, 60))), verdict.where && h("span", { class: "where" }, "in ", say(verdict.where, 160)));
+}
+
+/** Expected against found. Where the check shows only the beginning of a whole answer, the whole is compared. */
+function compared(verdict, trial, about) {
+  let { expected, found } = verdict;
+  if (expected === undefined && found === undefined) return null;
+  const cut = (value) => typeof value === "string" && value.endsWith("…");
+  const last = trial.transcript?.turns?.at(-1)?.output;
+  if (verdict.type === "equals" && about.expected !== undefined && last !== undefined && (cut(expected) || cut(found))) [expected, found] = [about.expected, last];
+  return versus(expected, found);
+}
+
+function quotations(verdict, name) {
+  const quotes = (verdict.evidence ?? []).filter((text) => typeof text === "string" && text.trim());
+  if (!quotes.length) return null;
+  const button = (text, number) => h("button", { type: "button", class: "quote", "data-to": `${name}.${number}`, title: "Show where it stands", on: { click: showQuote } }, say(text, 600));
+  return h("div", { class: "quotes" }, quotes.map(button));
+}
+
+function showQuote(event) {
+  const mark = document.querySelector(`mark[data-quote="${CSS.escape(event.currentTarget.dataset.to)}"]`);
+  if (!mark) return announce("This quotation stands in something that is not shown");
+  for (let outer = mark.closest("details"); outer; outer = outer.parentElement.closest("details")) outer.open = true;
+  mark.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  document.querySelectorAll("mark.here").forEach((one) => one.classList.remove("here"));
+  mark.classList.add("here");
+}

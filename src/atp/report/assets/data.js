@@ -1,0 +1,120 @@
+// The data in the page: one block about the run, one of rows, and chunks of details that are unpacked when asked for.
+
+const CHUNKS_KEPT = 8;
+
+const data = { run: null, rows: [], chunks: new Map() };
+
+async function unpack(element) {
+  const packed = fromBase64(element.textContent);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return parse(await new Response(stream).text());
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const letters = atob(text);
+  const found = new Uint8Array(letters.length);
+  for (let place = 0; place < letters.length; place++) found[place] = letters.charCodeAt(place);
+  return found;
+}
+
+/** JSON, with whole numbers that JavaScript would round kept as they were written. */
+function parse(text) {
+  if (!JSON.rawJSON || !/[:,[]\s*-?\d{16,}[,\]}]/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value, { source } = {}) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? JSON.rawJSON(source) : value,
+  );
+}
+
+/** Read what the table needs. */
+async function load() {
+  const [run, ran, skipped] = await Promise.all(["run", "rows", "skipped"].map((id) => unpack(document.getElementById(id))));
+  data.run = run;
+  data.rows = [...ran, ...skipped];
+  data.rows.forEach((row, place) => complete(row, place));
+  data.counts = tally(data.rows);
+  data.agents = run.summary.agents;
+  data.several = data.agents.length > 1;
+  data.repeated = data.rows.some((row) => row.trials.length > 1);
+  data.runs = data.rows.some((row) => row.trials.some((trial) => trial.run > 1));
+  data.tags = [...new Set(data.rows.flatMap((row) => row.tags))].sort();
+  data.files = [...new Set(data.rows.map((row) => row.file))];
+  data.scored = data.rows.some((row) => typeof row.score === "number");
+  data.priced = data.rows.some((row) => row.usage.cost_usd !== undefined);
+  data.groups = reasons(data.rows.filter((row) => row.bad));
+  const ids = new Map();
+  for (const row of data.rows) {
+    const key = `${row.agent}\n${row.id}`;
+    if (ids.has(key)) row.ambiguous = ids.get(key).ambiguous = true;
+    ids.set(key, row);
+  }
+}
+
+const RANK = ["failed", "timeout", "error", "blocked", "cancelled", "passed", "skipped"];
+
+function complete(row, place) {
+  row.place = place;
+  row.tags ??= [];
+  row.agent ??= "";
+  row.name = row.name && row.name !== row.id ? row.name : "";
+  row.duration_ms ??= 0;
+  row.usage ??= {};
+  row.role_usage ??= {};
+  row.trials = (row.trials ?? []).map(([status, duration_ms, variation, run, score, chunk, spot]) => ({ status, duration_ms, variation, run, score, at: [chunk, spot] }));
+  row.passed = row.trials.filter((trial) => trial.status === "passed").length;
+  row.rate = row.trials.length ? row.passed / row.trials.length : null;
+  row.bad = row.status !== "passed" && row.status !== "skipped";
+  row.rank = RANK.indexOf(row.status);
+}
+
+/** The details at a place: a case's or a trial's. */
+async function detail([chunk, place]) {
+  if (!data.chunks.has(chunk)) data.chunks.set(chunk, element(`chunk-${chunk}`).then(unpack));
+  const found = data.chunks.get(chunk);
+  data.chunks.delete(chunk);
+  data.chunks.set(chunk, found); // the one used last stands last
+  if (data.chunks.size > CHUNKS_KEPT) data.chunks.delete(data.chunks.keys().next().value);
+  return (await found)[place];
+}
+
+/** An element that the browser may not have read yet: the details are the end of a long file. */
+async function element(id) {
+  const found = document.getElementById(id);
+  if (found || document.readyState !== "loading") return found;
+  await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+  return document.getElementById(id);
+}
+
+/** The cases that did not pass, by reason. Reasons that differ only in numbers and quotations are one. */
+function reasons(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const why = row.error || row.status;
+    const alike = why.toLowerCase().replace(/"[^"]*"|'[^']*'|`[^`]*`/g, "“”").replace(/\d+/g, "0");
+    const key = hash(`${row.status} ${row.blame ?? ""} ${alike}`);
+    row.why = key;
+    if (!groups.has(key)) groups.set(key, { key, why, status: row.status, blame: row.blame, rows: [], same: true });
+    const group = groups.get(key);
+    group.same &&= group.why === why;
+    group.rows.push(row);
+  }
+  return [...groups.values()].sort((a, b) => RANK.indexOf(a.status) - RANK.indexOf(b.status) || b.rows.length - a.rows.length);
+}
+
+function hash(text) {
+  let found = 5381;
+  for (let place = 0; place < text.length; place++) found = ((found * 33) ^ text.charCodeAt(place)) >>> 0;
+  return found.toString(36);
+}
+
+/** Sums over cases: what is not known is undefined, not zero. */
+function spent(rows, kind, name) {
+  const known = rows.map((row) => row[kind][name]).filter((value) => value !== undefined);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) : undefined;
+}
+
+function tally(rows) {
+  const counts = {};
+  for (const row of rows) counts[row.status] = (counts[row.status] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,84 @@
+// What is known of a trial besides what was said: score, usage, artifacts, retries, warnings, logs, how to run it again.
+
+function factsPart(row, trial, about) {
+  return h("aside", { class: "facts", "aria-label": "Facts" }, [againPart(about), scorePart(trial), usagePart(trial), checkpointsPart(trial), artifactsPart(trial), troublePart(trial), factList(row, trial)].filter(Boolean));
+}
+
+function againPart(about) {
+  if (!about.command) return null;
+  return h("section", { class: "again" }, h("h3", null, "Run it again"), h("pre", { class: "command", tabindex: "0" }, visible(about.command)), copyButton(about.command));
+}
+
+function scorePart(trial) {
+  const parts = Object.entries(trial.dimensions ?? {});
+  const left = Object.entries(trial.left_out ?? {});
+  if (trial.score === undefined && !parts.length) return null;
+  const bar = ([name, value]) => h("li", null, h("span", null, say(name, 40)), h("span", { class: "track", "aria-hidden": "true" }, h("span", { class: "level", style: { width: `${Math.max(0, Math.min(1, value)) * 100}%` } })), h("span", { class: "figure" }, (value * 100).toFixed(0)));
+  return h(
+    "section",
+    null,
+    h("h3", null, "Score"),
+    trial.score !== undefined && h("p", { class: "big" }, trial.score.toFixed(1), h("span", { class: "dim" }, " of 100")),
+    h("ul", { class: "dimensions" }, parts.map(bar), left.map(([name, why]) => h("li", { class: "left-out" }, h("span", null, say(name, 40)), h("span", { class: "dim" }, "left out: ", say(why, 160))))),
+  );
+}
+
+const USAGE = { cost_usd: "cost", total_tokens: "tokens", input_tokens: "tokens in", output_tokens: "tokens out", cache_creation_tokens: "put in cache", cache_read_tokens: "read from cache", llm_calls: "model calls", tool_calls: "tool calls", steps: "steps", wall_time_seconds: "its own clock" };
+
+function usagePart(trial) {
+  const agent = trial.transcript?.usage;
+  const roles = trial.role_usage;
+  const list = (usage) => Object.entries(USAGE).filter(([name]) => typeof usage?.[name] === "number").map(([name, label]) => [h("dt", null, label), h("dd", null, name === "cost_usd" ? money(usage[name]) : name === "wall_time_seconds" ? duration(usage[name] * 1000) : number(usage[name]))]);
+  const [own, theirs] = [list(agent), list(roles)];
+  if (!own.length && !theirs.length) return null;
+  return h("section", null, h("h3", null, "Usage"), own.length > 0 && h("dl", { class: "pairs tight" }, own), theirs.length > 0 && [h("h4", null, "For judging and simulating"), h("dl", { class: "pairs tight" }, theirs)]);
+}
+
+function checkpointsPart(trial) {
+  if (!trial.checkpoints?.length) return null;
+  const item = (point) => h("li", null, icon(point.reached_at_turn ? "passed" : point.required === false ? "skipped" : "failed", point.reached_at_turn ? "reached" : "not reached"), say(point.id, 120), h("span", { class: "dim" }, point.reached_at_turn ? `turn ${point.reached_at_turn}` : point.required === false ? "optional, not reached" : "not reached"));
+  return h("section", null, h("h3", null, "Checkpoints"), h("ul", { class: "points" }, trial.checkpoints.map(item)));
+}
+
+function artifactsPart(trial) {
+  const artifacts = trial.transcript?.artifacts ?? [];
+  if (!artifacts.length) return null;
+  const quotes = quotesOf(trial);
+  const item = (made) => {
+    const body = made.text ?? made.data;
+    const about = [made.content_type && say(made.content_type, 60), typeof made.size_bytes === "number" && bytes(made.size_bytes), made.kind === "reference" && "only named", made.binary && "not text"].filter(Boolean);
+    const head = [h("b", null, say(made.name, 160)), h("span", { class: "dim" }, about.map((one, place) => [place ? ", " : " ", one]))];
+    if (body === undefined) return h("li", null, h("p", null, head));
+    return h("li", null, h("details", { open: marks(words(body), quotes).length > 0 }, h("summary", null, head), block(body, { quotes, first: 1500 }), made.sha256 && h("p", { class: "dim hash" }, "sha256 ", say(made.sha256, 64))));
+  };
+  return h("section", null, h("h3", null, "Artifacts"), h("ul", { class: "artifacts" }, artifacts.map(item)));
+}
+
+function troublePart(trial) {
+  const warnings = trial.warnings ?? [];
+  const retries = trial.retries ?? [];
+  return [
+    warnings.length > 0 && h("section", { class: "warnings" }, h("h3", null, "Warnings"), h("ul", null, warnings.map((text) => h("li", null, say(text, 600))))),
+    retries.length > 0 && h("section", null, h("h3", null, `Tried ${trial.attempt} times`), h("ol", null, retries.map((text) => h("li", null, say(text, 600))))),
+  ];
+}
+
+function factList(row, trial) {
+  const began = trial.started_at ? when(new Date(trial.started_at * 1000).toISOString()) : null;
+  const facts = [
+    ["File", row.file ? `${row.file}${row.line ? `:${row.line}` : ""}` : null],
+    ["Agent", row.agent],
+    ["Began", began],
+    ["Took", trial.duration_ms === undefined ? null : duration(trial.duration_ms)],
+    ["Prompt", trial.origin],
+    ["Workspace", trial.workspace],
+    ["Key", trial.key],
+  ];
+  return h("section", null, h("h3", null, "Trial"), h("dl", { class: "pairs tight" }, facts.filter(([, value]) => value).map(([name, value]) => [h("dt", null, name), h("dd", { class: name === "Key" ? "hash" : null }, say(value, 600))])));
+}
+
+function logsPart(trial) {
+  const logs = trial.transcript?.logs ?? [];
+  if (!logs.length) return null;
+  return h("section", { class: "part" }, h("details", { class: "logs" }, h("summary", null, h("h2", null, "Log ", h("span", { class: "aside" }, plural(logs.length, "line")))), block(logs.join("\n"), { quotes: quotesOf(trial), about: { class: "text is-json" } })));
+}

@@ -1,0 +1,213 @@
+// The frame: the bar at the top, which view is shown, the keyboard.
+
+const title = document.title;
+const page = document.getElementById("page");
+let shown = "";
+let left = null; // how far the list was scrolled when a case was opened from it
+let opened = null;
+
+function makeBar() {
+  const views = [["", "Results"], data.repeated && ["stability", "Stability"], data.several && ["agents", "Agents"], ["run", "Run"]].filter(Boolean);
+  const tabs = views.map(([view, label]) => h("a", { href: link({ ...NO_CASE, view }), "data-view": view }, label));
+  const menu = h(
+    "div",
+    { id: "export", popover: "auto", class: "menu" },
+    h("button", { type: "button", on: { click: () => closing(exportJson) } }, "JSON, with conversations"),
+    h("button", { type: "button", on: { click: () => closing(exportCsv) } }, "CSV, one line a case"),
+    h("button", { type: "button", on: { click: () => closing(print) } }, "Print"),
+    h("p", { class: "dim" }, "Of the cases that the filters leave."),
+  );
+  const closing = (act) => {
+    menu.hidePopover();
+    act();
+  };
+  document.getElementById("bar").append(
+    h("a", { class: "brand", href: "#" }, icon(data.run.verdict.kind, data.run.verdict.kind), "ATP"),
+    h("nav", { class: "tabs", "aria-label": "Views" }, tabs),
+    h("span", { class: "tools" }, h("button", { type: "button", class: "tool-button", popovertarget: "export", "aria-label": "Export" }, icon("export"), h("span", { class: "wide" }, "Export")), h("button", { type: "button", class: "tool-button", "aria-label": "Light or dark", title: "Light or dark (t)", id: "theme", on: { click: toggleTheme } }, icon("theme")), h("button", { type: "button", class: "tool-button keys", "aria-label": "Keyboard", title: "Keyboard (?)", on: { click: help } }, h("kbd", null, "?"))),
+    menu,
+  );
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("atp-theme", root.dataset.theme);
+  } catch {
+    // a browser that keeps nothing for files from the disk
+  }
+}
+
+function rememberTheme() {
+  try {
+    const kept = localStorage.getItem("atp-theme");
+    if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+  } catch {
+    // as above
+  }
+}
+
+const KEYS = [
+  ["/", "search"],
+  ["j k", "next, previous case (also ↓ ↑)"],
+  ["Enter", "open the case"],
+  ["[ ]", "previous, next trial of a case"],
+  ["f", "only what did not pass"],
+  ["Esc", "back, or clear the search"],
+  ["t", "light or dark"],
+  ["?", "this list"],
+];
+
+function help() {
+  let dialog = document.getElementById("help");
+  if (!dialog) {
+    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keyboard"), h("dl", null, KEYS.map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
+    document.body.append(dialog);
+  }
+  if (!dialog.open) dialog.showModal();
+}
+
+/** Show what the address says, and leave a note of it when it is there. */
+async function render() {
+  const wanted = location.hash;
+  await draw();
+  if (location.hash === wanted) document.documentElement.dataset.shown = wanted;
+}
+
+async function draw() {
+  const at = state();
+  const view = at.case ? "case" : at.view;
+  if (shown === "" && view !== "" && page.contains(casesView.element)) left = scrollY;
+  document.title = at.case ? `${visible(at.case).slice(0, 80)} – ${title}` : title;
+  for (const tab of document.querySelectorAll("#bar [data-view]")) {
+    if (!at.case && tab.dataset.view === at.view) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+    tab.href = link({ ...NO_CASE, view: tab.dataset.view });
+  }
+  const before = shown;
+  shown = view;
+  if (view === "case") {
+    opened = caseOf(at);
+    await showCase(page, at);
+    scrollTo(0, 0);
+    if (before !== "case") page.focus({ preventScroll: true });
+    return;
+  }
+  looking++;
+  if (view === "") return showResults(before, at);
+  const known = { stability: data.repeated && makeStability, agents: data.several && makeAgents, run: makeRun }[view];
+  if (!known) return void (location.hash = link({ view: "" }));
+  otherViews[view] ??= known();
+  if (page.firstElementChild !== otherViews[view].element) page.replaceChildren(otherViews[view].element);
+  otherViews[view].update();
+  if (before !== view) scrollTo(0, 0);
+}
+
+let results = null;
+
+function showResults(before, at) {
+  results ??= [...summaryView(), casesView.element];
+  const stays = page.contains(casesView.element);
+  if (!stays) page.replaceChildren(...results);
+  updateCases();
+  if (!stays && before !== "") scrollTo(0, left ?? 0);
+  if (before === "case" && left !== null && opened) casesView.grid.focus(casesView.grid.rows.indexOf(opened));
+  const filtered = Object.keys(NO_FILTER).some((name) => name !== "q" && at[name]);
+  if (stays && filtered && filters() !== lastFilters) toCases();
+  lastFilters = filters();
+}
+
+let lastFilters = "";
+
+function filters() {
+  const at = state();
+  return ["status", "blame", "tag", "agent", "why"].map((name) => at[name]).join("\n");
+}
+
+/** Bring the table into the window, unless its head is there already. */
+function toCases() {
+  const top = casesView.element.getBoundingClientRect().top;
+  if (top > innerHeight * 0.6 || top < 0) casesView.element.scrollIntoView({ block: "start", behavior: "instant" });
+}
+
+function onKey(event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const inField = event.target.matches("input, select, textarea");
+  if (inField && event.key !== "Escape" && !(event.target === casesView.search && event.key === "ArrowDown")) return;
+  const act = state().case ? CASE_KEYS[event.key] : LIST_KEYS[event.key];
+  const any = act ?? ANY_KEYS[event.key];
+  if (any && any(event) !== false) event.preventDefault();
+}
+
+const follow = (name) => document.querySelector(`[data-go="${name}"][href]`)?.click();
+
+const ANY_KEYS = { t: toggleTheme, "?": help, "/": () => search() };
+
+const CASE_KEYS = {
+  j: () => follow("next"),
+  k: () => follow("back"),
+  "]": () => nextTrial(1),
+  "[": () => nextTrial(-1),
+  Escape: (event) => (event.target.matches("input") ? false : follow("up")),
+  u: () => follow("up"),
+};
+
+const LIST_KEYS = {
+  j: () => move(1),
+  k: () => move(-1),
+  ArrowDown: (event) => (event.target === casesView.search || grid()?.active !== null ? move(1) : false),
+  ArrowUp: () => (grid()?.active !== null ? move(-1) : false),
+  f: () => go({ status: state().status === NOT_PASSED ? "" : NOT_PASSED, blame: "" }),
+  Escape: (event) => {
+    if (event.target === casesView.search) {
+      if (state().q) go({ q: "" });
+      else casesView.search.blur();
+    } else if (Object.keys(NO_FILTER).some((name) => state()[name])) go(NO_FILTER);
+    else return false;
+  },
+};
+
+const NOT_PASSED = "failed,timeout,error,blocked,cancelled";
+
+function grid() {
+  return shown === "" ? casesView.grid : otherViews[shown]?.grid;
+}
+
+function move(step) {
+  const table = grid();
+  if (!table) return false;
+  table.focus(table.active === null ? 0 : table.active + step);
+}
+
+function search() {
+  if (state().view || state().case) go({ view: "", ...NO_CASE });
+  requestAnimationFrame(() => {
+    toCases();
+    casesView.search.focus({ preventScroll: true });
+    casesView.search.select();
+  });
+}
+
+function nextTrial(step) {
+  const squares = [...document.querySelectorAll(".trials .square")];
+  const now = squares.findIndex((one) => one.getAttribute("aria-current"));
+  squares[now + step]?.click();
+}
+
+async function begin() {
+  rememberTheme();
+  await load();
+  makeBar();
+  makeCases();
+  addEventListener("hashchange", render);
+  addEventListener("keydown", onKey);
+  await render();
+  document.documentElement.dataset.ready = "true";
+}
+
+begin().catch((error) => {
+  page.append(h("p", { class: "broken" }, "This report could not be shown. It needs a browser of 2024 or later. ", String(error)));
+  throw error;
+});

@@ -1,0 +1,184 @@
+// The first screen: the verdict, what did not pass and why, and the figures of the run.
+
+const NAMES = { passed: "passed", failed: "failed", timeout: "timed out", error: "errors", blocked: "blocked", cancelled: "cancelled", skipped: "skipped" };
+const BLAMES = {
+  agent: "the agent broke",
+  simulator: "the simulated user broke, not the agent",
+  judge: "it could not be judged, which is not the agent’s fault",
+  environment: "something around the agent broke, not the agent",
+  internal: "ATP itself broke, not the agent",
+};
+const GROUPS_FIRST = 5;
+const CASES_FIRST = 4;
+
+function summaryView() {
+  return [verdictPart(), whyPart(), figuresPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
+}
+
+function verdictPart() {
+  const { verdict, summary, metadata } = data.run;
+  const { counts } = data;
+  const parts = RANK.map((name) => ({ name, label: NAMES[name], count: counts[name] ?? 0 })).sort((a, b) => ORDER.indexOf(a.name) - ORDER.indexOf(b.name));
+  if (summary.not_run) parts.push({ name: "unrun", label: "not run", count: summary.not_run });
+  const stopped = summary.stopped && h("p", { class: "stopped" }, icon("error"), h("span", null, "The run ended early: ", say(summary.stopped), "."));
+  return h(
+    "section",
+    { class: `verdict is-${verdict.kind}` },
+    h("h1", null, icon(verdict.kind), h("span", null, verdict.words)),
+    h("p", { class: "about" }, aboutRun(summary, metadata)),
+    stopped,
+    data.rows.length > 0 && shares(parts, "Shares of how cases ended"),
+    h("ul", { class: "legend" }, parts.filter((one) => one.count).map((one) => h("li", null, legend(one)))),
+  );
+}
+
+const ORDER = ["passed", "failed", "timeout", "error", "blocked", "cancelled", "skipped"];
+
+function legend({ name, label, count }) {
+  if (name === "unrun") return h("span", { class: "count" }, icon("skipped"), h("b", null, number(count)), ` ${label}`);
+  const blamed = {};
+  if (name === "error") for (const row of data.rows) if (row.status === name && row.blame) blamed[row.blame] = (blamed[row.blame] ?? 0) + 1;
+  return [
+    h("a", { class: "count", href: link({ status: name }, {}) }, icon(name), h("b", null, number(count)), ` ${count === 1 && name === "error" ? "error" : label}`),
+    Object.entries(blamed).map(([blame, some], place) => [place ? ", " : " ", h("a", { class: "blame", href: link({ status: name, blame }, {}) }, `${blame} ${number(some)}${blame === "agent" ? " (counts as failed)" : ""}`)]),
+  ];
+}
+
+function aboutRun(summary, metadata) {
+  const agents = data.agents.length > 3 ? [`${data.agents.length} agents`] : data.agents.map((name) => say(name, 60));
+  const given = metadata.input.length > 2 ? `${metadata.input.length} inputs` : metadata.input.map((one, place) => [place ? ", " : "", say(baseName(one), 80)]);
+  return [
+    given,
+    agents.length > 0 && [" against ", agents.map((one, place) => [place ? ", " : "", one])],
+    summary.connector && [" on ", say(summary.connector, 60)],
+    summary.runs_per_case > 1 && `, ${summary.runs_per_case} runs each`,
+    h("span", { class: "dim" }, ` · ${when(metadata.started_at)}`),
+  ];
+}
+
+function baseName(path) {
+  return path.includes(" ") ? path : path.split(/[\\/]/).pop() || path;
+}
+
+function when(text) {
+  const date = new Date(text);
+  return Number.isNaN(date.valueOf()) ? text : date.toLocaleString("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+/** What did not pass, the same reasons together. */
+function whyPart() {
+  if (!data.groups.length) return null;
+  const list = h("ol", { class: "why" });
+  const more = h("p", { class: "more" });
+  const draw = (most) => {
+    list.replaceChildren(...data.groups.slice(0, most).map((group) => h("li", null, reasonItem(group))));
+    const rest = data.groups.length - most;
+    const click = () => draw(most + 50);
+    more.replaceChildren(rest > 0 ? h("button", { type: "button", class: "quiet", on: { click } }, `Show ${plural(rest, "more reason")}`) : "");
+  };
+  draw(GROUPS_FIRST);
+  return h("section", { class: "whys" }, h("h2", null, "What did not pass"), list, more);
+}
+
+function reasonItem({ key, why, status, blame, rows, same }) {
+  const first = rows.slice(0, CASES_FIRST);
+  const rest = rows.length - first.length;
+  return [
+    icon(status, status),
+    h(
+      "div",
+      null,
+      h("p", { class: "reason" }, say(why, 300), !same && h("span", { class: "dim" }, " and alike")),
+      h(
+        "p",
+        { class: "cases" },
+        first.map((row) => h("a", { class: "case", href: caseLink(row, null, {}) }, say(row.id, 60), data.several && h("span", { class: "dim" }, " ", say(row.agent, 30)))),
+        rest > 0 && h("a", { class: "rest", href: link({ why: key }, {}) }, `and ${plural(rest, "other case")}`),
+        status === "error" && blame && h("span", { class: "note" }, BLAMES[blame]),
+      ),
+    ),
+    h("span", { class: "times", title: plural(rows.length, "case") }, rows.length > 1 ? `×${number(rows.length)}` : ""),
+  ];
+}
+
+function figuresPart() {
+  const { summary } = data.run;
+  const trials = data.rows.flatMap((row) => row.trials);
+  const passed = trials.filter((trial) => trial.status === "passed").length;
+  const [cost, judged] = [spent(data.rows, "usage", "cost_usd"), spent(data.rows, "role_usage", "cost_usd")];
+  const [tokens, judgedTokens] = [spent(data.rows, "usage", "tokens"), spent(data.rows, "role_usage", "tokens")];
+  const scores = data.rows.map((row) => row.score).filter((score) => typeof score === "number");
+  const [middle, late] = quantiles(trials.map((trial) => trial.duration_ms), [0.5, 0.95]);
+  return h(
+    "section",
+    { class: "figures" },
+    h("h2", { class: "away" }, "Figures"),
+    h(
+      "dl",
+      null,
+      figure("Pass rate", trials.length ? percent(passed, trials.length) : "–", trials.length === data.rows.length ? plural(trials.length, "trial") : `${number(passed)} of ${plural(trials.length, "trial")}`),
+      figure("Duration", duration(summary.duration_ms), trials.length > 1 && `${duration(middle)} median, ${duration(late)} p95`),
+      scores.length > 0 && figure("Score", (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1), "mean of cases, of 100"),
+      figure("Cost", cost === undefined ? "not reported" : money(cost), judged !== undefined && `and ${money(judged)} for judging`, cost === undefined),
+      figure("Tokens", tokens === undefined ? "not reported" : number(tokens), judgedTokens !== undefined && `and ${number(judgedTokens)} for judging`, tokens === undefined),
+    ),
+  );
+}
+
+function figure(label, value, note, faint) {
+  return h("div", null, h("dt", null, label), h("dd", { class: faint ? "faint" : null }, value), note ? h("dd", { class: "note" }, note) : null);
+}
+
+/** The agents beside each other, in figures. */
+function agentsPart(more = true) {
+  const lines = data.agents.map((agent) => {
+    const rows = data.rows.filter((row) => row.agent === agent);
+    const counts = tally(rows);
+    const trials = rows.flatMap((row) => row.trials);
+    const parts = ORDER.map((name) => ({ name, label: NAMES[name], count: counts[name] ?? 0 }));
+    const cost = spent(rows, "usage", "cost_usd");
+    const scores = rows.map((row) => row.score).filter((score) => typeof score === "number");
+    return h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, h("a", { href: link({ agent }, {}) }, say(agent, 60))),
+      h("td", { class: "num" }, `${number(counts.passed ?? 0)} of ${number(rows.length)}`),
+      h("td", { class: "bar-cell" }, shares(parts, `How the cases of this agent ended`)),
+      data.scored && h("td", { class: "num" }, scores.length ? (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1) : "–"),
+      h("td", { class: "num" }, duration(quantiles(trials.map((trial) => trial.duration_ms), [0.5])[0])),
+      h("td", { class: "num" }, cost === undefined ? "–" : money(cost)),
+    );
+  });
+  return h(
+    "section",
+    { class: "beside" },
+    h("h2", { class: more ? null : "away" }, "Agents ", more && h("a", { class: "aside", href: link({ view: "agents" }, {}) }, "side by side")),
+    h(
+      "table",
+      { class: "plain" },
+      h("thead", null, h("tr", null, ["Agent", "Passed", "", data.scored && "Score", "Median", "Cost"].filter((one) => one !== false).map((label, place) => h("th", { scope: "col", class: place === 2 ? "bar-cell" : place ? "num" : null }, label)))),
+      h("tbody", null, lines),
+    ),
+  );
+}
+
+const CLASSES = { stable: "stable", mostly_stable: "mostly stable", unstable: "unstable", highly_unstable: "highly unstable" };
+
+function classesOf(rows) {
+  return Object.entries(CLASSES).map(([name, label]) => ({ name, label, count: rows.filter((row) => row.stability?.classification === name).length }));
+}
+
+function stabilityPart() {
+  const parts = classesOf(data.rows);
+  return h(
+    "section",
+    { class: "stable-part" },
+    h("h2", null, "Stability ", h("a", { class: "aside", href: link({ view: "stability" }, {}) }, "case by case")),
+    shares(parts, "Shares of stable and unstable cases"),
+    classLegend(parts),
+  );
+}
+
+function classLegend(parts) {
+  return h("ul", { class: "legend" }, parts.filter((one) => one.count).map((one) => h("li", null, h("span", { class: `swatch is-${one.name}` }), h("b", null, number(one.count)), ` ${one.label}`)));
+}

@@ -1,0 +1,203 @@
+// The conversation of a trial as a timeline: messages, tool calls, other events, checkpoints.
+
+function talkPart(trial, about) {
+  const seen = trial.transcript ?? {};
+  const quotes = quotesOf(trial);
+  const steps = talkSteps(trial);
+  if (!steps.length) return h("section", { class: "part" }, h("h2", null, "Conversation"), h("p", { class: "dim" }, about.input === undefined ? "Nothing was said." : "Nothing was said. It was to begin with:"), about.input !== undefined && block(about.input));
+  const inherited = steps.filter((step) => step.inherited);
+  const own = steps.filter((step) => !step.inherited);
+  const turns = seen.turns?.length ?? 0;
+  return h(
+    "section",
+    { class: "part talk" },
+    h("h2", null, "Conversation ", h("span", { class: "aside" }, [plural(turns, "turn"), (seen.tool_calls ?? []).length && plural(seen.tool_calls.length, "tool call")].filter(Boolean).join(", "))),
+    strip(trial),
+    inherited.length > 0 && h("details", { class: "inherited" }, h("summary", null, `${plural(inherited.length, "message")} from the cases before it`), h("ol", { class: "steps" }, inherited.map((step) => stepItem(step, quotes)))),
+    h("ol", { class: "steps" }, own.map((step) => stepItem(step, quotes))),
+    Object.entries(trial.more ?? {}).map(([name, count]) => h("p", { class: "dim" }, `${number(count)} more of the ${name.replace("_", " ")} are in the journal.`)),
+  );
+}
+
+/** Everything in the order in which it happened, as far as that is known. */
+function talkSteps(trial) {
+  const seen = trial.transcript ?? {};
+  const messages = seen.messages ?? [];
+  const inherited = seen.inherited ?? 0;
+  const held = turnStarts(messages, inherited, seen.turns ?? []);
+  const steps = [];
+  messages.slice(0, held[0]?.from ?? messages.length).forEach((message, place) => steps.push({ kind: "message", message, inherited: place < inherited, given: place >= inherited }));
+  held.forEach(({ turn, from, to }) => steps.push(...turnSteps(trial, turn, messages.slice(from, to)).map((step) => ({ ...step, inherited: from < inherited }))));
+  const known = new Set(held.map(({ turn }) => turn.turn));
+  const others = [...(seen.events ?? []), ...(seen.tool_calls ?? [])].some((one) => !known.has(one.turn ?? 1));
+  if (others) for (const number of [...new Set([...(seen.events ?? []), ...(seen.tool_calls ?? [])].map((one) => one.turn ?? 1))].sort((a, b) => a - b)) if (!known.has(number)) steps.push(...turnSteps(trial, { turn: number }, []));
+  return steps;
+}
+
+/** Which messages belong to which turn. A turn begins with the last user message before an answer. */
+function turnStarts(messages, inherited, turns) {
+  const speaks = (place) => messages[place]?.role === "user" && messages[place + 1]?.role !== "user";
+  const own = messages.map((_, place) => place).filter((place) => place >= inherited && speaks(place));
+  const all = messages.map((_, place) => place).filter(speaks);
+  const pending = messages.at(-1)?.role === "user" && turns.length < own.length ? 1 : 0;
+  const wanted = turns.length + pending;
+  const starts = (own.length >= wanted ? own : all).slice(wanted ? -wanted : messages.length);
+  return starts.map((from, place) => ({ turn: turns[place] ?? { turn: (turns.at(-1)?.turn ?? 0) + 1, pending: true }, from, to: starts[place + 1] ?? messages.length }));
+}
+
+function turnSteps(trial, turn, messages) {
+  const seen = trial.transcript ?? {};
+  const here = (one) => (one.turn ?? 1) === turn.turn;
+  const calls = (seen.tool_calls ?? []).filter(here);
+  const events = (seen.events ?? []).filter(here);
+  const called = events.filter((event) => event.type === "tool_call");
+  calls.forEach((call, place) => (call.at_ms = called[place]?.at_ms));
+  const waiting = [...calls];
+  const steps = [{ kind: "turn", turn }];
+  const rest = messages.slice(1);
+  if (messages.length) steps.push({ kind: "message", message: messages[0] });
+  const last = rest.findLastIndex((message) => message.role === "assistant" && !toolCalls(message).length);
+  const flush = () => {
+    const left = waiting.splice(0).map((call) => ({ kind: "call", call, at: call.at_ms }));
+    const other = events.filter((event) => event.type !== "tool_call").map((event) => ({ kind: "event", event, at: event.at_ms ?? 0 }));
+    events.length = 0;
+    steps.push(...[...other, ...left].sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity)));
+  };
+  rest.forEach((message, place) => {
+    if (place === last) flush();
+    const wanted = toolCalls(message);
+    if (wanted.length) {
+      if (content(message)) steps.push({ kind: "message", message });
+      const some = waiting.splice(0, wanted.length);
+      steps.push(...some.map((call) => ({ kind: "call", call, at: call.at_ms })));
+      if (!some.length) steps.push(...wanted.map((call) => ({ kind: "call", call: asked(call) })));
+    } else if (message.role !== "tool" || !calls.length) steps.push({ kind: "message", message, final: place === last });
+  });
+  flush();
+  if (turn.pending) steps.push({ kind: "note", text: "No answer came." });
+  for (const point of trial.checkpoints ?? []) if (point.reached_at_turn === turn.turn) steps.push({ kind: "checkpoint", point });
+  return steps;
+}
+
+function toolCalls(message) {
+  return Array.isArray(message.tool_calls) ? message.tool_calls : [];
+}
+
+function asked(call) {
+  const about = call?.function ?? call ?? {};
+  let given = about.arguments;
+  try {
+    given = typeof given === "string" ? JSON.parse(given) : given;
+  } catch {
+    // as the model wrote it
+  }
+  return { name: String(about.name ?? "tool"), arguments: given };
+}
+
+function content(message) {
+  const said = message.content;
+  return Array.isArray(said) ? said.length > 0 : said !== null && said !== undefined && said !== "";
+}
+
+function stepItem(step, quotes) {
+  const at = typeof step.at === "number" ? h("time", null, `+${duration(step.at)}`) : null;
+  switch (step.kind) {
+    case "turn":
+      return h("li", { class: "step turn" }, h("span", null, `Turn ${step.turn.turn}`), step.turn.duration_ms !== undefined && h("span", { class: "dim" }, duration(step.turn.duration_ms)));
+    case "message":
+      return messageItem(step, quotes);
+    case "call":
+      return callItem(step.call, at, quotes);
+    case "event":
+      return eventItem(step.event, at, quotes);
+    case "checkpoint":
+      return h("li", { class: "step checkpoint" }, h("p", null, icon("passed"), "Checkpoint ", h("b", null, say(step.point.id, 200)), " reached"));
+    default:
+      return h("li", { class: "step note" }, h("p", { class: "dim" }, step.text));
+  }
+}
+
+const ROLES = { user: "User", assistant: "Agent", system: "System", developer: "Developer", tool: "Tool" };
+
+function messageItem({ message, given, inherited }, quotes) {
+  const role = typeof message.role === "string" ? message.role : "?";
+  const kind = Object.hasOwn(ROLES, role) ? role : "other";
+  return h(
+    "li",
+    { class: `step message is-${kind}` },
+    h("p", { class: "who" }, h("b", null, ROLES[kind] ?? say(role, 40)), message.name && h("span", { class: "dim" }, " ", say(message.name, 60)), given && h("span", { class: "label" }, "given"), inherited && h("span", { class: "label" }, "before")),
+    parts(message).map((one) => one(quotes)),
+  );
+}
+
+function parts(message) {
+  const said = message.content;
+  if (!Array.isArray(said)) return [(quotes) => block(said ?? "", { quotes })];
+  return said.map((one) => (quotes) => (one && one.type === "text" && typeof one.text === "string" ? block(one.text, { quotes }) : h("div", { class: "attached" }, h("span", { class: "label" }, say(one?.type ?? "part", 40)), block(one, { first: 300 }))));
+}
+
+function callItem(call, at, quotes) {
+  const failed = call.error !== undefined;
+  const short = call.arguments === undefined ? "" : JSON.stringify(call.arguments) ?? "";
+  const plain = short.length <= 90 && call.result === undefined && !failed;
+  const head = [icon("tool"), h("b", { class: "tool" }, say(call.name, 120)), h("span", { class: "given" }, say(short === "{}" ? "" : short, 140)), failed && h("span", { class: "label is-failed" }, "failed"), call.duration_ms !== undefined && h("span", { class: "dim" }, duration(call.duration_ms)), at];
+  if (plain) return h("li", { class: "step call" }, h("p", { class: "head" }, head));
+  return h(
+    "li",
+    { class: `step call ${failed ? "is-bad" : ""}` },
+    h(
+      "details",
+      { open: failed || marksIn(call, quotes) },
+      h("summary", { class: "head" }, head),
+      h("dl", { class: "io" }, call.arguments !== undefined && [h("dt", null, "called with"), h("dd", null, block(call.arguments, { quotes }))], call.result !== undefined && [h("dt", null, "gave"), h("dd", null, block(call.result, { quotes }))], failed && [h("dt", null, "failed"), h("dd", { class: "bad" }, block(call.error, { quotes }))]),
+    ),
+  );
+}
+
+function marksIn(call, quotes) {
+  return [call.arguments, call.result].some((value) => value !== undefined && marks(words(value), quotes).length > 0);
+}
+
+const EVENTS = { llm_request: "Model call", reasoning: "Thought", error: "Error", progress: "Progress", message: "Message" };
+
+function eventItem(event, at, quotes) {
+  const payload = event.payload && typeof event.payload === "object" ? event.payload : { value: event.payload };
+  const [text, ...used] = eventWords(event.type, payload);
+  const rest = Object.fromEntries(Object.entries(payload).filter(([name]) => !used.includes(name)));
+  const bad = event.type === "error";
+  return h(
+    "li",
+    { class: `step event is-${Object.hasOwn(EVENTS, event.type) ? event.type : "other"} ${bad ? "is-bad" : ""}` },
+    h("p", { class: "head" }, h("span", { class: "kind" }, EVENTS[event.type] ?? say(event.type, 40)), at),
+    text !== "" && block(text, { quotes, first: 600 }),
+    Object.keys(rest).length > 0 && h("details", null, h("summary", null, "details"), block(rest, { quotes })),
+  );
+}
+
+/** An event in words, and the fields that are said by them. */
+function eventWords(type, payload) {
+  const text = (name) => (payload[name] === undefined || payload[name] === null ? "" : words(payload[name]));
+  if (type === "llm_request") {
+    const used = [payload.input_tokens !== undefined && `${text("input_tokens")} in`, payload.output_tokens !== undefined && `${text("output_tokens")} out`, typeof payload.duration_ms === "number" && duration(payload.duration_ms)];
+    return [[text("model"), used.filter(Boolean).join(", ")].filter(Boolean).join(" · "), "model", "input_tokens", "output_tokens", "duration_ms"];
+  }
+  if (type === "reasoning") return [[text("thought"), text("plan")].filter(Boolean).join("\n"), "thought", "plan"];
+  if (type === "error") return [[text("error_type"), text("message")].filter(Boolean).join(": "), "error_type", "message"];
+  if (type === "progress") return [[typeof payload.percentage === "number" ? `${payload.percentage}%` : "", text("message")].filter(Boolean).join(" "), "percentage", "message"];
+  if (type === "message") return [[text("role"), text("content")].filter(Boolean).join(": "), "role", "content"];
+  return ["", ""];
+}
+
+/** The trial's time as a strip: how long each turn took, when events came, and what was left for everything else. */
+function strip(trial) {
+  const turns = (trial.transcript?.turns ?? []).filter((turn) => turn.duration_ms > 0);
+  const total = trial.duration_ms ?? 0;
+  if (!turns.length || !total || trial.transcript.inherited === trial.transcript.messages?.length) return null;
+  const worked = turns.reduce((sum, turn) => sum + turn.duration_ms, 0);
+  const rest = Math.max(0, total - worked);
+  const whole = worked + rest;
+  const bars = turns.map((turn) => h("span", { class: "lap", style: { width: `${(100 * turn.duration_ms) / whole}%` }, title: `Turn ${turn.turn}: ${duration(turn.duration_ms)}` }));
+  const ticks = (trial.transcript.events ?? []).slice(0, 400).map((event) => h("span", { class: `tick is-${Object.hasOwn(EVENTS, event.type) || event.type === "tool_call" ? event.type : "other"}`, style: { left: `${Math.min(100, (100 * (event.at_ms ?? 0)) / whole)}%` }, title: `${EVENTS[event.type] ?? "Tool call"} at ${duration(event.at_ms ?? 0)}` }));
+  const note = rest > total * 0.02 ? `, ${duration(rest)} checking and the rest` : "";
+  return h("div", { class: "strip" }, h("div", { class: "laps", role: "img", "aria-label": `Agent ${duration(worked)} of ${duration(total)}` }, bars, ticks), h("p", { class: "dim" }, `Agent ${duration(worked)}${note}`));
+}

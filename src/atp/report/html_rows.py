@@ -1,0 +1,80 @@
+"""The rows of the HTML report's table: what is known of every case without looking into it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from atp.report.hiding import Hide
+from atp.report.result_object import no_assertions, reason, shown_trial, warnings
+from atp.report.run_object import skipped_object
+from atp.report.stability_object import stability_object
+from atp.report.used import tokens
+from atp.stats.stability import case_score
+from atp.suite.case import Case
+from atp.suite.result import CaseResult, TrialResult, Usage
+
+LONGEST = 400
+"""How much of a reason stands in a row."""
+Spot = tuple[int, int]
+"""Where details are: the chunk and the place in it."""
+
+
+def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) -> dict[str, Any]:
+    """A case and where the details of it and of its trials are. What is empty is left out: there are thousands."""
+    trial = shown_trial(case)
+    score = case_score(case.trials)
+    made: dict[str, Any] = {
+        "id": _cut(hide(case.case)),
+        "name": _cut(hide(case.name)) if case.name != case.case else None,
+        "agent": _cut(hide(case.agent)),
+        "file": hide(case.file),
+        "line": case.line,
+        "tags": [_cut(hide(tag)) for tag in case.tags],
+        "status": case.status,
+        "blame": trial.blame if case.status != "passed" else None,
+        "error": _cut(reason(case, hide)) if case.status != "passed" else None,
+        "duration_ms": round(sum(one.duration_ms for one in case.trials), 1),
+        "score": None if score is None else round(score, 2),
+        "checks": _checks(trial),
+        "usage": _spent([one.transcript.usage for one in case.trials]),
+        "role_usage": _spent([one.role_usage for one in case.trials if one.role_usage is not None]),
+        "retries": sum(len(one.retries) for one in case.trials),
+        "warnings": len(warnings(case.trials)),
+        "no_assertions": no_assertions(case.trials),
+        "at": spot,
+        "trials": [_trial(one, place) for one, place in zip(case.trials, spots, strict=True)],
+    }
+    if len(case.trials) > 1:
+        found = stability_object(case)
+        found.pop("variations", None)
+        made["stability"] = found
+    return {name: value for name, value in made.items() if value not in (None, [], {}, 0, "") or name == "score"}
+
+
+def skipped_row(file: str | None, case: Case, hide: Hide) -> dict[str, Any]:
+    """A case that its file leaves out."""
+    made = skipped_object(file, case, hide)
+    return {**made, "id": _cut(made["id"]), "name": _cut(made["name"]), "tags": [_cut(tag) for tag in made["tags"]]}
+
+
+def _trial(trial: TrialResult, spot: Spot) -> list[Any]:
+    """Status, milliseconds, variation, run, score and where: a list, for there are more of these than of anything."""
+    score = None if trial.score is None else round(trial.score, 1)
+    return [trial.status, round(trial.duration_ms, 1), trial.variation, trial.run, score, *spot]
+
+
+def _checks(trial: TrialResult) -> list[int] | None:
+    """How many checks passed, of how many."""
+    return [sum(one.passed for one in trial.verdicts), len(trial.verdicts)] if trial.verdicts else None
+
+
+def _spent(all_usage: Sequence[Usage]) -> dict[str, Any]:
+    """Money and tokens, as far as known."""
+    total = Usage()
+    for usage in all_usage:
+        total.add(usage)
+    known = {"cost_usd": None if total.cost_usd is None else round(total.cost_usd, 9), "tokens": tokens(total)}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,138 @@
+"""A run told once more, from its journal alone: listeners hear what they would have heard while it ran."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.run.collect import Collector
+from atp.run.folder import is_running
+from atp.run.journal import NAME, About, Kept, Line, Skipped, Start, Summary, Trial, decode_trial, read_lines
+from atp.run.listener import Listener, RunEnd, RunInfo
+from atp.run.places import unreadable
+from atp.run.told import run_end, run_info
+from atp.stats.summary import Summary as Counts
+from atp.suite.case import Case
+from atp.suite.record import Place
+from atp.suite.result import TrialResult
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A trial, and where it belongs."""
+
+    result: TrialResult
+    file: str
+    index: int
+    about: About | None
+
+
+class Replay:
+    """A run to be told. Raises `LoadError` where there is nothing to tell."""
+
+    def __init__(self, run: Path) -> None:
+        self._journal = run / NAME
+        self._running = is_running(run)
+        self._earlier: dict[str, int] = {}
+        """Where the trials stand that were done before the run last went on, by key."""
+        try:
+            self._begin, self.start = self._find_start()
+        except OSError as error:
+            raise unreadable(self._journal, error) from error
+        self.info: RunInfo = run_info(self.start, run)
+        """How it began."""
+
+    def tell(self, listener: Listener) -> RunEnd:
+        """Tell everything up to the end, which is the caller's to tell: `finish` goes before it."""
+        try:
+            return self._tell(listener)
+        except OSError as error:
+            raise unreadable(self._journal, error) from error
+
+    def _tell(self, listener: Listener) -> RunEnd:
+        listener.start(self.info)
+        collector, counts, summary = Collector(), Counts(), None
+        damaged: list[int] = []
+        last = self.start.at
+        for line in self._lines(damaged):
+            if isinstance(line, Skipped):
+                counts.add_skipped()
+                listener.skipped(line.file or None, _case(line))
+            elif isinstance(line, Summary):
+                summary = line
+            elif isinstance(line, Told):
+                last = max(last, line.result.started_at + line.result.duration_ms / 1000)
+                place = (line.file, line.result.agent, line.index)
+                case = collector.take(place, line.file or None, line.index, line.result, line.about)
+                if case is not None:
+                    counts.add_case(case)
+                    listener.case(case)
+        for case in collector.rest():
+            counts.add_case(case)
+            listener.case(case)
+        return run_end(self.info, self._checked(summary or self._unfinished(last, counts), len(damaged)))
+
+    def _unfinished(self, last: float, counts: Counts) -> Summary:
+        """The summary of a run that has none: it runs yet, or something ended it that left no time to write one."""
+        why = "unfinished: it is still running" if self._running else "unfinished: it ended without a summary"
+        code = counts.exit_code(stopped=True)
+        return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
+
+    def _checked(self, summary: Summary, damaged: int) -> Summary:
+        """A finished run whose journal was damaged since must not look whole."""
+        if damaged and summary.complete:
+            summary.reason = f"{damaged} damaged lines of the journal were passed over"
+        return summary
+
+    def _lines(self, damaged: list[int]) -> Iterator[Line | Told]:
+        """What was written since the run last went on; and what stands before that, if it is needed."""
+        told: set[tuple[str, str, int, int, int]] = set()
+        ended = False
+        with self._journal.open("rb") as file:
+
+            def earlier(key: str) -> Trial:
+                file.seek(self._earlier[key])
+                return decode_trial(file.readline())
+
+            for _, line in read_lines(self._journal, begin=self._begin, damaged=damaged):
+                if isinstance(line, Kept):
+                    if line.key not in self._earlier:
+                        damaged.append(self._begin)
+                        continue
+                    one = Told(earlier(line.key).result, line.file, line.index, line.about)
+                elif isinstance(line, Trial):
+                    one = Told(line.result, line.file, line.result.index, line.about)
+                else:
+                    ended = ended or isinstance(line, Summary)
+                    yield line
+                    continue
+                if self._earlier:
+                    told.add(_spot(one))
+                yield one
+            for key in self._earlier if not ended else ():
+                before = earlier(key)
+                one = Told(before.result, before.file, before.result.index, before.about)
+                if _spot(one) not in told:
+                    yield one
+
+    def _find_start(self) -> tuple[int, Start]:
+        """The last start: a run that went on has several."""
+        starts = [(offset, line) for offset, line in read_lines(self._journal, trials=False) if isinstance(line, Start)]
+        if not starts:
+            notes = Diagnostics(str(self._journal))
+            notes.error("no-run", f"{self._journal} tells of no run", hint="atp runs lists those that there are")
+            raise LoadError(notes)
+        if len(starts) > 1:
+            for offset, line in read_lines(self._journal):
+                if offset < starts[-1][0] and isinstance(line, Trial):
+                    self._earlier[line.result.key] = offset
+        return starts[-1]
+
+
+def _spot(one: Told) -> tuple[str, str, int, int, int]:
+    return one.file, one.result.agent, one.index, one.result.variation, one.result.run
+
+
+def _case(line: Skipped) -> Case:
+    place = Place(line=line.line)
+    return Case.model_construct(id=line.case, name=line.name, tags=line.tags, skip=True, place=place)

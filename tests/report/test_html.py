@@ -1,0 +1,383 @@
+"""The HTML report's file: what is in it, that nothing secret is, that it appears whole, in flat memory.
+
+What a person sees of it is looked at in `tests/browser`.
+"""
+
+import base64
+import gc
+import hashlib
+import html
+import json
+import os
+import random
+import re
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atp.report.html import HtmlReport
+from atp.report.html_detail import MOST_ITEMS, command, longest_text, trial_object
+from atp.report.html_page import SCRIPTS, assets
+from atp.report.reporter import REPORTERS
+from atp.suite.result import Artifact, CaseResult, Event, Transcript, Verdict
+
+
+class Read:
+    """A report, unpacked as the page's own script does it."""
+
+    def __init__(self, path: Path) -> None:
+        self.source = path.read_text(encoding="utf-8")
+        blocks = re.findall(r'<script type="application/octet-stream" id="([\w-]+)">([^<]*)</script>', self.source)
+        self.blocks = {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in blocks}
+        self.run: dict[str, Any] = self.blocks["run"]
+        self.rows: list[dict[str, Any]] = self.blocks["rows"]
+
+    def detail(self, chunk: int, place: int) -> Any:
+        return self.blocks[f"chunk-{chunk}"][place]
+
+    def trial(self, row: int, number: int = 0) -> dict[str, Any]:
+        found: dict[str, Any] = self.detail(*self.rows[row]["trials"][number][5:])
+        return found
+
+    def case(self, row: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.detail(*self.rows[row]["at"])
+        return found
+
+
+def written(path: Path, story: Any, cases: list[CaseResult], **end: Any) -> Read:
+    report = HtmlReport(path)
+    story.tell([report], cases, story.end(**end))
+    assert list(report.problems) == []
+    return Read(path)
+
+
+def test_it_is_registered() -> None:
+    assert REPORTERS.named("report.html") is HtmlReport
+    assert REPORTERS.for_extension(".html") is HtmlReport
+    assert REPORTERS.for_extension(".HTM") is HtmlReport
+
+
+@pytest.mark.parametrize("name", ["troubles", "repeated"])
+def test_golden(
+    tmp_path: Path, story: Any, golden: Callable[[str, str], None], name: str, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "report.html"
+    report = HtmlReport(path)
+    report.start(story.info())
+    report.skipped("tests/expense.jsonl", story.skipped())
+    for case in request.getfixturevalue(name):
+        report.case(case)
+    report.end(story.end())
+    read = Read(path)
+    lines = [json.dumps({"run": read.run}, ensure_ascii=False)]
+    lines += [json.dumps(row, ensure_ascii=False) for row in [*read.rows, *read.blocks["skipped"]]]
+    lines += [json.dumps(item, ensure_ascii=False) for item in read.blocks["chunk-0"]]
+    golden(f"{name}.html.jsonl", "\n".join(lines) + "\n")
+
+
+def test_everything_of_a_trial_is_there(tmp_path: Path, story: Any, troubles: list[CaseResult]) -> None:
+    read = written(tmp_path / "report.html", story, troubles)
+    seen = read.trial(7)["transcript"]
+    assert [call["name"] for call in seen["tool_calls"]] == ["search", "save"]
+    assert seen["tool_calls"][1]["error"] == "denied"
+    assert seen["artifacts"][0]["text"] == "content"
+    assert seen["logs"] == ["loading"]
+    assert read.trial(3)["retries"] == ["connection reset", "connection refused"]
+    assert read.rows[2]["blame"] == "agent"
+    assert read.rows[3]["blame"] == "environment"
+    assert read.case(7)["expected"] == {"keywords": []}
+
+
+def test_the_policy_names_the_style_and_the_script(tmp_path: Path, story: Any) -> None:
+    source = written(tmp_path / "report.html", story, [story.case()]).source
+    found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', source)
+    assert found
+    policy = html.unescape(found[1])
+    assert policy.startswith("default-src 'none'; ")
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", source, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert "require-trusted-types-for 'script'" in policy
+
+
+def test_the_page_names_no_other_place_and_never_makes_markup_of_text() -> None:
+    style, script = assets()
+    for text in (style, script):
+        assert re.findall(r"(?:https?:)?//[\w.]+\.\w+", re.sub(r"http://www\.w3\.org/2000/svg", "", text)) == []
+    markup = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"
+    assert re.findall(markup, script) == []
+    assert "</script" not in script
+    assert "</style" not in style
+
+
+def test_every_asset_is_used() -> None:
+    import atp.report
+
+    folder = Path(atp.report.__file__).parent / "assets"
+    assert {one.name for one in folder.iterdir()} == {*SCRIPTS, "page.html", "report.css"}
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colours_can_be_read() -> None:
+    style, _ = assets()
+    colours = {
+        name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", style)
+    }
+    inks = ["ink", "ink-2", "ink-3", "accent", "passed", "failed", "error", "timeout", "blocked", "cancelled"]
+    for theme in (0, 1):
+        for ground in ("ground", "sheet", "well"):
+            for ink in inks:
+                pair = sorted((_luminance(colours[ink][theme]), _luminance(colours[ground][theme])), reverse=True)
+                assert (pair[0] + 0.05) / (pair[1] + 0.05) >= 4.5, (ink, ground, theme)
+
+
+def test_what_is_said_without_a_script(tmp_path: Path, story: Any, troubles: list[CaseResult]) -> None:
+    evil = story.case("<b>evil</b>", story.trial(status="failed", error="</li><script>alert(1)</script>"))
+    counts = story.counts(passed=1, failed=9)
+    source = written(tmp_path / "report.html", story, [evil, *troubles], counts=counts).source
+    assert "<h1>9 of 10 cases failed</h1>" in source
+    assert "<bdi>&lt;b&gt;evil&lt;/b&gt;</bdi>" in source
+    assert "<bdi>connection refused</bdi>" in source
+    assert "<script>alert" not in source
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "kind", "words"),
+    [
+        ({"passed": 1}, {}, "passed", "The case passed"),
+        ({"passed": 1200}, {}, "passed", "All 1,200 cases passed"),
+        ({"passed": 2, "failed": 1}, {}, "failed", "1 of 3 cases failed"),
+        ({"failed": 1}, {}, "failed", "1 of 1 case failed"),
+        ({"passed": 2, "failed": 1, "errors": 1}, {}, "failed", "1 of 4 cases failed, 1 could not be completed"),
+        ({"passed": 2, "errors": 1, "blocked": 1}, {}, "incomplete", "2 of 4 cases could not be completed"),
+        ({"skipped": 4}, {}, "empty", "Nothing ran"),
+        ({"passed": 3}, {"reason": "the budget is used up"}, "incomplete", "The run was stopped"),
+    ],
+)
+def test_verdicts(
+    tmp_path: Path, story: Any, counts: dict[str, int], more: dict[str, Any], kind: str, words: str
+) -> None:
+    info = story.info(cases=sum(counts.values()) - counts.get("skipped", 0))
+    read = written(tmp_path / "report.html", story, [], info=info, counts=story.counts(**counts), **more)
+    assert read.run["verdict"] == {"kind": kind, "words": words}
+    assert f"<title>{words} – ./tests/expense.jsonl</title>" in read.source
+
+
+def test_rows_stand_in_the_order_of_the_files(tmp_path: Path, story: Any) -> None:
+    cases = [
+        story.case(f"{index}-{agent}", story.trial(f"{index} {agent}"), index=index, agent=agent)
+        for index in range(30)
+        for agent in ("one", "two")
+    ]
+    shuffled = random.Random(1).sample(cases, len(cases))
+    read = written(tmp_path / "report.html", story, shuffled, info=story.info(agents=["one", "two"]))
+    assert [row["id"] for row in read.rows] == [case.case for case in cases]
+    for place, row in enumerate(read.rows):
+        assert read.trial(place)["transcript"]["turns"][0]["output"] == row["id"].replace("-", " ")
+
+
+def test_secrets(tmp_path: Path, story: Any) -> None:
+    secret = 's3cr3t-é"\\\n-key'
+    text = f"the key is {secret}."
+    verdict = Verdict(type="contains", outcome="failed", message=text, expected={text: text}, found=[text])
+    trial = story.trial(text, text, status="failed", error=text, verdicts=[verdict], warnings=[text], retries=[text])
+    trial.transcript.artifacts = [Artifact(name=text, text=text, data={text: text})]
+    trial.transcript.events = [Event(type="reasoning", payload={text: [text]})]
+    case = story.case(text, trial, name=text + ".", file=text, tags=[text], input=text, expected=text, agent=text)
+    path = tmp_path / "report.html"
+    info = story.info(folder=text, input=[text], agents=[text], connector=text, notes=(text,))
+    report = HtmlReport(path, [secret, "failed", "contains"])
+    story.tell([report], [case], story.end(info, reason=text))
+    read = Read(path)
+    everything = json.dumps(read.blocks, ensure_ascii=False) + read.source
+    assert "s3cr3t" not in everything
+    assert read.rows[0]["id"] == "the key is ***."
+    assert read.rows[0]["status"] == "failed"  # our own words stay, whoever has them for a secret
+    assert read.trial(0)["verdicts"][0]["type"] == "contains"
+
+
+def test_long_texts_are_cut_and_say_so(story: Any) -> None:
+    trial = story.trial("y" * 500)
+    trial.transcript.messages = [{"role": "user", "content": "x" * 5000}, {"role": "assistant", "content": "short"}]
+    trial.transcript.events = [Event(type="progress", payload={"message": "z" * 5000})] * (MOST_ITEMS + 3)
+    made = trial_object(trial, lambda value: value, 1000)
+    first, second = made["transcript"]["messages"]
+    assert first == {"role": "user", "content": "x" * 1000 + "… (4,000 more characters are in the journal)"}
+    assert second["content"] == "short"
+    assert made["transcript"]["events"][0]["payload"].startswith('{"message":"zzz')
+    assert len(made["transcript"]["events"]) == MOST_ITEMS
+    assert made["more"] == {"events": 3}
+
+
+def test_a_report_that_grows_long_shortens_what_passed_first() -> None:
+    sizes = (0, 15_000_000, 30_000_000, 45_000_000)
+    assert [longest_text(size, passed=False) for size in sizes] == [1_000_000, 100_000, 10_000, 500]
+    assert [longest_text(size, passed=True) for size in sizes] == [1_000_000, 10_000, 1_000, 200]
+
+
+def test_the_file_stays_small_enough_to_send(tmp_path: Path, story: Any) -> None:
+    """Answers that can't be compressed, 100 MB of them."""
+    path = tmp_path / "report.html"
+    report = HtmlReport(path)
+    report.start(story.info())
+    luck = random.Random(4)
+    for number in range(1000):
+        report.case(story.case(f"T{number}", story.trial(luck.randbytes(50_000).hex()), index=number))
+    report.end(story.end())
+    assert path.stat().st_size < 50_000_000
+    read = Read(path)
+    assert len(read.trial(0)["transcript"]["turns"][0]["output"]) == 100_000
+    assert "in the journal" in read.trial(999)["transcript"]["turns"][0]["output"]
+
+
+@pytest.mark.parametrize(
+    ("case", "info", "words"),
+    [
+        ({}, {}, "atp test tests/expense.jsonl --run '^c$' -n assistants.expense"),
+        ({"case": "a.b (1)"}, {}, r"atp test tests/expense.jsonl --run '^a\.b \(1\)$' -n assistants.expense"),
+        ({"case": "a\x1b\u202e"}, {}, r"atp test tests/expense.jsonl --run '^a\u001b\u202e$' -n assistants.expense"),
+        ({"file": None}, {"input": ["it's me"]}, "atp test -i 'it'\"'\"'s me' -n assistants.expense"),
+        (
+            {"file": "my tests.yaml", "agent": "b"},
+            {"connector": "gpt", "environment": {"user": "ada", "team": "test-team"}},
+            "atp test 'my tests.yaml' --run '^c$' -n b -c gpt -u ada",
+        ),
+    ],
+)
+def test_the_command_that_runs_it_again(story: Any, case: dict[str, Any], info: dict[str, Any], words: str) -> None:
+    made = story.case("c")
+    for name, value in case.items():
+        setattr(made, name, value)
+    assert command(made, story.info(**info), lambda value: value) == words
+    pattern = re.search(r"--run '(\S.*?)\$'", words)
+    assert pattern is None or re.search(f"{pattern[1]}$", made.case)
+
+
+def test_a_command_that_could_steer_a_terminal_is_not_offered(tmp_path: Path, story: Any) -> None:
+    read = written(tmp_path / "report.html", story, [story.case(file="a\x1b[201~\nrm -rf.jsonl")])
+    assert "command" not in read.case(0)
+
+
+def test_it_appears_whole_at_the_end(tmp_path: Path, story: Any) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("earlier")
+    report = HtmlReport(path)
+    report.start(story.info())
+    report.case(story.case())
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+    report.end(story.end())
+    assert path.read_text().endswith("</html>\n")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_vanishes(tmp_path: Path, story: Any) -> None:
+    path = tmp_path / "sub" / "report.html"
+    path.parent.mkdir()
+    report = HtmlReport(path)
+    report.start(story.info())
+    report.case(story.case())
+    path.parent.rmdir()
+    report.end(story.end())
+    (problem,) = report.problems
+    assert "report.html: No such file" in problem
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_disk_at_the_end(tmp_path: Path, story: Any) -> None:
+    path = tmp_path / "report.html"
+    path.symlink_to("/dev/full")
+    report = HtmlReport(path)
+    story.tell([report], [story.case()], story.end())
+    (problem,) = report.problems
+    assert "No space left on device" in problem
+
+
+def test_a_full_disk_on_the_way_leaves_the_earlier_report(
+    tmp_path: Path, story: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("earlier")
+    report = HtmlReport(path)
+    report.start(story.info())
+
+    def full(item: bytes) -> tuple[int, int]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report._details, "add", full)
+    report.case(story.case())
+    report.case(story.case())
+    report.end(story.end())
+    assert list(report.problems) == [f"{path}: No space left on device"]
+    assert path.read_text() == "earlier"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, story: Any) -> None:
+    report = HtmlReport(tmp_path / "gone" / "report.html")
+    story.tell([report], [story.case()], story.end())
+    assert report.problems
+    assert "No such file" in report.problems[0]
+
+
+def test_on_stdout(story: Any, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    story.tell([HtmlReport(None)], [story.case()], story.end())
+    assert capsysbinary.readouterr().out.startswith(b"<!doctype html>")
+
+
+def test_memory_stays_flat(tmp_path: Path, story: Any) -> None:
+    """20,000 cases may cost the numbers that say where each row is, one chunk that isn't full, and nothing more."""
+    path = tmp_path / "report.html"
+    report = HtmlReport(path)
+    report.start(story.info())
+    luck = random.Random(5)
+    trials = [story.trial(luck.randbytes(250).hex()) for _ in range(50)]
+
+    def hear(first: int, last: int) -> None:
+        for index in range(first, last):
+            report.case(story.case(f"T{index}", trials[index % 50], index=index))
+
+    hear(0, 1000)
+    gc.collect()
+    tracemalloc.start()
+    hear(1000, 3000)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 2000 * 64 + 600_000
+    hear(3000, 20000)
+    tracemalloc.start()
+    report.end(story.end())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000_000
+    read = Read(path)
+    assert [row["id"] for row in read.rows] == [f"T{index}" for index in range(20000)]
+    assert read.trial(19_999)["transcript"]["turns"][0]["output"] == trials[49].transcript.output
+
+
+def test_nothing_is_lost_between_chunks(tmp_path: Path, story: Any) -> None:
+    luck = random.Random(6)
+    outputs = [luck.randbytes(luck.randrange(1, 40_000)).hex() for _ in range(60)]
+    cases = [story.case(f"T{place}", story.trial(output), index=place) for place, output in enumerate(outputs)]
+    read = written(tmp_path / "report.html", story, cases)
+    assert sum(name.startswith("chunk-") for name in read.blocks) > 3
+    assert [read.trial(place)["transcript"]["turns"][0]["output"] for place in range(60)] == outputs
+
+
+def test_answers_of_any_shape_stay(tmp_path: Path, story: Any) -> None:
+    outputs: list[Any] = ["", [], {}, 0, False, "é\u2028", 2**70]
+    cases = [story.case(f"T{place}", story.trial(output), index=place) for place, output in enumerate(outputs)]
+    read = written(tmp_path / "report.html", story, cases)
+    assert [read.trial(place)["transcript"]["turns"][0]["output"] for place in range(len(outputs))] == outputs
+    empty = story.case("none", story.trial(transcript=Transcript(), verdicts=[]))
+    assert "transcript" in written(tmp_path / "report.html", story, [empty]).trial(0)

@@ -1,0 +1,409 @@
+"""The TPS report: its shape, what always holds of it, and when it is written."""
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from atp.agents.adapter import Adapter
+from atp.loader.load import TestLoader
+from atp.report.choose import Reads, choose
+from atp.report.tps import TpsReport, tps_path, tps_reports
+from atp.report.tps_git import NO_COMMIT, blob_id, find_checkout
+from atp.run import plan
+from atp.run.options import Options
+from atp.run.source import CaseSource, in_memory
+from atp.suite.agent import CustomAgent
+from atp.suite.result import TrialResult, Verdict
+
+TEN_O_CLOCK = 1734429600.0
+FILE = """\
+---
+target: agents/ocean.md
+assessor: agents/judge.md
+---
+
+# Ocean
+
+## Warm
+
+**Prompts:**
+
+- warm the ocean
+- **Chain:**
+  - good morning
+  - warm it by s3cr3t-key degrees
+
+**Expectations:**
+
+- the warm_ocean function was called
+- the ocean is no longer cold
+
+## Cool
+
+**Before:** Warm
+
+**Prompts:**
+
+- cool it again
+
+**Expectations:**
+
+- it is cold
+"""
+
+
+def open_file(folder: Path, text: str = FILE) -> CaseSource:
+    file = folder / "ocean.test.md"
+    file.write_text(text, "utf-8", newline="\n")
+    return in_memory(TestLoader().load_file(file), lambda _case: True)
+
+
+def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> plan.Tested:
+    made = CustomAgent.model_validate({"name": name, "type": "custom", "config": {"entry": "a.py:run"}})
+    return plan.Tested(made, cast(Adapter, None), Path(), "", ad_hoc)
+
+
+def trial(source: CaseSource, index: int = 0, variation: int = 0, run: int = 1, **more: Any) -> plan.Trial:
+    case = source.suite.cases[index]
+    runs = more.pop("runs", 1)
+    usual: dict[str, Any] = {
+        "tested": agent(),
+        "chain": case.chains[variation] if case.chains else None,
+        "runs": runs,
+        "timeout": 1.0,
+    }
+    usual |= {"key": "k", "context": {}, "connector": None, "siblings": max(len(case.chains), 1) * runs}
+    return plan.Trial(case=case, source=source, variation=variation, run=run, **{**usual, **more})
+
+
+def result(of: plan.Trial, *outcomes: str, after: float = 0.0, **more: Any) -> TrialResult:
+    verdicts = [
+        Verdict(type="expectation", outcome=cast(Any, outcome), message=f"reason {number}", name=text, evidence=["“x”"])
+        for number, (outcome, text) in enumerate(zip(outcomes, of.case.expectations, strict=False))
+    ]
+    status = "failed" if "failed" in outcomes else "error" if "unjudged" in outcomes else "passed"
+    usual: dict[str, Any] = {"status": status, "started_at": TEN_O_CLOCK + after, "duration_ms": 1500.4}
+    verdicts.append(Verdict(type="limits", outcome="passed"))
+    return TrialResult(key="k", agent=of.tested.name, case=of.case.id, verdicts=verdicts, **{**usual, **more})
+
+
+def begin(source: CaseSource, story: Any, **options: Any) -> TpsReport:
+    (report,) = tps_reports([source], ["s3cr3t-key"], Options(**options))
+    report.start(story.info(agents=["agents/ocean.md", "other"]))
+    return report
+
+
+def read(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "ocean.tps.json").read_bytes())
+    return found
+
+
+def check_invariants(found: dict[str, Any]) -> None:
+    """What the rulings say of every report."""
+    file = found["summary"]
+    assert " ".join(file) == "timestamp elapsed iterations completed hash path target assessor"
+    assert file["completed"] == min(case["summary"]["completed"] for case in found["cases"])
+    assert file["completed"] <= file["iterations"]
+    for case in found["cases"]:
+        summary, iterations = case["summary"], case["iterations"]
+        fields = "timestamp elapsed iterations completed name promptLists expectations dependencies successes"
+        assert " ".join(summary) == fields
+        assert summary["completed"] == len(iterations) <= summary["iterations"]
+        assert all(len(one["outcomes"]) == len(summary["expectations"]) for one in iterations)
+        tally = [
+            sum(one["outcomes"][place]["outcome"] for one in iterations) for place in range(len(summary["successes"]))
+        ]
+        assert len(summary["successes"]) == len(summary["expectations"])
+        assert summary["successes"] == tally
+        assert file["timestamp"] <= summary["timestamp"] or not iterations
+        assert summary["timestamp"] + summary["elapsed"] <= file["timestamp"] + file["elapsed"] or not iterations
+
+
+def test_golden(tmp_path: Path, story: Any, golden: Callable[[str, str], None]) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story, runs=2)
+    chain = trial(source, 0, 1, 1, runs=2)
+    report.ended(chain, result(chain, "passed", "failed", after=2.0))
+    first = trial(source, 0, 0, 1, runs=2)
+    report.ended(first, result(first, "passed", "passed", after=1.0))
+    last = trial(source, 1, 0, 2, runs=2)
+    report.ended(last, result(last, "failed", after=10.0))
+    text = (tmp_path / "ocean.tps.json").read_text("utf-8")
+    check_invariants(json.loads(text))
+    golden("ocean.tps.json", text.replace(tmp_path.as_posix(), "tests"))
+    assert not report.problems
+    assert report.path == tmp_path / "ocean.tps.json"
+
+
+def test_an_earlier_report_stays_until_there_is_a_result(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    earlier = tmp_path / "ocean.tps.json"
+    earlier.write_text("earlier")
+    report = begin(source, story)
+    one = trial(source)
+    report.began(one)
+    for bad in (
+        result(one, "passed", "unjudged"),
+        result(one, "failed", "unjudged"),
+        result(one, "passed"),
+        result(one, status="timeout", error="timeout after 1s"),
+        result(one, "passed", "passed", status="error", blame="environment"),
+        result(one, status="blocked"),
+        result(one, status="cancelled"),
+        result(one, status="failed", error="max_steps exceeded"),
+    ):
+        report.ended(one, bad)
+        assert earlier.read_text() == "earlier"
+    assert report.path is None
+    report.ended(one, result(one, "passed", "passed"))
+    assert read(tmp_path)["cases"][0]["summary"]["completed"] == 1
+    report.end(story.end())
+    assert [entry.name for entry in sorted(tmp_path.iterdir())] == ["ocean.test.md", "ocean.tps.json"]
+
+
+Ending = tuple[tuple[int, int], int, list[str], str | None, float]
+"""Case and variation, run, outcomes, status, when it began."""
+ENDINGS = st.lists(
+    st.tuples(
+        st.sampled_from([(0, 0), (0, 1), (1, 0)]),
+        st.integers(1, 3),
+        st.lists(st.sampled_from(["passed", "failed", "unjudged"]), min_size=0, max_size=2),
+        st.sampled_from([None, "error", "timeout", "blocked", "cancelled"]),
+        st.floats(0, 1000),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ENDINGS)
+def test_what_always_holds(story: Any, endings: list[Ending]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = open_file(folder)
+        report = begin(source, story, runs=3)
+        wanted: dict[tuple[int, int, int], list[bool]] = {}
+        for (index, variation), run, outcomes, status, after in endings:
+            one = trial(source, index, variation, run, runs=3)
+            more = {"status": status} if status else {}
+            told = outcomes[: len(one.case.expectations)]
+            report.ended(one, result(one, *told, after=after, **more))
+            if status is None and "unjudged" not in told and len(told) == len(one.case.expectations):
+                wanted[index, variation, run] = [outcome == "passed" for outcome in told]
+            assert (folder / "ocean.tps.json").exists() == bool(wanted)
+            if wanted:
+                found = read(folder)
+                check_invariants(found)
+                shown = [
+                    [outcome["outcome"] for outcome in iteration["outcomes"]]
+                    for case in found["cases"]
+                    for iteration in case["iterations"]
+                ]
+                assert shown == [wanted[place] for place in sorted(wanted)]
+                assert [case["summary"]["iterations"] for case in found["cases"]] == [6, 3]
+        assert not report.problems
+
+
+def test_of_several_agents_it_is_about_the_first(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story)
+    other = trial(source, tested=agent("other", ad_hoc=True))
+    report.ended(other, result(other, "failed", "failed"))
+    assert read(tmp_path)["summary"]["target"] == "other"
+    first = trial(source, 0, 1)
+    report.ended(first, result(first, "passed", "passed"))
+    report.ended(other, result(other, "failed", "failed"))
+    found = read(tmp_path)
+    assert found["cases"][0]["summary"]["successes"] == [1, 1]
+    check_invariants(found)
+
+
+def test_trials_of_other_files_are_none_of_its_business(tmp_path: Path, story: Any) -> None:
+    (tmp_path / "a").mkdir()
+    here, there = open_file(tmp_path), open_file(tmp_path / "a")
+    report = begin(here, story)
+    one = trial(there)
+    report.ended(one, result(one, "passed", "passed"))
+    assert not (tmp_path / "ocean.tps.json").exists()
+
+
+def test_who_judges_and_who_is_tested(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path, FILE.replace("assessor: agents/judge.md\n", ""))
+    one = trial(source, tested=agent("agent.py:run", ad_hoc=True))
+    for options, judge in (({}, "built-in"), ({"assessor": "gpt"}, "gpt")):
+        report = begin(source, story, **options)
+        report.ended(one, result(one, "passed", "passed"))
+        summary = read(tmp_path)["summary"]
+        assert (summary["target"], summary["assessor"]) == ("agent.py:run", judge)
+
+
+def test_what_can_not_be_written_is_a_problem(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    (tmp_path / "ocean.tps.json").mkdir()
+    report = begin(source, story)
+    one = trial(source)
+    for _ in range(2):
+        report.ended(one, result(one, "passed", "passed"))
+    report.end(story.end())
+    (problem,) = report.problems
+    assert problem.startswith(f"{tmp_path / 'ocean.tps.json'}: ")
+
+
+def test_a_file_that_is_gone_is_a_problem(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    (tmp_path / "ocean.test.md").unlink()
+    report = begin(source, story)
+    one = trial(source)
+    report.ended(one, result(one, "passed", "passed"))
+    assert report.problems == [f"{tmp_path / 'ocean.test.md'}: No such file or directory"]
+    assert not (tmp_path / "ocean.tps.json").exists()
+
+
+def test_a_large_report_is_not_written_all_the_time_but_in_the_end(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story, runs=30)
+    for run in range(1, 31):
+        one = trial(source, run=run, runs=30)
+        long = result(one, "passed", "passed")
+        long.verdicts[0].message = "x" * 200_000
+        report.ended(one, long)
+    report.end(story.end())
+    found = read(tmp_path)
+    check_invariants(found)
+    assert found["cases"][0]["summary"]["completed"] == 30
+
+
+def test_secrets_are_hidden(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story)
+    one = trial(source, 0, 1)
+    said = result(one, "passed", "failed")
+    said.verdicts[0].message = "the key is s3cr3t-key"
+    report.ended(one, said)
+    assert "s3cr3t" not in (tmp_path / "ocean.tps.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "path"),
+    [("x.test.md", "x.tps.json"), ("a/b.c.TEST.MD", "a/b.c.tps.json"), ("x.md", None), ("x.jsonl", None)],
+)
+def test_where_it_is(file: str, path: str | None) -> None:
+    assert tps_path(Path(file)) == (Path(path) if path else None)
+
+
+def test_the_command_line_makes_one_for_each_markdown_file(tmp_path: Path) -> None:
+    given = Reads(files=(tmp_path / "ocean.test.md",), markdown=(open_file(tmp_path),))
+    assert [type(one) for one in choose(Options(quiet=True), given)][:1] == [TpsReport]
+    with pytest.raises(Exception, match="a TPS report is written there"):
+        choose(Options(output=[str(tmp_path / "ocean.tps.json")]), given)
+    assert not any(isinstance(one, TpsReport) for one in choose(Options(), Reads(files=(tmp_path / "x.yaml",))))
+
+
+# What git knows.
+
+
+def test_the_id_of_a_blob() -> None:
+    assert blob_id(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    assert blob_id(b"what is up, doc?") == "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    clean |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    done = subprocess.run(
+        ["git", *identity, *words], cwd=folder, env=clean, capture_output=True, encoding="utf-8", check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
+def test_head_is_what_git_says(tmp_path: Path, story: Any) -> None:
+    repo = tmp_path / "repo"
+    (repo / "tests").mkdir(parents=True)
+    git(repo, "init", "-q")
+    source = open_file(repo / "tests")
+    file = repo / "tests" / "ocean.test.md"
+
+    def commit_of(where: Path) -> str:
+        found = find_checkout(where)
+        assert found is not None
+        return found.commit
+
+    assert commit_of(file) == NO_COMMIT  # before the first commit
+    git(repo, "add", ".")
+    git(repo, "commit", "-q", "-m", "one")
+    head = git(repo, "rev-parse", "HEAD")
+    assert commit_of(file) == head
+    git(repo, "pack-refs", "--all")
+    assert not (repo / ".git" / "refs" / "heads" / "main").exists()
+    assert commit_of(file) == head
+    git(repo, "worktree", "add", "-q", "-b", "other", "../tree")
+    git(tmp_path / "tree", "commit", "-q", "--allow-empty", "-m", "two")
+    assert (
+        commit_of(tmp_path / "tree" / "tests" / "ocean.test.md") == git(tmp_path / "tree", "rev-parse", "HEAD") != head
+    )
+    git(repo, "checkout", "-q", "--detach")
+    assert commit_of(file) == head
+
+    report = begin(source, story)
+    one = trial(source)
+    report.ended(one, result(one, "passed", "passed"))
+    found = read(repo / "tests")
+    assert found["summary"]["path"] == "tests/ocean.test.md"
+    assert found["summary"]["hash"] == git(repo, "rev-parse", "HEAD:tests/ocean.test.md")
+    assert found["cases"][0]["iterations"][0]["commit"] == head
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["", "ref: refs/heads/none", "ref: ../../x", "ref: HEAD", "nonsense", "ref: refs/heads/loop", "\udcff" * 40],
+)
+def test_a_broken_repository_has_no_commit(tmp_path: Path, head: str) -> None:
+    (tmp_path / ".git" / "refs" / "heads").mkdir(parents=True)
+    (tmp_path / ".git" / "HEAD").write_bytes(head.encode("utf-8", "surrogateescape"))
+    (tmp_path / ".git" / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
+    found = find_checkout(tmp_path / "x.test.md")
+    assert found is not None
+    assert found.commit == NO_COMMIT
+
+
+def test_the_invariants_can_fail(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story)
+    one = trial(source)
+    report.ended(one, result(one, "passed", "failed"))
+    good = read(tmp_path)
+    check_invariants(good)
+    spoils: list[Callable[[dict[str, Any]], object]] = [
+        lambda found: found["summary"].update(completed=5),
+        lambda found: found["cases"][0]["summary"].update(successes=[1, 1]),
+        lambda found: found["cases"][0]["iterations"].clear(),
+        lambda found: found["cases"][0]["iterations"][0]["outcomes"].pop(),
+    ]
+    for spoil in spoils:
+        bad = copy.deepcopy(good)
+        spoil(bad)
+        with pytest.raises(AssertionError):
+            check_invariants(bad)
+
+
+def test_a_case_without_prompts_has_none(tmp_path: Path, story: Any) -> None:
+    """It judges what its befores have left."""
+    source = open_file(tmp_path, FILE.replace("**Prompts:**\n\n- cool it again\n\n", ""))
+    report = begin(source, story)
+    late = trial(source, 1)
+    report.ended(late, result(late, "passed"))
+    found = read(tmp_path)["cases"][1]
+    assert (found["summary"]["promptLists"], found["summary"]["dependencies"]) == ([], [0])
+    assert found["iterations"][0]["prompts"] == []
