@@ -4,17 +4,21 @@
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "atp"
-_ERRORS = {"error", "note", "Mistake", "_TooMuch", "_refused", "PydanticCustomError"}
-"""What notes an error: the first argument is its code."""
+_ERRORS = {"error", "note", "Mistake", "_TooMuch", "_refused", "_try", "PydanticCustomError"}
+"""What notes an error: the first argument is its code, or the second, after what it is about."""
 _WARNINGS = {"warn", "Unread"}
 _BUILT = {"unknown-assertion", "unknown-agent", "unknown-part", "unknown-check"}
 """Codes that are put together, or chosen, before they are noted."""
 _INNER = {"said", "near_miss", "too_short"}
 """Names that never come out: the first was said before, the others are said as `unknown-key` and `empty`."""
+
+
+_CODE = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 def codes() -> dict[str, set[str]]:
@@ -37,8 +41,9 @@ def _noted(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if isinstance(call, ast.Call) and call.args:
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             if name in _ERRORS | _WARNINGS:
-                for code in _texts(call.args[0]):
-                    yield code, "warning" if name in _WARNINGS else "error"
+                for code in _texts(call.args[isinstance(call.args[0], ast.Name) and len(call.args) > 1]):
+                    if _CODE.fullmatch(code):
+                        yield code, "warning" if name in _WARNINGS else "error"
 
 
 def _texts(first: ast.expr) -> Iterator[str]:

@@ -16,8 +16,6 @@ import click
 from pydantic import AliasChoices, BaseModel
 from pydantic_core import PydanticUndefined
 
-from atp.agents import registry as adapters
-from atp.checks.registry import find_check
 from atp.cli.main import COMMANDS
 from atp.loader.cases import COMMON_KEYS, JSONL_KEYS, YAML_KEYS
 from atp.loader.docstrings import field_docstrings
@@ -79,10 +77,15 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
     rows = [_option(one, context) for one in command.params if isinstance(one, click.Option)]
     if rows:
         yield from _table(("flag", "does"), rows)
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            assert found is not None
+            yield from _command(f"{name} {below}", found)
 
 
 def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
-    spelled = sorted(option.opts, key=len)
+    spelled = [*sorted(option.opts, key=len), *option.secondary_opts]
     value = "" if option.is_flag else f" {option.make_metavar(context)}"
     return ", ".join(f"`{one}{value}`" for one in spelled), option.help or ""
 
@@ -147,18 +150,14 @@ def _agents() -> Iterator[str]:
     yield "## Agents"
     yield ""
     yield from _table(("key", "type", "is"), _rows(agent.Agent))
-    for kind, shape in sorted(agent.AGENTS.shapes.items(), key=lambda one: (not _is_reached(one[0]), one[0])):
+    for kind, shape in sorted(agent.AGENTS.shapes.items()):
         config = shape.model_fields["config"].annotation
         assert isinstance(config, type)
         yield f"### Agents of type {kind}"
         yield ""
-        yield _summary(config) + ("" if _is_reached(kind) else " **Checked, but not reached yet: a run is refused.**")
+        yield _summary(config)
         yield ""
         yield from _table(("key", "type", "is"), _rows(config))
-
-
-def _is_reached(kind: str) -> bool:
-    return kind in adapters._ADAPTERS
 
 
 def _assertions() -> Iterator[str]:
@@ -171,7 +170,7 @@ def _assertions() -> Iterator[str]:
     for kind, shape in assertion.ASSERTIONS.shapes.items():
         yield f"### {kind}"
         yield ""
-        yield _summary(shape) + ("" if find_check(kind) else " **Nobody can judge it yet: it is unjudged.**")
+        yield _summary(shape)
         yield ""
         yield from _table(("key", "type", "is"), _rows(shape, leave_out=common))
 

@@ -8,6 +8,7 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
   for anything, and durations may differ. A command that ends in ` &` runs until the page ends.
 - A `python` block is run. Its lines that begin with `# > ` are what it must print.
 - A `pyproject.toml` counts as installed: its entry points are found.
+- `openai.…` and `anthropic.…` connectors reach a model that `stand_in.py` describes; the keys are in the environment.
 - A block after `<!-- not run: WHY -->` is left alone.
 """
 
@@ -26,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.docs.stand_in import stand_in
+from tests.models.mock_server import MockModels
 
 from atp.loader.load import dialect_of, load_path
 
@@ -51,7 +54,9 @@ class PageRun:
     """All that is run, to see which files it names."""
 
     def carry_out(self, page: str) -> None:
-        shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns(".atp", "output-*"))
+        shutil.copytree(
+            ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns(".atp", "output-*", "*.tps.json")
+        )
         try:
             for block in BLOCK.finditer(page):
                 self.block(block["order"], block["what"], block["kind"], block["body"])
@@ -126,9 +131,13 @@ class PageRun:
         """Test files that are only shown must be in order all the same."""
         for path in sorted(self.folder.rglob("*")):
             inside = path.relative_to(self.folder)
-            if inside.parts[0] in ("examples", ".atp") or not path.is_file() or dialect_of(path) in (None, "json"):
+            if (
+                inside.parts[0] in ("examples", ".atp", "tapes")
+                or not path.is_file()
+                or dialect_of(path) in (None, "json")
+            ):
                 continue
-            if path.name not in self.named and not path.name.startswith("output-"):
+            if path.name not in self.named and path.name != "prompts.yml" and not path.name.startswith("output-"):
                 assert load_path(path).diagnostics == [], f"{inside} is not in order"
 
 
@@ -153,15 +162,16 @@ def _free_port() -> int:
         return port
 
 
-def _environment() -> dict[str, str]:
+def _environment(models: MockModels) -> dict[str, str]:
     bin_folder = Path(sys.executable).parent
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
     path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
-    return {**clean, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
+    ours = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
+    return {**clean, **models.env, **ours}
 
 
-def _carry_out(page: Path, folder: Path) -> None:
-    PageRun(folder, _environment()).carry_out(page.read_text(encoding="utf-8"))
+def _carry_out(page: Path, folder: Path, models: MockModels) -> None:
+    PageRun(folder, _environment(models)).carry_out(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +181,9 @@ def runs(
     """All pages that are asked for, carried out side by side: they mostly wait for processes."""
     asked = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
     pages = [spec.params["page"] for spec in asked if spec is not None]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with MockModels(stand_in) as models, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         yield {
-            page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem))
+            page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem), models)
             for page in pages
             if isinstance(page, Path)
         }

@@ -1,0 +1,83 @@
+"""The GitHub action and the set-ups on the CI page: what they name is there, and the action's script does its job."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def action() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    return found
+
+
+def step(name: str) -> dict[str, Any]:
+    (found,) = [one for one in action()["runs"]["steps"] if one["name"] == name]
+    made: dict[str, Any] = found
+    return made
+
+
+def run_script(folder: Path, tests: str, args: str) -> tuple[int, str]:
+    """The action's own script, as GitHub runs it: `bash -eo pipefail`, the inputs in the environment."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ATP_", "GITHUB_"))}
+    env = {
+        **clean,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "TESTS": tests,
+        "ARGS": args,
+        "REPORTS": "out",
+        "GITHUB_OUTPUT": str(folder / "output"),
+    }
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step("Run the tests")["run"]]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_script_of_the_action(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
+    (tmp_path / "a b.jsonl").write_text('{"id": "x", "input": "hi", "expected": "hi"}\n')
+    code, said = run_script(tmp_path, "'a b.jsonl'", "-n agent.py:answer --runs 2 --user 'two words'")
+    assert code == 0, said
+    assert (tmp_path / "output").read_text() == "exit-code=0\n"
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["report.ctrf.json", "report.html", "report.json", "report.xml"]
+    assert '"user_id":"two words"' in (tmp_path / "out/report.json").read_text()
+
+
+def test_the_exit_code_is_passed_on(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
+    (tmp_path / "a.jsonl").write_text('{"id": "x", "input": "hi", "expected": "ho"}\n')
+    code, _ = run_script(tmp_path, "a.jsonl", "-n agent.py:answer")
+    assert code == 1
+    assert (tmp_path / "output").read_text() == "exit-code=1\n"
+
+
+def test_inputs_give_the_shell_no_orders(tmp_path: Path) -> None:
+    code, _ = run_script(tmp_path, "a.jsonl", "-n 'x' $(touch owned) `touch owned` ; touch owned")
+    assert code == 2
+    assert not (tmp_path / "owned").exists()
+
+
+def test_every_input_of_the_action_is_used_and_documented() -> None:
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    for name in action()["inputs"]:
+        assert f"inputs.{name}" in text, name
+        assert f"| `{name}` |" in page, name
+
+
+def test_the_set_ups_are_yaml_and_name_known_inputs() -> None:
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(one) for one in re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
+    assert len(blocks) == 3
+    steps = [one for block in blocks for job in block.get("jobs", {}).values() for one in job["steps"]]
+    (ours,) = [one for one in steps if "/atp@" in one.get("uses", "")]
+    assert ours["with"].keys() <= action()["inputs"].keys()
+    required = {name for name, about in action()["inputs"].items() if about.get("required")}
+    assert required <= ours["with"].keys()
