@@ -34,7 +34,7 @@ demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 test: lint parts ## Check everything: lint, types, tests with coverage
-	$(BIN)/python -m pytest --cov -n 2 --dist loadfile
+	$(BIN)/python -m pytest --cov -n 4 --dist loadfile
 
 parts: install ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
 	tools/docker-engine.sh

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -62,6 +63,7 @@ def outcome(talk: Talk, agent: CustomAgent, prompt: str) -> dict[str, Any]:
         found["reply"] = run(talk.ask(agent, prompt))
     except AgentError as error:
         found |= {"error": str(error), "blame": error.blame, "raw": error.raw}
+        found["error"] = re.sub(r"(exceeded) .*", r"\1", str(error))  # where the stack ends is chance
         found["partial"] = error.reply.output if error.reply is not None else None
     found["events"] = [(event.type, event.payload) for event in talk.events]
     if "error" not in found:

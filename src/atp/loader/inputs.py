@@ -74,6 +74,8 @@ def is_test_file(path: Path) -> bool:
 
 
 def _is_recorded(path: Path) -> bool:
+    if not path.is_file():  # a pipe would never open
+        return False
     try:
         with path.open("rb") as file:
             return _RECORDED.match(file.read(100)) is not None
