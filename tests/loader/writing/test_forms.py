@@ -70,8 +70,8 @@ def test_yaml_is_in_blocks_with_quotes_only_where_they_are_needed() -> None:
               - name: clerk
                 type: http
                 config:
-                  endpoint: http://localhost:8000
                   timeout: 60
+                  endpoint: http://localhost:8000
 
             tests:
               - id: one
