@@ -9,7 +9,7 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test parts lint format bench docs lock clean
+.PHONY: help install compile demo test parts lint format bench docs lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit("ATP needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 ifneq ($(UV),)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -30,10 +30,14 @@ else
 endif
 	@touch $@
 
+# Every test of the command line starts Python; some machines forbid it to keep what it compiled.
+compile: install
+	@$(BIN)/python -m compileall -q src
+
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: lint parts ## Check everything: lint, types, tests with coverage
+test: lint parts compile ## Check everything: lint, types, tests with coverage
 	$(BIN)/python -m pytest --cov -n 4 --dist loadfile
 
 parts: install ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment

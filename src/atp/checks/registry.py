@@ -14,7 +14,7 @@ from atp.agents.threads import in_thread
 from atp.checks.evidence import Evidence
 from atp.checks.patterns import LONGEST, TooSlow, be_patient, be_quick
 from atp.checks.verdicts import cut_text, show, unjudged
-from atp.suite.assertion import ASSERTIONS, Assertion
+from atp.suite.assertion import ASSERTIONS, Assertion, Group
 from atp.suite.result import Verdict
 
 Check = Callable[[Any, Evidence], Verdict | Awaitable[Verdict]]
@@ -63,9 +63,10 @@ def find_check(kind: str) -> Check | None:
 
 def unsupported(assertion: Assertion) -> str | None:
     """Why an assertion can't be judged at all, for whoever plans a run. Looks into groups, too."""
-    for inner in getattr(assertion, "assertions", ()):
-        if reason := unsupported(inner):
-            return reason
+    if isinstance(assertion, Group):
+        for inner in assertion.assertions:
+            if reason := unsupported(inner):
+                return reason
     if find_check(assertion.type) is not None:
         return None
     return f"nothing is installed that checks `{assertion.type}`"

@@ -1,6 +1,7 @@
 """`atp test`: run tests."""
 
 import asyncio
+import gc
 import json
 import shlex
 import sys
@@ -46,6 +47,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.run.stop import Stop
     from atp.stats.summary import INCOMPLETE
 
+    gc.disable()  # neither imports nor loading make garbage, and looking for it costs a tenth of a trivial case
     try:
         with redirect_stdout(sys.stderr):  # importing an agent may print something
             session = prepare(Input(texts, paths), flags)
@@ -61,6 +63,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     read = reads(session.given_input, [unit.source for unit in session.plan.units])
     listeners = choose(session.options, read, session.secrets, _command(sys.argv), cast=session.cast)
     stop = Stop(session.options)
+    gc.freeze()  # what is loaded by now stays
+    gc.enable()
     try:
         code = run_to_end(session.run(listeners, stop), stop.interrupt, session.leave)
     except asyncio.CancelledError:

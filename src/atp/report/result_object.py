@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import to_builtins
+
 from atp.report.encode import encode
 from atp.report.hiding import Hide
 from atp.report.stability_object import stability_object
@@ -28,10 +30,10 @@ def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
         "input": hide(case.input),
         "output": output,
         "expected": hide(case.expected),
-        "duration_ms": milliseconds(sum(one.duration_ms for one in case.trials)),
+        "duration_ms": milliseconds(sum([one.duration_ms for one in case.trials])),
         "error": None if case.status == "passed" else hide(trial.error or case.error),
         "blame": None if case.status == "passed" else trial.blame,
-        "pass_rate": percent(sum(one.status == "passed" for one in case.trials), len(case.trials)),
+        "pass_rate": percent(sum([one.status == "passed" for one in case.trials]), len(case.trials)),
         "messages_count": messages_count(case, trial),
         "response": response(output),
         "assertions": [_assertion(one, hide) for one in trial.verdicts],
@@ -51,7 +53,7 @@ def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
         "score": None if score is None else round(score, 2),
         "dimensions": _dimensions(case.trials),
         "usage": usage(case.trials),
-        "attempt": max((one.attempt for one in case.trials), default=1),
+        "attempt": max([one.attempt for one in case.trials], default=1),
         "retries": [hide(why) for one in case.trials for why in one.retries],
         "warnings": hide(warnings(case.trials)),
         "no_assertions": no_assertions(case.trials),
@@ -67,7 +69,7 @@ def shown_trial(case: CaseResult) -> TrialResult:
     alike = [trial for trial in case.trials if trial.status == case.status] or case.trials
     if not alike:
         return TrialResult(key="", agent=case.agent, case=case.case, status=case.status)
-    return next((trial for trial in alike if blames_agent(trial)), alike[0])
+    return alike[0] if len(alike) == 1 else next(filter(blames_agent, alike), alike[0])
 
 
 def is_failure(case: CaseResult) -> bool:
@@ -119,7 +121,7 @@ def usage(trials: list[TrialResult]) -> dict[str, Any] | None:
     total = Usage()
     for trial in trials:
         total.add(trial.transcript.usage)
-    known = {name: value for name in total.__struct_fields__ if (value := getattr(total, name)) is not None}
+    known: dict[str, Any] = to_builtins(total)  # which leaves out what is unknown
     return known or None
 
 

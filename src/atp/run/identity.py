@@ -53,8 +53,8 @@ class Identities:
 
     def of(self, case: Case) -> dict[str, Any]:
         """The environment of a case."""
-        own = {name: value for name in ("user", "team", "locale") if (value := getattr(case, name)) is not None}
-        return {**self._base, **own, **self._flags}
+        said = (("user", case.user), ("team", case.team), ("locale", case.locale))
+        return {**self._base, **{name: value for name, value in said if value is not None}, **self._flags}
 
 
 def _read_ctx(path: Path) -> Identity:

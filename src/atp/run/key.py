@@ -20,14 +20,14 @@ def digest(*parts: Any) -> str:
     """A short hash of JSON values."""
     found = blake2b(digest_size=16)
     for part in parts:
-        found.update(part if isinstance(part, bytes) else msgspec.json.encode(part, order="deterministic"))
+        found.update(msgspec.json.encode(part, order="deterministic"))
         found.update(b"\0")
     return found.hexdigest()
 
 
-def case_digest(case: Case) -> bytes:
-    """All that a case says, but not where it stands: cases may be added before it."""
-    return case.__pydantic_serializer__.to_json(case, exclude_unset=True)
+def case_text(case: Case) -> msgspec.Raw:
+    """All that a case says, as JSON, but not where it stands: cases may be added before it."""
+    return msgspec.Raw(case.__pydantic_serializer__.to_json(case, exclude_unset=True))
 
 
 def agent_digest(named: NamedAgent, adapter: Adapter | None = None) -> str:

@@ -100,6 +100,8 @@ class Audience(Listener):
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = list(listeners)
+        self._hearing: dict[str, list[Listener]] = {}
+        """By what is told: those who do anything about it. Most of it is told once a trial, and most don't care."""
         self._all = tuple(listeners)
         self._broken: list[str] = []
 
@@ -141,7 +143,11 @@ class Audience(Listener):
         self._tell("end", end)
 
     def _tell(self, what: str, *words: Any) -> None:
-        for listener in tuple(self._listeners):
+        hearing = self._hearing.get(what)
+        if hearing is None:
+            hearing = [one for one in self._listeners if getattr(type(one), what) is not getattr(Listener, what)]
+            self._hearing[what] = hearing
+        for listener in hearing:
             try:
                 getattr(listener, what)(*words)
             except Exception as error:
@@ -149,4 +155,5 @@ class Audience(Listener):
 
     def _drop(self, listener: Listener, error: Exception) -> None:
         self._listeners.remove(listener)
+        self._hearing.clear()
         self._broken.append(f"{type(listener).__name__}: {type(error).__name__}: {error}")

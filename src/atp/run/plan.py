@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Surroundings
 from atp.checks.case_checks import unjudgeable
 from atp.checks.observable import met
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.run.identity import Identities
-from atp.run.key import agent_digest, case_digest, digest
+from atp.run.key import agent_digest, case_text, digest
 from atp.run.named_files import CaseFiles
 from atp.run.options import Options
 from atp.run.resolve import NamedAgent, Project, resolve_agents
@@ -217,7 +219,7 @@ class Plan:
 
     def _shared(self, case: Case) -> "_Shared":
         timeout = case.limits.timeout_seconds or self.options.timeout
-        return _Shared(case_digest(case), self.identities.of(case), timeout)
+        return _Shared(case_text(case), self.identities.of(case), timeout)
 
     def _connector(self, tested: Tested) -> str | None:
         """What goes before the agent's own: to a prompt agent, only a flag does."""
@@ -227,7 +229,7 @@ class Plan:
     def _key(self, unit: Unit, tested: Tested, case: Case, shared: "_Shared", before: Trial | None) -> str:
         files = unit.files.of(case, tested.base)
         parts = [shared.said, tested.digest, shared.context, self.options.connector, shared.timeout, files]
-        return digest(*parts, before.key) if before else digest(*parts)
+        return digest([*parts, before.key] if before else parts)
 
     def _before(self, unit: Unit, tested: Tested, sequence: list[int]) -> Trial:
         """The last of a sequence of befores: each runs once, with its first listed chain, and goes on from the last.
@@ -260,7 +262,7 @@ class Plan:
 class _Shared(NamedTuple):
     """What the trials of a case have in common, whichever agent they are against."""
 
-    said: bytes
+    said: msgspec.Raw
     context: dict[str, Any]
     timeout: float
 

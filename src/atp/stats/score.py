@@ -46,22 +46,21 @@ def score(result: TrialResult, case: Case) -> Score:
 
 
 def _total(dimensions: dict[str, float], weights: Weights, verdicts: list[Verdict]) -> float | None:
-    weighted = [(float(getattr(weights, f"{name}_weight")), value) for name, value in dimensions.items()]
-    mean = _weighted_mean(weighted)
+    mean = _weighted_mean([(float(getattr(weights, f"{name}_weight")), dimensions[name]) for name in dimensions])
     if mean is None:
         return None
-    broken = any(verdict.critical and verdict.outcome == "failed" for verdict in verdicts)
+    broken = [verdict for verdict in verdicts if verdict.critical and verdict.outcome == "failed"]
     return 0.0 if broken else 100 * mean
 
 
 def quality(verdicts: Iterable[Verdict]) -> float | None:
     """The weighted mean score of the judged and behavioural checks."""
-    return _weighted_mean((one.weight, _points(one)) for one in verdicts if _is_known(one) and _is_about_quality(one))
+    return _weighted_mean([(one.weight, _points(one)) for one in verdicts if _is_known(one) and _is_about_quality(one)])
 
 
 def completeness(verdicts: Iterable[Verdict]) -> float | None:
     """The weighted share of checks that passed, expected artifacts among them."""
-    return _weighted_mean((one.weight, float(one.passed)) for one in verdicts if _is_known(one))
+    return _weighted_mean([(one.weight, float(one.passed)) for one in verdicts if _is_known(one)])
 
 
 def efficiency(limits: Limits, transcript: Transcript) -> float | None:
@@ -91,7 +90,9 @@ def _is_known(verdict: Verdict) -> bool:
 
 
 def _is_about_quality(verdict: Verdict) -> bool:
-    return verdict.judged or verdict.type == "behavior" or any(_is_about_quality(part) for part in verdict.parts)
+    if verdict.judged or verdict.type == "behavior":
+        return True
+    return bool(verdict.parts) and any(map(_is_about_quality, verdict.parts))
 
 
 def _points(verdict: Verdict) -> float:
@@ -99,10 +100,11 @@ def _points(verdict: Verdict) -> float:
     return min(max(points, 0.0), 1.0)
 
 
-def _weighted_mean(weighted: Iterable[tuple[float, float]]) -> float | None:
-    pairs = list(weighted)
-    total = fsum(weight for weight, _ in pairs)
-    return fsum(weight * value for weight, value in pairs) / total if total > 0 else None
+def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
+    if not pairs:
+        return None
+    total = fsum([weight for weight, _ in pairs])
+    return fsum([weight * value for weight, value in pairs]) / total if total > 0 else None
 
 
 def _why(dimension: str, limits: Limits) -> str:

@@ -76,10 +76,15 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
 
     def add(self, other: "Usage") -> None:
         """Count a further turn's usage in."""
+        if other == _NOTHING_USED:  # the most frequent, and told at once
+            return
         for name in self.__struct_fields__:
             more = getattr(other, name)
             if more is not None:
                 setattr(self, name, (getattr(self, name) or 0) + more)
+
+
+_NOTHING_USED = Usage()
 
 
 class Event(Struct, omit_defaults=True, kw_only=True):
