@@ -9,7 +9,7 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile demo test parts lint format bench docs lock clean
+.PHONY: help install demo test parts packages crewai lint format bench docs lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -30,19 +30,21 @@ else
 endif
 	@touch $@
 
-# Every test of the command line starts Python; some machines forbid it to keep what it compiled.
-compile: install
-	@$(BIN)/python -m compileall -q src
-
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: lint parts compile ## Check everything: lint, types, tests with coverage
+# What comes before the tests is done side by side: half of it waits for the network.
+test: install ## Check everything: lint, types, tests with coverage
+	@$(MAKE) --no-print-directory --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) lint parts
 	$(BIN)/python -m pytest --cov -n 4 --dist loadfile
 
-parts: install ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
+parts: packages crewai ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
+
+packages: install
 	tools/docker-engine.sh
 	tools/chromium.sh
+
+crewai: install
 	tools/crewai-env.sh
 
 lint: install ## Check style, form and types

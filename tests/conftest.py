@@ -1,23 +1,29 @@
 """What tests of all folders share."""
 
+import compileall
 import os
-import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.starting import run_atp
+
 os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # no test finds compiled files among its own, or half-written ones
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile ATP once: what tests start can't keep what it compiled."""
+    if not hasattr(session.config, "workerinput"):
+        compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
 
 
 @pytest.fixture
-def atp() -> Callable[..., "subprocess.CompletedProcess[str]"]:
+def atp() -> Callable[..., CompletedProcess[str]]:
     """Runs `atp` with the arguments given, in a process of its own."""
-
-    def run(*arguments: str, **settings: Any) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "atp", *arguments]
-        usual: dict[str, Any] = {"capture_output": True, "text": True, "encoding": "utf-8", "timeout": 60}
-        return subprocess.run(command, check=False, **{**usual, **settings})
-
-    return run
+    return run_atp

@@ -25,7 +25,7 @@ fi
 rm -rf "$env"
 if [ -x "$uv" ]; then
     "$uv" venv --no-config --quiet --python .venv/bin/python "$env"
-    "$uv" pip install --no-config --quiet --python "$env/bin/python" --require-hashes -r "$pins"
+    "$uv" pip install --no-config --quiet --compile-bytecode --python "$env/bin/python" --require-hashes -r "$pins"
 else
     .venv/bin/python -m venv "$env"
     "$env/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$pins"

@@ -237,6 +237,7 @@ _WORDS = {
     "Count": "count",
     "Whole": "whole number",
     "Fraction": "share",
+    "Share": "share above 0",
     "Score": "score",
     "Amount": "amount",
     "Seconds": "duration",

@@ -7,12 +7,13 @@ from typing import Any
 
 from atp.loader.load import TestLoader
 from atp.report.choose import reads, reports
+from atp.run.filter import Filter
 from atp.run.listener import Listener, RunEnd
 from atp.run.loop import run_to_end
 from atp.run.options import Options
 from atp.run.places import find_root
-from atp.run.plan import Filter
-from atp.run.session import Session, plan_session
+from atp.run.preparing import plan_session
+from atp.run.session import Session
 from atp.run.setting import Setting
 from atp.run.settings import environment
 from atp.run.source import Input, in_memory

@@ -16,8 +16,9 @@ from atp.report.case_text import case_lines
 from atp.report.hiding import hider
 from atp.report.result_object import is_failure, reason, shown_trial
 from atp.run.piecemeal import NotRun, Piecemeal
-from atp.run.plan import Tested, Unit
+from atp.run.plan import Unit
 from atp.run.session import Session
+from atp.run.tested import Tested
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult
 

@@ -10,18 +10,21 @@ from atp.report.conversation_text import conversation_lines
 from atp.report.hiding import hider
 from atp.run.backstage import Backstage
 from atp.run.cast import Cast
+from atp.run.filter import Filter
 from atp.run.identity import Identities
 from atp.run.piecemeal import Piecemeal
 from atp.run.places import find_root
-from atp.run.plan import Filter, Tested, Trial
+from atp.run.plan import Trial
+from atp.run.preparing import prepare
 from atp.run.resolve import NamedAgent
 from atp.run.script_file import nobody
 from atp.run.script_stage import Stage
 from atp.run.script_verdict import told
-from atp.run.session import Session, prepare
+from atp.run.session import Session
 from atp.run.setting import Setting
 from atp.run.settings import environment, resolve_options
 from atp.run.source import Input, in_memory
+from atp.run.tested import Tested
 from atp.run.workspace import Workspace
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult

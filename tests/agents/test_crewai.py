@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
 from tests.run.support.project import Project
@@ -15,27 +16,13 @@ from tests.run.support.project import Project
 from atp.agents.adapter import AgentError, ConfigurationError, Reply
 from atp.suite.agent import CrewAiAgent
 
-ROOT = HERE.parents[2]
-ENVIRONMENT = ROOT / ".venv/envs/crewai"
 CREWS = HERE / "crews.py"
-PATIENCE = 120.0
-"""Seconds; importing CrewAI alone takes up to twenty on a busy machine."""
 
 
 def crew(name: str, **config: Any) -> CrewAiAgent:
     """A crew of `crews.py`, in its environment."""
-    given = {"crew_path": f"{CREWS}:{name}", "python": str(ENVIRONMENT), **config}
+    given = {"crew_path": f"{CREWS}:{name}", "python": str(CREWAI), **config}
     return CrewAiAgent.model_validate({"name": "c", "type": "crewai", "config": given})
-
-
-@pytest.fixture
-def environment() -> None:
-    """CrewAI's environment. Where nobody made it, these tests can't run; in CI they must."""
-    if not (ENVIRONMENT / ".installed").is_file():
-        reason = f"CrewAI has no environment in {ENVIRONMENT}: make it by tools/crewai-env.sh"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 def behave(heard: Heard) -> Answer:
@@ -52,7 +39,8 @@ def behave(heard: Heard) -> Answer:
 
 
 @pytest.fixture
-def model(environment: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[MockModels]:
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[MockModels]:
+    needs_crewai()
     with MockModels(behave) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
         monkeypatch.setenv("OPENAI_API_KEY", server.key)
@@ -77,7 +65,7 @@ class Asked:
     async def __aenter__(self) -> "Asked":
         self._adapter = self._talk.adapter(self._agent)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CREWAI_PATIENCE):
                 await self._adapter.start()
         except BaseException:
             await self._adapter.close()
@@ -92,7 +80,7 @@ class Asked:
         """Ask it. What it tells is this turn's alone."""
         self._talk.events.clear()
         self._number += 1
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CREWAI_PATIENCE):
             return await self._adapter.turn(
                 self._talk.request(prompt, context={"session_id": f"s-{self._number}"}, **more)
             )
@@ -162,6 +150,9 @@ def test_what_a_function_makes(talk: Talk, model: MockModels) -> None:
             await asked.turn("Hi", options={"which": "two_tasks"})
             steps = [(one["current_step"], one["message"]) for one in told(talk, "progress")]
             assert steps == [(1, "looking"), (2, "telling")]
+
+            reply = await asked.turn("Hi", options={"which": "reporting"})
+            assert (talk.workspace / "reports/report.md").read_text("utf-8") == reply.output
 
             assert (await asked.turn("Hi", options={"which": "Based"})).output.startswith("You said")
             assert (await asked.turn("as json", options={"which": "structured"})).output == {"sky": "clear"}

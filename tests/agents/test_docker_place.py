@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.agents.support.docker_talk import boxed, use
 from tests.agents.support.talk import Talk, run
+from tests.parts import needs_root
 
 from atp.agents.adapter import AgentError, ConfigurationError
 from atp.agents.docker_place import Place, find_engine
@@ -115,8 +116,8 @@ def test_somebody_else_answers(talk: Talk, answer: bytes) -> None:
     assert f"unix://{talk.folder}/s" in str(error)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_no_permission() -> None:
+    needs_root("only root can become somebody else")
     code = """
 import asyncio, os, sys
 from atp.agents.adapter import AgentError

@@ -147,7 +147,9 @@ def test_attachments_beside_the_test_file(talk: Talk, tmp_path: Path) -> None:
     (beside / "a.png").write_bytes(PIXEL)
     talk.around = Surroundings(base=tmp_path / "agents", search=(beside,))
     message = {"role": "user", "content": [{"type": "image", "source": "file://a.png"}]}
-    run(exchange(talk, chat(), OPENAI, messages=[message]))
+    _, body, _ = run(exchange(talk, chat(), OPENAI, messages=[message]))
+    (part,) = body["messages"][0]["content"]
+    assert part["image_url"]["url"] == f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
 
 
 @pytest.mark.parametrize(

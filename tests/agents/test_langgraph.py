@@ -11,7 +11,7 @@ import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.run.support.project import Project
 
-from atp.agents.adapter import Adapter, ConfigurationError, Reply
+from atp.agents.adapter import Adapter, ConfigurationError, Observes, Reply
 from atp.checks.limits import Meter
 from atp.run.watch import LimitPassed as EngineLimit
 from atp.run.watch import Watch
@@ -187,7 +187,7 @@ def test_messages_of_all_roles(talk: Talk, tmp_path: Path) -> None:
 
 def test_settings_go_to_the_configurable_below_the_options_of_the_case(talk: Talk, where: dict[str, Any]) -> None:
     agent = graph("configured", model="gpt-4", temperature=0.7, style="dry", parallel=2, **where)
-    given = {"model": "gpt-4", "temperature": 1, "style": "dry", "thread_id": "s-1"}
+    given = {"model": "gpt-4", "temperature": 1, "style": "dry", "thread_id": "s-1", "workspace": str(talk.workspace)}
     assert run(talk.ask(agent, options={"temperature": 1})).output == str(sorted(given.items()))
 
 
@@ -433,9 +433,45 @@ def test_langgraph_is_not_installed(talk: Talk, monkeypatch: pytest.MonkeyPatch)
     assert "`python:`" in (caught.value.hint or "")
 
 
-def test_cost_is_nothing_that_it_can_report(talk: Talk) -> None:
-    observes = talk.adapter(graph("stateless")).observes
-    assert (observes.cost, observes.tokens, observes.steps, observes.tool_calls) == (False, True, True, True)
+def test_a_workspace_of_the_users_own(talk: Talk) -> None:
+    """A setting of that name was there before the trial's folder was."""
+    assert "('workspace', 'mine')" in run(talk.ask(graph("configured", workspace="mine"))).output
+
+
+def test_the_workspace_goes_to_the_context_of_a_graph_that_asks_for_it(talk: Talk, where: dict[str, Any]) -> None:
+    assert run(talk.ask(graph("placed", **where))).output == f"in {talk.workspace}"
+    assert talk.workspace.is_dir()
+
+
+def test_what_a_graph_hands_over(talk: Talk, where: dict[str, Any]) -> None:
+    """Artifacts, and what models cost, by its custom stream, also from a graph in a node; the rest is for others."""
+    reply = run(talk.ask(graph("handing_over", **where)))
+    assert [(one.name, one.text, one.data) for one in reply.artifacts] == [
+        ("report.txt", "all well ✓", None),
+        ("summary", None, {"well": True}),
+    ]
+    assert (talk.workspace / "report.txt").read_text("utf-8") == "all well ✓"
+    assert reply.usage is not None
+    assert (reply.usage.cost_usd, reply.usage.llm_calls) == (0.75, 0)
+    assert reply.output == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("misnaming", "`atp` in the graph's custom stream takes `artifacts` and `usage`; it has artefacts"),
+        ("misshaping", "`atp` in the graph's custom stream takes `artifacts` and `usage`; it is 'done'"),
+        ("mispricing", "`usage.cost_usd` is not a number from 0"),
+    ],
+)
+def test_what_a_graph_hands_over_amiss(talk: Talk, where: dict[str, Any], name: str, message: str) -> None:
+    error = run(talk.fail(graph(name, **where)))
+    assert message in str(error)
+    assert error.blame == "agent"
+
+
+def test_there_is_nothing_that_it_can_not_report(talk: Talk) -> None:
+    assert talk.adapter(graph("stateless")).observes == Observes()
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.agents.support.mcp_stage import McpStage, ask, fail, started, until
+from tests.agents.support.mcp_stage import McpStage, ask, fail, started
 from tests.agents.support.prompts import Says, uses
-from tests.agents.support.talk import Talk, run
+from tests.agents.support.talk import Talk, run, until
 
 from atp.agents.mcp_tools import LARGEST_RESULT
 from atp.models.cassette import Cassette

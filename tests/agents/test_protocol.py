@@ -298,6 +298,24 @@ def test_events_may_have_more_and_less(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ([0, 1, 2], []),
+        ([None, 4, None, 7], []),
+        ([0, 0, 0], ["a `progress` event has the sequence 0, after one with 0"]),
+        ([0, 3, 2, 1], ["a `progress` event has the sequence 2, after one with 3"]),
+    ],
+)
+def test_numbers_of_events_that_do_not_count_up_are_told_once(
+    talk: Talk, numbers: list[int | None], said: list[str]
+) -> None:
+    request = talk.request()
+    for number in numbers:
+        read_event({"event_type": "progress", "payload": {}, "sequence": number}, request)
+    assert talk.logs == said
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"event_type": "nonsense"}, "there is no event_type `nonsense`"),

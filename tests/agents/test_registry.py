@@ -10,6 +10,7 @@ from tests.agents.support.talk import Talk, custom, run
 from atp.agents.adapter import Adapter, ConfigurationError, Reply, Surroundings, TurnRequest
 from atp.agents.registry import _ADAPTERS, adapter_at, adapter_for, make_adapter
 from atp.suite.agent import AGENTS, Agent, AgentConfig, DockerAgent
+from atp.suite.makers import Makers
 
 
 class QueueConfig(AgentConfig):
@@ -57,7 +58,7 @@ def test_plugin_by_entry_point(talk: Talk, queue: QueueAgent, monkeypatch: pytes
 
 def test_kind_without_an_adapter(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = DockerAgent.model_validate({"name": "d", "type": "docker", "config": {"image": "x"}})
-    monkeypatch.setattr("atp.agents.registry._ADAPTERS", {"cli": "x:Y", "http": "x:Y"})
+    monkeypatch.setattr("atp.agents.registry._ADAPTERS", Makers({"cli": "x:Y", "http": "x:Y"}))
     with pytest.raises(
         ConfigurationError, match="agents of type `docker` need an adapter that isn't installed"
     ) as caught:

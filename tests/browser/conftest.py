@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
+from tests.parts import missing
 
 from atp.report.html import HtmlReport
 from atp.run.listener import RunEnd, RunInfo
@@ -46,10 +47,7 @@ SHOTS = Path(__file__).parents[2] / ".artifacts"
 def _chromium() -> str:
     found = os.environ.get("ATP_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
     if not Path(found).exists():
-        why = "Chromium is not installed: tools/chromium.sh does it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
+        missing("Chromium is not installed: tools/chromium.sh does it")
     return found
 
 
@@ -149,6 +147,7 @@ def write(path: Path, told: Sequence[CaseResult], secrets: Sequence[str] = (), *
         "connector": "deepseek.v3",
         "parallel": 4,
     }
+    standard["options"] = {"name": standard["agents"], "connector": standard["connector"]}
     info = RunInfo(**standard | about)
     report = HtmlReport(path, secrets)
     report.start(info)

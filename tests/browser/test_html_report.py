@@ -361,7 +361,7 @@ def test_of_a_real_run(
     expect(page.locator("h1")).to_have_text("1 of 3 cases failed")
     page.locator(".why a.case").click()
     expect(page.locator(".checks")).to_contain_text("expected $.lines to be 3, found 2 there")
-    expect(page.locator(".command")).to_have_text("atp test files.yaml --run '^count-002$' -n clerk")
-    again = atp("test", "files.yaml", "--run", "^count-002$", "-n", "clerk", "--quiet", cwd=tmp_path)
+    expect(page.locator(".command")).to_have_text("atp test files.yaml --run '^count-002$' -n clerk --runs 2")
+    again = atp("test", "files.yaml", "--run", "^count-002$", "-n", "clerk", "--runs", "2", "--quiet", cwd=tmp_path)
     assert again.returncode == 1
     shoot(page, "real-failure", full_page=True)

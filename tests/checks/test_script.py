@@ -130,7 +130,7 @@ def f{signature}:
         assert name == "context" and value["case"]["id"] == "case" or offered[name] == value, (name, value)
     return seen.get("threshold", 0.5) == 0.5
 """
-    case = {"messages": "hello?", "expected": 3, "assertions": [{"type": "contains", "value": ""}]}
+    case = {"messages": "hello?", "expected": 3, "assertions": [{"type": "contains", "value": "hello"}]}
     verdict = script(code, case=case)
     assert verdict.passed, verdict.message
 

@@ -2,14 +2,11 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-
-from atp.cli.main import main
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -18,19 +15,6 @@ test_suite: in
 agents: [{name: a, type: prompt, config: {path: agents/a.md}}]
 tests: [{id: one, name: One, input: Hello, expectations: [It greets]}]
 """
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`atp` in this process: most of a command's time goes into starting Python."""
-
-    def here(*arguments: str) -> CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["atp", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return CompletedProcess(arguments, left.value.code, *capfd.readouterr())  # type: ignore[arg-type]
-
-    return here
 
 
 @pytest.fixture

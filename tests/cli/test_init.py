@@ -11,7 +11,6 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from atp.cli.main import main
 from atp.loader.load import load_path
 
 Run = Callable[..., CompletedProcess[str]]
@@ -22,18 +21,9 @@ FILES = {
 }
 
 
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """`atp` in this process and in an empty folder: most of a command's time goes into starting Python."""
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-
-    def here(*arguments: str) -> CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["atp", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return CompletedProcess(arguments, left.value.code, *capfd.readouterr())  # type: ignore[arg-type]
-
-    return here
 
 
 def written(folder: Path) -> set[str]:

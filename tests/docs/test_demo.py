@@ -29,5 +29,5 @@ def test_demo_shows_a_failure_and_goes_well(tmp_path: Path) -> None:
     assert all(one.is_file() and one.is_relative_to(examples) for one in reports)
     assert len(list(examples.glob(".atp/runs/*/journal.jsonl"))) == 5
     before, _, after = ran.stdout.partition("Played back")
-    flaky = [text.rpartition("Runs:    20, ")[2].partition("\n")[0] for text in (before, after)]
+    flaky = [text.rpartition("Trials:  20 (")[2].partition("\n")[0] for text in (before, after)]
     assert flaky[0] == flaky[1] != ""

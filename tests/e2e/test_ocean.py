@@ -1,6 +1,7 @@
-"""Document 3's example from end to end: a prompt agent with a tool, an assessor agent, 50 iterations."""
+"""Document 3's example from end to end, as printed: a prompt agent with a tool, an assessor agent, 50 iterations."""
 
 import json
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -9,6 +10,7 @@ from tests.models.mock_server import Heard, MockModels, calls
 from tests.run.support.judge import judge
 from tests.run.support.project import Project
 
+PRINTED = Path(__file__).parents[1] / "documents" / "markdown" / "warming-the-ocean.test.md"
 EXPECTED = [
     "the warm_ocean function was called",
     "responses were short and to the point",
@@ -31,7 +33,9 @@ def world(heard: Heard) -> Any:
 
 @pytest.fixture
 def ocean(examples: Project) -> Project:
-    """The example, whose assessor runs on a model of its own."""
+    """The document's file, with the agents of our example; the assessor runs on a model of its own."""
+    examples.write("ocean.test.md", PRINTED.read_text("utf-8"))
+    (examples.folder / "agents/ocean.md").rename(examples.folder / "agents/some-agent.md")
     text = (examples.folder / "agents/test-assessor.md").read_text("utf-8")
     examples.write("agents/test-assessor.md", text.replace("temperature: 0", "connector: anthropic.judge"))
     return examples
@@ -67,7 +71,7 @@ def test_fifty_iterations_by_rules(ocean: Project) -> None:
         "iterations": 50,
         "completed": 50,
         "path": "ocean.test.md",
-        "target": "agents/ocean.md",
+        "target": "agents/some-agent.md",
         "assessor": "agents/test-assessor.md",
     }
     assert case["summary"]["expectations"] == EXPECTED

@@ -16,6 +16,7 @@ Expect = Callable[..., Loaded]
         ('"runs": «out-of-range»0', "give 1 or more"),
         ('"timeout": «out-of-range»0', "give more than 0"),
         ('"pass_rate": «out-of-range»2', "give a number from 0 to 1"),
+        ('"pass_rate": «out-of-range»0', "give more than 0"),
         ('"min_score": «out-of-range»101', "give a number from 0 to 100"),
         ('"min_score": «out-of-range»-1', "give 0 or more"),
         ('"runs": «wrong-type»2.5', "write a whole number, for example 3"),

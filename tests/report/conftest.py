@@ -30,6 +30,7 @@ def counts(**given: Any) -> dict[str, Any]:
     summary = Summary()
     for name, number in given.items():
         setattr(summary, name, number)
+    summary.variations = summary.variations or summary.ran
     summary.runs = summary.runs or summary.ran
     summary.passed_runs = summary.passed_runs or summary.passed
     summary.stable = summary.stable or summary.passed

@@ -195,8 +195,45 @@ def test_variations_are_told_apart_from_runs(story: Any) -> None:
     trials = [story.trial(variation=variation, run=run) for variation in range(2) for run in (1, 2)]
     trials[3].status, trials[3].error = "timeout", "timeout after 30s"
     text = shown(story, [story.case("c", *trials, status="timeout")], verbose=True)
-    assert "  Runs: 3/4 passed (75%), unstable, consistency 0.75\n  variation 2, run 2:\n  timeout after 30s\n" in text
+    rate = "  Trials: 3/4 passed (75%) of 2 variations × 2 runs, unstable, consistency 0.75\n"
+    assert rate + "  variation 2, run 2:\n  timeout after 30s\n" in text
     assert "  variation 1, run 1:\n    user: Help me file an expense\n" in text
+
+
+def test_the_summary_tells_variations_apart_from_runs(story: Any) -> None:
+    def summary(cases: int, variations: int, runs: int, trials: int) -> str:
+        info = story.info(cases=cases, trials=trials, runs=runs)
+        counts = story.counts(passed=cases, variations=variations, runs=trials, passed_runs=trials)
+        return shown(story, [], end=story.end(info, counts=counts))
+
+    repeated = summary(2, 2, 5, 10)
+    assert "Trials: 10 (5 runs each)\n" in repeated
+    assert "  Runs:    10, 100% passed\n" in repeated
+    both = summary(2, 10, 5, 50)
+    assert "Trials: 50 (variations × up to 5 runs)\n" in both
+    assert "  Trials:  50 (10 variations × 5 runs), 100% passed\n  Stable:  2 of 2 cases\n" in both
+    varied = summary(2, 10, 1, 10)
+    assert "Trials: 10 (variations)\n" in varied
+    assert "  Trials:  10 (10 variations), 100% passed\n" in varied
+    assert "  Trials:  12 (10 variations, not all with as many runs), 100% passed\n" in summary(2, 10, 3, 12)
+    assert "Runs:" not in both + varied
+
+
+def test_a_test_that_skips_itself(story: Any) -> None:
+    trial = story.trial(status="skipped", error="not on Mondays", verdicts=[], transcript=Transcript())
+    counts = story.counts(passed=2, skipped=1, skipped_by_test=1)
+    text = shown(story, [story.case("c", trial, name="Later")], end=story.end(counts=counts), command="atp test x")
+    assert "- [c] Later (skipped)\n  not on Mondays\n\n" in text
+    assert "  Skipped: 1\n  Time:" in text
+    assert "Not run" not in text
+    assert "Only what failed" not in text
+
+
+def test_how_to_go_on_with_a_run_that_is_told_once_more(story: Any) -> None:
+    given = {"name": ["x.py:run"], "run": "^a", "tags": "!slow", "ctx": "c.json", "output": ["x.html"]}
+    end = story.end(story.info(options=given), counts=story.counts(passed=2, failed=1))
+    words = "atp test -i ./tests/expense.jsonl -n x.py:run --run '^a' --tags '!slow' --ctx c.json --only-failed\n"
+    assert f"Only what failed: {words}" in shown(story, [], end=end)
 
 
 def test_failures_are_explained_at_the_end(story: Any, troubles: list[CaseResult]) -> None:

@@ -1,16 +1,14 @@
-"""The CTRF report, against the standard's rules."""
+"""The CTRF report: statuses, counts, flakiness. That it keeps to the published schema: test_published_schemas.py."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft7Validator
+from tests.report.schemas.published import ctrf_schema
 
 from atp.report.ctrf import CtrfReport
 from atp.suite.result import CaseResult
-
-SCHEMA = json.loads((Path(__file__).parent / "ctrf.schema.json").read_text())
 
 
 def written(tmp_path: Path, story: Any, cases: list[CaseResult], **end: Any) -> dict[str, Any]:
@@ -28,7 +26,7 @@ def written(tmp_path: Path, story: Any, cases: list[CaseResult], **end: Any) -> 
 @pytest.mark.parametrize("name", ["troubles", "repeated", "document"])
 def test_it_keeps_to_the_standard(tmp_path: Path, story: Any, name: str, request: pytest.FixtureRequest) -> None:
     found = written(tmp_path, story, request.getfixturevalue(name), reason="interrupted")
-    Draft7Validator(SCHEMA, format_checker=Draft7Validator.FORMAT_CHECKER).validate(found)
+    ctrf_schema().validate(found)
     summary, tests = found["results"]["summary"], found["results"]["tests"]
     assert summary["tests"] == len(tests)
     for status in ("passed", "failed", "skipped", "pending", "other"):

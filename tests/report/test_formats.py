@@ -1,6 +1,7 @@
 """What the formats have in common: golden files, the order of results, published schemas, `-o` by its ending."""
 
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,34 @@ def test_results_stand_in_the_order_of_the_files(tmp_path: Path, story: Any, end
     text = path.read_text(encoding="utf-8")
     places = [text.index(one.case) for one in cases]
     assert places == sorted(places)
+
+
+WHOLE: dict[str, type[Reporter]] = {**KINDS, "json": JsonReport, "html": HtmlReport}
+"""Those that write their file when the run ends."""
+
+
+@pytest.mark.parametrize("ending", WHOLE)
+def test_a_folder_that_vanishes(tmp_path: Path, story: Any, ending: str) -> None:
+    path = tmp_path / "sub" / f"report.{ending}"
+    path.parent.mkdir()
+    report = WHOLE[ending](path)
+    report.start(story.info())
+    report.case(story.case())
+    path.parent.rmdir()
+    report.end(story.end())
+    (problem,) = report.problems
+    assert f"report.{ending}: No such file" in problem
+
+
+@pytest.mark.parametrize("ending", WHOLE)
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_disk_at_the_end(tmp_path: Path, story: Any, ending: str) -> None:
+    path = tmp_path / f"report.{ending}"
+    path.symlink_to("/dev/full")
+    report = WHOLE[ending](path)
+    story.tell([report], [story.case()], story.end())
+    (problem,) = report.problems
+    assert "No space left on device" in problem
 
 
 def test_the_longest_ending_tells_the_format(tmp_path: Path) -> None:

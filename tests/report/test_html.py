@@ -8,9 +8,10 @@ import gc
 import hashlib
 import html
 import json
-import os
 import random
 import re
+import shlex
+import subprocess
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -19,8 +20,9 @@ from typing import Any
 
 import pytest
 
+from atp.report.again import case_command
 from atp.report.html import HtmlReport
-from atp.report.html_detail import MOST_ITEMS, command, longest_text, trial_object
+from atp.report.html_detail import MOST_ITEMS, longest_text, trial_object
 from atp.report.html_page import SCRIPTS, assets
 from atp.report.reporter import REPORTERS
 from atp.suite.result import Artifact, CaseResult, Event, Transcript, Verdict
@@ -244,14 +246,43 @@ def test_the_file_stays_small_enough_to_send(tmp_path: Path, story: Any) -> None
 @pytest.mark.parametrize(
     ("case", "info", "words"),
     [
-        ({}, {}, "atp test tests/expense.jsonl --run '^c$' -n assistants.expense"),
-        ({"case": "a.b (1)"}, {}, r"atp test tests/expense.jsonl --run '^a\.b \(1\)$' -n assistants.expense"),
-        ({"case": "a\x1b\u202e"}, {}, r"atp test tests/expense.jsonl --run '^a\u001b\u202e$' -n assistants.expense"),
-        ({"file": None}, {"input": ["it's me"]}, "atp test -i 'it'\"'\"'s me' -n assistants.expense"),
+        ({}, {}, "atp test tests/expense.jsonl --run '^c$'"),
+        ({"case": "a.b (1)"}, {}, r"atp test tests/expense.jsonl --run '^a\.b \(1\)$'"),
+        ({"case": "a\x1b\u202e"}, {}, r"atp test tests/expense.jsonl --run '^a\u001b\u202e$'"),
+        ({"file": None}, {"input": ["it's me"]}, "atp test -i 'it'\"'\"'s me'"),
+        ({"file": None, "input": "b"}, {"input": ["a", "b"]}, "atp test -i b"),
+        ({"file": "my tests.yaml", "agent": "b"}, {}, "atp test 'my tests.yaml' --run '^c$' -n b"),
+        ({}, {"options": {"name": ["x.py:run"]}}, "atp test tests/expense.jsonl --run '^c$' -n x.py:run"),
         (
-            {"file": "my tests.yaml", "agent": "b"},
-            {"connector": "gpt", "environment": {"user": "ada", "team": "test-team"}},
-            "atp test 'my tests.yaml' --run '^c$' -n b -c gpt -u ada",
+            {"agent": "ocean.warm"},
+            {"options": {"name": ["x.py:run", "agents/ocean/warm.md"]}},
+            "atp test tests/expense.jsonl --run '^c$' -n agents/ocean/warm.md",
+        ),
+        (
+            {"file": "/p/scripts/test_x.py"},
+            {"input": ["scripts:test_x"], "options": {"name": ["b"]}},
+            "atp test -i scripts:test_x --run '^c$' -n b",
+        ),
+        (
+            {},
+            {
+                "options": {
+                    "connector": "gpt",
+                    "user": "ada",
+                    "ctx": "my ctx.json",
+                    "simulator": "sim",
+                    "judge_cache": False,
+                    "judge_each": True,
+                    "timeout": 90.0,
+                    "runs": 3,
+                    "output": ["x.html"],
+                    "parallel": 4,
+                }
+            },
+            (
+                "atp test tests/expense.jsonl --run '^c$' -c gpt -u ada --ctx 'my ctx.json' --simulator sim"
+                " --judge-each --no-judge-cache --runs 3 --timeout 90"
+            ),
         ),
     ],
 )
@@ -259,9 +290,29 @@ def test_the_command_that_runs_it_again(story: Any, case: dict[str, Any], info: 
     made = story.case("c")
     for name, value in case.items():
         setattr(made, name, value)
-    assert command(made, story.info(**info), lambda value: value) == words
+    assert case_command(made, story.info(**info), lambda value: value) == words
     pattern = re.search(r"--run '(\S.*?)\$'", words)
     assert pattern is None or re.search(f"{pattern[1]}$", made.case)
+
+
+def test_the_command_of_a_real_run_runs_it_again(
+    tmp_path: Path, atp: Callable[..., "subprocess.CompletedProcess[str]"]
+) -> None:
+    (tmp_path / "bot.py").write_text("def answer(prompt, context): return [prompt, context['user'], context['locale']]")
+    (tmp_path / "atp.toml").write_text("runs = 2")
+    (tmp_path / "ctx.json").write_text('{"locale": "de-de"}')
+    cases = [{"id": name, "input": "x", "expected": ["x", "ada", "fr-fr"]} for name in ("a.b", "a-b")]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)))
+    flags = ["-n", "bot.py:answer", "-u", "ada", "--ctx", "ctx.json", "--parallel", "2"]
+    first = atp("test", "cases.jsonl", *flags, "-o", "report.html", cwd=tmp_path)
+    assert first.returncode == 1, first.stderr
+    atp("report", "last", "-o", "later.html", cwd=tmp_path)
+    words = "atp test cases.jsonl --run '^a\\.b$' -n bot.py:answer -u ada --ctx ctx.json"
+    assert [Read(tmp_path / name).case(0)["command"] for name in ("report.html", "later.html")] == [words, words]
+    again = atp(*shlex.split(words)[1:], "--json", cwd=tmp_path)
+    assert again.returncode == 1, again.stderr
+    (result,) = [one for one in map(json.loads, again.stdout.splitlines()) if one["type"] == "result"]
+    assert (result["id"], result["output"], result["runs"]) == ("a.b", ["x", "ada", "de-de"], 2)
 
 
 def test_a_command_that_could_steer_a_terminal_is_not_offered(tmp_path: Path, story: Any) -> None:
@@ -280,28 +331,6 @@ def test_it_appears_whole_at_the_end(tmp_path: Path, story: Any) -> None:
     report.end(story.end())
     assert path.read_text().endswith("</html>\n")
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_folder_that_vanishes(tmp_path: Path, story: Any) -> None:
-    path = tmp_path / "sub" / "report.html"
-    path.parent.mkdir()
-    report = HtmlReport(path)
-    report.start(story.info())
-    report.case(story.case())
-    path.parent.rmdir()
-    report.end(story.end())
-    (problem,) = report.problems
-    assert "report.html: No such file" in problem
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_at_the_end(tmp_path: Path, story: Any) -> None:
-    path = tmp_path / "report.html"
-    path.symlink_to("/dev/full")
-    report = HtmlReport(path)
-    story.tell([report], [story.case()], story.end())
-    (problem,) = report.problems
-    assert "No space left on device" in problem
 
 
 def test_a_full_disk_on_the_way_leaves_the_earlier_report(

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import random
-import shutil
 import subprocess
 import tracemalloc
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parts import needs
 
 from atp.report.json_report import JsonReport
 from atp.suite.result import CaseResult
@@ -77,8 +77,8 @@ def test_the_documents_stability_fields(tmp_path: Path, story: Any, repeated: li
     assert (third["status"], third["error"], third["pass_rate"]) == ("passed", None, 66.7)
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="no jq here")
 def test_the_documents_recipe(tmp_path: Path, story: Any, repeated: list[CaseResult]) -> None:
+    needs("jq")
     path = tmp_path / "report.json"
     recipe = ["jq", "-e", ".results | all(.pass_rate >= 80)", str(path)]
     written(path, story, repeated[:1])
@@ -160,28 +160,6 @@ def test_a_link_stays_one_and_a_device_is_not_replaced(tmp_path: Path, story: An
     assert link.is_symlink()
     assert json.loads(real.read_bytes())["results"]
     assert not Path(os.devnull).is_file()
-
-
-def test_a_folder_that_vanishes(tmp_path: Path, story: Any) -> None:
-    path = tmp_path / "sub" / "report.json"
-    path.parent.mkdir()
-    report = JsonReport(path)
-    report.start(story.info())
-    report.case(story.case())
-    path.parent.rmdir()
-    report.end(story.end())
-    (problem,) = report.problems
-    assert "report.json: No such file" in problem
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_at_the_end(tmp_path: Path, story: Any) -> None:
-    path = tmp_path / "report.json"
-    path.symlink_to("/dev/full")
-    report = JsonReport(path)
-    story.tell([report], [story.case()], story.end())
-    (problem,) = report.problems
-    assert "No space left on device" in problem
 
 
 def test_a_full_disk_on_the_way_leaves_the_earlier_report(

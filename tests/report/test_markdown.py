@@ -114,7 +114,14 @@ def test_a_stability_table(tmp_path: Path, story: Any, repeated: list[CaseResult
     assert "| Runs      | 7 of 9 passed " in text
 
 
-def test_variations_count_as_runs_for_the_table(tmp_path: Path, story: Any) -> None:
+def test_variations_are_told_apart_from_runs(tmp_path: Path, story: Any) -> None:
     trials: list[TrialResult] = [story.trial(variation=number) for number in range(2)]
     text = written(tmp_path, story, [story.case("v", *trials)], info=story.info(cases=1, trials=2))
-    assert "| v    | 2    | 2 " in text
+    assert "| v    | 2 variations | 2 " in text
+    trials += [story.trial(variation=number, run=2) for number in range(2)]
+    info = story.info(cases=1, trials=4, runs=2)
+    counts = story.counts(passed=1, variations=2, runs=4, passed_runs=4)
+    text = written(tmp_path, story, [story.case("v", *trials)], info=info, counts=counts)
+    assert "| v    | 2 variations × 2 runs | 4 " in text
+    assert "| Trials    | 4 of 4 passed (2 variations × 2 runs) |" in text
+    assert "- Trials: 4/4 passed (100%) of 2 variations × 2 runs, stable, consistency 1.00\n" in text

@@ -3,7 +3,6 @@
 import copy
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -13,13 +12,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.parts import needs
 
 from atp.agents.adapter import Adapter
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, choose
 from atp.report.tps import TpsReport, tps_path, tps_reports
 from atp.report.tps_git import NO_COMMIT, blob_id, find_checkout
-from atp.run import plan
+from atp.run import plan, tested
 from atp.run.options import Options
 from atp.run.source import CaseSource, in_memory
 from atp.suite.agent import CustomAgent
@@ -68,9 +68,9 @@ def open_file(folder: Path, text: str = FILE) -> CaseSource:
     return in_memory(TestLoader().load_file(file), lambda _case: True)
 
 
-def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> plan.Tested:
+def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> tested.Tested:
     made = CustomAgent.model_validate({"name": name, "type": "custom", "config": {"entry": "a.py:run"}})
-    return plan.Tested(made, cast(Adapter, None), Path(), "", ad_hoc)
+    return tested.Tested(made, cast(Adapter, None), Path(), "", ad_hoc)
 
 
 def trial(source: CaseSource, index: int = 0, variation: int = 0, run: int = 1, **more: Any) -> plan.Trial:
@@ -327,8 +327,8 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
 def test_head_is_what_git_says(tmp_path: Path, story: Any) -> None:
+    needs("git")
     repo = tmp_path / "repo"
     (repo / "tests").mkdir(parents=True)
     git(repo, "init", "-q")

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.run.support.desk import desk as write_desk
 from tests.run.support.project import Project
 from tests.run.support.server import Server
 
@@ -18,6 +19,12 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path)
     yield made
     made.end()
+
+
+@pytest.fixture
+def desk(project: Project) -> Project:
+    """A project with an agent, two validators, and nothing else."""
+    return write_desk(project)
 
 
 @pytest.fixture(scope="session")

@@ -192,6 +192,24 @@ def test_an_edited_agent_runs_everything_again(project: Project) -> None:
     assert asked(project) == {"a.1": 2, "b.1": 2, "c-kills.1": 2}
 
 
+def test_an_edited_script_of_a_checkpoint_runs_its_dialogue_again(project: Project) -> None:
+    def dialogue(name: str) -> dict[str, Any]:
+        script = {"type": "any_of", "assertions": [{"type": "script", "script": f"scripts:{name}.holds"}]}
+        points = [{"id": "c", "assertion": script}]
+        return {"id": name, "input": name, "simulator": {}, "checkpoints": points, "max_turns": 1}
+
+    project.write("agent.py", COUNTS)
+    project.write("scripts/sim.py", "def user(told):\n    return {'input': 'hi', 'goal_achieved': False}\n")
+    for name in ("edited", "same"):
+        project.write(f"scripts/{name}.py", "def holds(output):\n    return True\n")
+    flags = [project.cases(dialogue("edited"), dialogue("same"), "z-kills"), *AGENT, "--simulator", "scripts:sim.user"]
+    project.atp("test", *flags)
+    project.write("scripts/edited.py", "def holds(output):\n    return not output\n")
+    ran = project.test(*flags, "--resume")
+    assert ran.statuses == {"edited": "failed", "same": "passed", "z-kills": "passed"}
+    assert asked(project) == {"edited.1": 2, "same.1": 1, "z-kills.1": 2}
+
+
 def test_errors_and_cancelled_trials_run_again_failures_do_not(project: Project) -> None:
     project.write("agent.py", COUNTS)
     wrong = {"id": "wrong", "input": "wrong", "assert": {"type": "equals", "value": "right"}}
@@ -278,9 +296,7 @@ def test_a_full_disk_ends_the_run_in_good_order(project: Project) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
     flags = ("--parallel", "2", "-o", "/dev/null", "-r", "report.summary")
-    # Python, too, would write half of its compiled modules, and believe in them afterwards.
-    env = {"PYTHONDONTWRITEBYTECODE": "1"}
-    ran = project.atp("test", file, *AGENT, *flags, env=env, preexec_fn=small_files)
+    ran = project.atp("test", file, *AGENT, *flags, preexec_fn=small_files)
     assert ran.code == 3
     assert "Traceback" not in ran.err
     assert "journal.jsonl can't be written: File too large" in ran.out + ran.err

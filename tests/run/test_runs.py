@@ -103,6 +103,23 @@ def test_only_failed_never_says_that_what_did_not_run_has_passed(project: Projec
     assert "not everything has been run" in ran.err
 
 
+def test_only_failed_knows_what_cases_ask_of_their_trials(project: Project) -> None:
+    project.write("agent.py", "def run(prompt, context): return prompt if context['run'] > 1 else prompt.upper()")
+    flaky = {"type": "equals", "value": "x"}
+    unscored = {"scoring": {"quality_weight": 1, "completeness_weight": 0, "efficiency_weight": 0, "cost_weight": 0}}
+    file = project.cases(
+        {"id": "poor", "input": "X", "assert": {"type": "contains", "value": "X"}, "min_score": 90, **unscored},
+        {"id": "enough", "input": "x", "assert": flaky, "pass_rate": 0.5},
+        {"id": "too few", "input": "x", "assert": flaky, "pass_rate": 0.9},
+        {"id": "good", "input": "X"},
+    )
+    first = project.test(file, *AGENT, "--runs", "3")
+    assert first.statuses == {"poor": "failed", "enough": "passed", "too few": "failed", "good": "passed"}
+    assert {one.get("status") for one in project.trials() if one["case"] == "poor"} == {None}  # the usual: passed
+    again = project.test(file, *AGENT, "--runs", "3", "--only-failed")
+    assert again.statuses == {"poor": "failed", "too few": "failed"}
+
+
 def test_failures_at_the_end_name_their_agent(project: Project) -> None:
     agents = [{"name": name, "type": "custom", "config": {"entry": f"agent.py:{name}"}} for name in ("run", "some")]
     file = project.suite(agents, [{"id": "bad", "input": "bad"}])

@@ -1,15 +1,7 @@
 """`t.assert_` of tests in Python: what holds, what does not, and what makes no sense."""
 
-import pytest
-from tests.run.support.desk import desk as write_desk
 from tests.run.support.desk import results
 from tests.run.support.project import Project
-
-
-@pytest.fixture
-def desk(project: Project) -> Project:
-    """A project with an agent, two validators, and nothing else."""
-    return write_desk(project)
 
 
 def test_every_assertion_that_holds(desk: Project) -> None:

@@ -8,19 +8,12 @@ from typing import Any
 import pytest
 from tests.models.mock_server import Heard, MockModels
 from tests.run.support.desk import AGENT, results
-from tests.run.support.desk import desk as write_desk
 from tests.run.support.judge import judge
 from tests.run.support.project import Project, kill, until
 
 from atp.loader.diagnostics import LoadError
-from atp.run.session import prepare
+from atp.run.preparing import prepare
 from atp.run.source import Input
-
-
-@pytest.fixture
-def desk(project: Project) -> Project:
-    """A project with an agent, two validators, and nothing else."""
-    return write_desk(project)
 
 
 def test_the_documents_example(desk: Project) -> None:
@@ -151,8 +144,6 @@ def test_saying_it_with_t(desk: Project) -> None:
         "test_goes_on": ("failed", "one"),
         "test_then_breaks": ("failed", "one"),
         "test_fatal": ("failed", "enough"),
-        "test_skip": ("skipped", "not today"),
-        "test_skip_of_pytest": ("skipped", "nor tomorrow"),
         "test_fail_of_pytest": ("failed", "at all"),
         "test_plain": ("failed", "assert x == 4"),
         "test_with_message": ("failed", "said so"),
@@ -473,6 +464,45 @@ def test_reports_and_only_failed(desk: Project) -> None:
     assert 'failures="1"' in (desk.folder / "r.xml").read_text()
     again = desk.test("-i", "scripts:test_two", "--only-failed")
     assert list(again.results) == ["test_bad"]
+
+
+def test_a_test_that_skips_itself_is_skipped_in_every_report(desk: Project) -> None:
+    desk.write(
+        "scripts/test_two.py",
+        """
+        import pytest
+
+        def test_good(t): t.assert_.true(1)
+        def test_not_today(t): t.skip("not on Mondays")
+        def test_nor_tomorrow(t): pytest.skip("nor on Tuesdays")
+        @pytest.mark.skip
+        def test_never(t): t.assert_.true(0)
+        """,
+    )
+    names = ["r.json", "r.jsonl", "r.md", "r.html", "r.xml", "r.csv", "r.ctrf.json"]
+    ran = desk.atp("test", "-i", "scripts:test_two", *[word for name in names for word in ("-o", name)])
+    assert ran.code == 0
+    assert "- [test_not_today] (skipped)\n  not on Mondays\n" in ran.out
+    assert "  Total:   4 tests\n  Passed:  1\n  Failed:  0\n  Skipped: 3\n  Time:" in ran.out
+    text = {name: (desk.folder / name).read_text("utf-8") for name in names}
+    report, events = json.loads(text["r.json"]), [json.loads(line) for line in text["r.jsonl"].splitlines()]
+    reasons = {"test_never": None, "test_not_today": "not on Mondays", "test_nor_tomorrow": "nor on Tuesdays"}
+    assert [one["id"] for one in report["results"]] == ["test_good"]
+    assert {one["id"]: one.get("reason") for one in report["skipped"]} == reasons
+    assert {one["id"]: one.get("reason") for one in events if one["type"] == "skipped"} == reasons
+    for summary in (report["summary"], events[-1]):
+        told = [summary[name] for name in ("total", "passed", "skipped", "skipped_by_test", "not_run", "total_cases")]
+        assert told == [4, 1, 3, 2, 0, 1]
+    assert "| Skipped   | 3 " in text["r.md"]
+    assert "Not Run" not in text["r.md"]
+    assert "<h1>The case passed</h1>" in text["r.html"]
+    assert [text["r.xml"].count(f"<{one}") for one in ("testcase", "skipped", "failure", "error")] == [4, 3, 0, 0]
+    assert sum(",skipped," in line for line in text["r.csv"].splitlines()) == 3
+    ctrf = json.loads(text["r.ctrf.json"])["results"]
+    assert (ctrf["summary"]["skipped"], ctrf["summary"]["other"]) == (3, 0)
+    assert "Not run" not in desk.atp("report", "last").out
+    alone = desk.test("-i", "scripts:test_two.test_not_today")
+    assert (alone.code, alone.summary["skipped"], alone.summary["not_run"]) == (2, 1, 0)
 
 
 def test_secrets_of_called_agents_are_hidden(desk: Project) -> None:

@@ -205,7 +205,8 @@ def differences(results: Iterable[CaseResult], without: Iterable[str] = ()) -> l
         by_agent.setdefault(result.agent, {})[result.case] = result
     found = [] if by_agent else ["there are no results"]
     for agent, of_agent in by_agent.items():
-        found += [f"{agent}: {name}: it did not run" for name in wanted if name not in of_agent]
+        ran = {name for name, result in of_agent.items() if result.trials}
+        found += [f"{agent}: {name}: it did not run" for name in wanted if name not in ran]
         for name, result in of_agent.items():
             if name in wanted:
                 found += [f"{agent}: {name}: {why}" for trial in result.trials for why in _differs(trial, wanted[name])]

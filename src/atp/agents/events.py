@@ -86,7 +86,19 @@ def read_event(raw: Any, request: TurnRequest) -> Event:
         raise Breach(f"a `{kind}` event is about the task `{cut(envelope.task_id, 150)}`, not `{request.task_id}`")
     if unknown := {key: value for key, value in raw.items() if key not in _KNOWN}:
         request.log(f"beside a `{kind}` event: {cut(unknown)}")
+    _count(envelope, request)
     return Event(type=kind, payload=envelope.payload, turn=request.turn)
+
+
+def _count(envelope: _Envelope, request: TurnRequest) -> None:
+    """Say so, once a turn, when numbers don't count up: events came twice or in another order, or nobody counts."""
+    number, newest = envelope.sequence, request.sequence
+    if number is None or newest is None:
+        return
+    request.sequence = number
+    if number <= newest:
+        request.log(f"a `{envelope.event_type}` event has the sequence {number}, after one with {newest}")
+        request.sequence = None
 
 
 def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:

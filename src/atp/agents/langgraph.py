@@ -1,30 +1,26 @@
 """Agents that are LangGraph graphs: compiled, drafts (`StateGraph`), or functions that make one.
 
 `model`, `temperature` and all further keys, below the case's own options, are the graph's `configurable`, where the
-conversation is the `thread_id`. A graph with a checkpointer is sent what is new, any other the whole conversation.
+conversation is the `thread_id` and the trial's folder the `workspace`. A graph with a checkpointer is sent what is new,
+any other the whole conversation. What LangChain has no words for, a graph writes to its custom stream:
+`{"atp": {"artifacts": […], "usage": {"cost_usd": …}}}`.
 """
 
-from atp.agents.adapter import Adapter, Observes, Surroundings
+from atp.agents.adapter import Adapter, Surroundings
 from atp.agents.attachments import Attachments
 from atp.agents.calling import Offer
 from atp.agents.python_code import Code, python_adapter
-from atp.agents.worker.load import split_place
+from atp.agents.worker.load import named_place
 from atp.suite.agent import Agent, LangGraphConfig
 
 OURS = {"graph_path", "module", "graph", "python", "parallel"}
 """Keys that say where the graph is and how it runs."""
-OBSERVES = Observes(cost=False)
 
 
 def langgraph_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
     """Reaches a graph."""
     config: LangGraphConfig = agent.config
-    if config.graph_path is not None:
-        place, name = split_place(config.graph_path)
-    else:
-        assert config.module is not None
-        place, name = config.module, None
-    code = Code("langgraph", place, name or config.graph)
+    code = Code("langgraph", *named_place(config.graph_path, config.module, config.graph))
     settings = {key: value for key, value in config.model_dump(exclude_none=True).items() if key not in OURS}
     offer = Offer(settings, Attachments((surroundings.base, *surroundings.search)))
-    return python_adapter(code, config, surroundings, offer, OBSERVES)
+    return python_adapter(code, config, surroundings, offer)

@@ -4,16 +4,16 @@ Adapters are found by the agent's `type`, ours and a plugin's in the same way; t
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TypeVar
 
 from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
 from atp.suite.agent import AGENTS, Agent
+from atp.suite.makers import Makers
 
 MakesAdapter = Callable[[Agent, Surroundings], Adapter]
 Made = TypeVar("Made", bound=Callable[..., Adapter])
 
-_ADAPTERS: dict[str, "MakesAdapter | str"] = {}
+_ADAPTERS: Makers[MakesAdapter] = Makers()
 
 
 def adapter_for(kind: str) -> Callable[[Made], Made]:
@@ -33,20 +33,13 @@ def adapter_at(kind: str, place: str) -> None:
 
 def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
     """The adapter that reaches an agent. Raises `ConfigurationError` when it can't be set up as it is written."""
-    found = _ADAPTERS.get(agent.type)
-    if found is None:
-        AGENTS.discover()  # a plugin's module registers the shape of a configuration and the adapter together
-        found = _ADAPTERS.get(agent.type)
-    if found is None:
-        known = ", ".join(f"`{kind}`" for kind in sorted(_ADAPTERS))
+    # A plugin's module registers the shape of a configuration and the adapter together.
+    make = _ADAPTERS.find(agent.type, AGENTS.discover)
+    if make is None:
         raise ConfigurationError(
-            f"agents of type `{agent.type}` need an adapter that isn't installed", f"there are adapters for {known}"
+            f"agents of type `{agent.type}` need an adapter that isn't installed", f"there are adapters for {_ADAPTERS}"
         )
-    if isinstance(found, str):
-        module, _, name = found.partition(":")
-        loaded: MakesAdapter = getattr(import_module(module), name)
-        _ADAPTERS[agent.type] = found = loaded
-    return found(agent, surroundings)
+    return make(agent, surroundings)
 
 
 adapter_at("custom", "atp.agents.custom:custom_adapter")

@@ -1,9 +1,9 @@
 """What an agent says that it used: the protocol's `metrics`, a model's `usage`."""
 
-import math
 from typing import Any
 
 from atp.agents.breach import Breach
+from atp.suite.numbers import is_number
 from atp.suite.result import Usage
 
 _NAMES = {
@@ -32,7 +32,7 @@ def read_usage(raw: Any, where: str) -> tuple[Usage, dict[str, Any]]:
 
 
 def _number(value: Any, fraction: bool, where: str) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if not is_number(value) or value < 0:
         raise Breach(f"{where} is not a number from 0")
     if fraction:
         return float(value)

@@ -9,8 +9,8 @@ from atp.checks.evidence import Evidence
 from atp.checks.globs import normal_path
 from atp.checks.groups import needs_judge
 from atp.checks.registry import run_check, unsupported
-from atp.checks.scripts import find_script
-from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, Group, LlmEval, ScriptAssertion
+from atp.checks.scripts import find_script, named_scripts
+from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, LlmEval
 from atp.suite.case import Case
 from atp.suite.result import Verdict
 
@@ -39,19 +39,11 @@ def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
     for assertion in (*case.assertions, *checkpoints):
         if reason := unsupported(assertion):
             yield reason
-        for script in _scripts(assertion):
-            try:
-                find_script(script, folders)
-            except ConfigurationError as error:
-                yield f"{error} ({error.hint})" if error.hint else str(error)
-
-
-def _scripts(assertion: Assertion) -> Iterator[str]:
-    if isinstance(assertion, ScriptAssertion):
-        yield assertion.script
-    elif isinstance(assertion, Group):
-        for one in assertion.assertions:
-            yield from _scripts(one)
+    for script in named_scripts(case):
+        try:
+            find_script(script, folders)
+        except ConfigurationError as error:
+            yield f"{error} ({error.hint})" if error.hint else str(error)
 
 
 async def check_case(case: Case, evidence: Evidence) -> list[Verdict]:

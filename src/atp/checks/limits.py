@@ -4,11 +4,11 @@ A `Meter` counts along while events arrive, so that looking after each of them c
 at the end. Where events and the agent's own figures disagree, the larger one counts.
 """
 
-import math
 from typing import Any, NamedTuple, TypeVar
 
 from atp.checks.tools import is_tool, untold
 from atp.suite.case import Limits
+from atp.suite.numbers import is_number
 from atp.suite.result import Event, ToolCall, Transcript, Usage, Verdict
 
 Figure = TypeVar("Figure", int, float)
@@ -175,9 +175,7 @@ def disagreements(transcript: Transcript) -> list[str]:
 
 def _number(value: Any) -> float | None:
     """A count in an event; agents write what they like there."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        return None
-    return value
+    return value if is_number(value) and value >= 0 else None
 
 
 def _largest(*figures: Figure | None) -> Figure | None:

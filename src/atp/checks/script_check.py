@@ -3,7 +3,6 @@
 import contextvars
 import copy
 import inspect
-import math
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from atp.checks.registry import check, said
 from atp.checks.scripts import load_function
 from atp.checks.verdicts import cut_text, failed, passed, show, unjudged
 from atp.suite.assertion import ScriptAssertion
+from atp.suite.numbers import is_score
 from atp.suite.result import Verdict
 
 OFFERED = ("output", "input", "expected", "context")
@@ -145,9 +145,7 @@ def _wrong(answer: Any) -> str | None:
     if not isinstance(answer.get("message"), str | None):
         return "returned a `message` that isn't text"
     score = answer.get("score")
-    if score is None:
-        return None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score) or not 0 <= score <= 1:
+    if score is not None and not is_score(score):
         return f"returned the score {show(score, 60)}, which is not between 0 and 1"
     return None
 

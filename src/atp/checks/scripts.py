@@ -2,13 +2,15 @@
 
 import ast
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from atp.agents.adapter import ConfigurationError, Surroundings
 from atp.agents.entry import load_function as load_entry
+from atp.suite.assertion import Assertion, Group, ScriptAssertion
+from atp.suite.case import Case
 from atp.suite.near import near_miss
 
 _LOCKS: dict[Path, threading.Lock] = {}
@@ -31,6 +33,20 @@ def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
 def is_script(name: str) -> bool:
     """Whether a name is a reference to a script."""
     return name.startswith(("scripts:", "scripts."))
+
+
+def named_scripts(case: Case) -> Iterator[str]:
+    """The scripts that a case names in its assertions and checkpoints, those in groups included."""
+    for assertion in (*case.assertions, *(checkpoint.assertion for checkpoint in case.checkpoints)):
+        yield from _named_in(assertion)
+
+
+def _named_in(assertion: Assertion) -> Iterator[str]:
+    if isinstance(assertion, ScriptAssertion):
+        yield assertion.script
+    elif isinstance(assertion, Group):
+        for one in assertion.assertions:
+            yield from _named_in(one)
 
 
 def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:

@@ -6,7 +6,7 @@ A check says only what it found. The registry adds what every assertion has: typ
 import json
 from typing import Any
 
-from atp.suite.result import Verdict
+from atp.suite.result import Outcome, Verdict
 
 READABLE = 300
 """So many characters of a value are shown."""
@@ -26,15 +26,7 @@ def passed(
     score: float | None = None,
 ) -> Verdict:
     """It holds."""
-    return Verdict(
-        type="",
-        outcome="passed",
-        message=message,
-        expected=cut(expected),
-        found=cut(found),
-        where=where,
-        score=score,
-    )
+    return _verdict("passed", message, expected, found, where, score)
 
 
 def failed(
@@ -46,20 +38,20 @@ def failed(
     score: float | None = None,
 ) -> Verdict:
     """It does not hold."""
-    return Verdict(
-        type="",
-        outcome="failed",
-        message=message,
-        expected=cut(expected),
-        found=cut(found),
-        where=where,
-        score=score,
-    )
+    return _verdict("failed", message, expected, found, where, score)
 
 
 def unjudged(reason: str, *, where: str | None = None) -> Verdict:
     """Nobody can say, for this reason."""
     return Verdict(type="", outcome="unjudged", message=cut_text(reason), where=where)
+
+
+def _verdict(
+    outcome: Outcome, message: str, expected: Any, found: Any, where: str | None, score: float | None
+) -> Verdict:
+    return Verdict(
+        type="", outcome=outcome, message=message, expected=cut(expected), found=cut(found), where=where, score=score
+    )
 
 
 def cut_text(text: str, most: int = READABLE) -> str:

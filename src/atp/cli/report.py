@@ -1,7 +1,6 @@
 """`atp report`: reports on a run that is over, or under way."""
 
 import secrets
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,9 +43,9 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.report.choose import Reads, reports
     from atp.report.replay import Replay
+    from atp.run.filter import Filter
     from atp.run.loop import run_to_end
     from atp.run.places import find_root
-    from atp.run.plan import Filter
     from atp.run.setting import Setting
     from atp.run.settings import environment, resolve_options
     from atp.stats.summary import INCOMPLETE
@@ -87,7 +86,7 @@ def _show(replay: "Replay", *, verbose: bool) -> None:
     from atp.report.choose import console
     from atp.report.console import Look
 
-    screen = console(sys.stdout, Look(quiet=not verbose, verbose=verbose, command=_command(replay)), live=False)
+    screen = console(sys.stdout, Look(quiet=not verbose, verbose=verbose), live=False)
     screen.end(replay.tell(screen))
 
 
@@ -101,15 +100,3 @@ def _find(root: Path, name: str) -> Path:
     if (path / NAME).is_file():
         return path.resolve()
     return last_run(root) if name == "last" else find_run(root, name)
-
-
-def _command(replay: "Replay") -> str:
-    """How the run was called, as far as the journal tells, for saying how to go on with it."""
-    start = replay.start
-    words = ["atp", "test"]
-    for text in replay.info.input:
-        words += [text] if Path(text).exists() else ["-i", text]
-    words += [word for agent in start.options.get("name", ()) for word in ("-n", agent)]
-    if start.connector:
-        words += ["-c", start.connector]
-    return shlex.join(words)

@@ -47,7 +47,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         if summary is not None:
             state = "finished" if summary.complete else "stopped"
         counts = summary.counts if summary else {}
-        not_run = max(0, start.cases - counts.get("total_cases", 0))
+        not_run = max(0, start.cases - counts.get("total_cases", 0) - counts.get("skipped_by_test", 0))
         rows.append(
             {
                 "run": run.name,

@@ -42,7 +42,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.run.dry import DryRun
     from atp.run.loop import run_to_end
     from atp.run.places import unreadable
-    from atp.run.session import prepare
+    from atp.run.preparing import prepare
     from atp.run.source import Input
     from atp.run.stop import Stop
     from atp.stats.summary import INCOMPLETE

@@ -83,6 +83,13 @@ class LoadError(Exception):
         super().__init__("\n".join(_line(one) for one in self.diagnostics))
 
 
+def refused(code: str, message: str, hint: str | None = None) -> LoadError:
+    """The one reason why nothing can be run, where no file is to blame."""
+    notes = Diagnostics()
+    notes.error(code, message, hint=hint)
+    return LoadError(notes)
+
+
 def _line(one: Diagnostic) -> str:
     where = f"{one.file or '<text>'}:{one.line}:{one.column}"
     hint = f" ({one.hint})" if one.hint else ""

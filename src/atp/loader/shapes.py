@@ -45,6 +45,16 @@ class Locator(Protocol):
         """Where the value begins."""
 
 
+class Nowhere:
+    """The locator of what stands in no file."""
+
+    def key(self, path: Path) -> Place:
+        """At the beginning."""
+        return Place(1, 1)
+
+    value = key
+
+
 def read(
     shape: type[Shape],
     raw: dict[str, Any],

@@ -108,10 +108,10 @@ def _wrong_type(what: str, key: str, value: Any, is_item: bool) -> Mistake:
 
 
 _RANGE = {
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "less than {lt}",
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "less than {lt:g}",
     "string_too_long": "at most {max_length} characters long",
 }
 _RANGE_HINTS = {

@@ -4,7 +4,6 @@ Models are found by the connector's `type`, ours and a plugin's in the same way;
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from atp.models.connectors import LOCAL, Connector
 from atp.models.model import Model, NoModel
 from atp.models.shared import Shared
 from atp.models.sources import HOW, Sources
+from atp.suite.makers import Makers
 
 GROUP = "atp.models"
 """The entry points of plugins: modules that register their types when they are loaded."""
@@ -22,7 +22,7 @@ GROUP = "atp.models"
 MakesModel = Callable[[Connector, Shared], Model]
 Made = TypeVar("Made", bound=Callable[..., Model])
 
-_MODELS: dict[str, "MakesModel | str"] = {}
+_MODELS: Makers[MakesModel] = Makers()
 
 
 def model_for(kind: str) -> Callable[[Made], Made]:
@@ -42,22 +42,18 @@ def model_at(kind: str, place: str) -> None:
 
 def make_model(connector: Connector, shared: Shared) -> Model:
     """The model behind a connector. Raises `NoModel`."""
-    found = _MODELS.get(connector.type)
-    if found is None:
-        for entry in entry_points(group=GROUP):
-            entry.load()
-        found = _MODELS.get(connector.type)
-    if found is None:
-        known = ", ".join(f"`{kind}`" for kind in sorted(_MODELS))
+    make = _MODELS.find(connector.type, _discover)
+    if make is None:
         raise NoModel(
             f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`, which isn't installed",
-            f"there are {known}",
+            f"there are {_MODELS}",
         )
-    if isinstance(found, str):
-        module, _, name = found.partition(":")
-        loaded: MakesModel = getattr(import_module(module), name)
-        _MODELS[connector.type] = found = loaded
-    return found(connector, shared)
+    return make(connector, shared)
+
+
+def _discover() -> None:
+    for entry in entry_points(group=GROUP):
+        entry.load()
 
 
 class Known(Struct, kw_only=True, frozen=True):

@@ -44,6 +44,9 @@ def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbos
     trial = shown_trial(case)
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
+    if case.status == "skipped":  # by the test itself, when it ran
+        why = some_lines(hide(trial.error or ""), "  ")
+        return [(f"{sign} {title(case.name, case.case, hide)}{by} (skipped)", look), *why]
     note = f"{case.status}, " if case.status in ("blocked", "cancelled") else ""
     took = elapsed(sum(one.duration_ms for one in case.trials))
     lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took})", look)]

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from atp.report.again import run_command
 from atp.report.case_text import case_lines, explained, title
 from atp.report.hiding import hider
 from atp.report.notable import Notable
@@ -32,8 +33,8 @@ class Look:
     """Only the summary."""
     verbose: bool = False
     """Conversations, too."""
-    command: str = "atp test"
-    """How ATP was called, to say how to go on."""
+    command: str | None = None
+    """How ATP was called, to say how to go on; left out: as the run knows it."""
     secrets: Sequence[str] = ()
     """What no line may show."""
     reports: Sequence[Reporter] = ()
@@ -77,7 +78,7 @@ class Console(Listener):
         self._notable.add(result)
         for trial in result.trials:
             self._used.add(trial)
-        if result.status != "passed":
+        if result.status not in ("passed", "skipped"):
             self._bad += 1
             if self._bad <= MOST_REPEATED:
                 self._explained += explained(result, self._hide, name_agent=self._several)
@@ -107,7 +108,7 @@ def _about(info: RunInfo, look: Look) -> list[Line]:
     if info.connector:
         found.append(f"Connector: {one_line(hide(info.connector))}")
     if info.trials != info.cases:
-        found.append(f"Trials: {info.trials}{f' ({info.runs} runs each)' if info.runs > 1 else ''}")
+        found.append(f"Trials: {info.trials} ({_axes(info)})")
     if info.parallel > 1:
         found.append(f"Parallel: {info.parallel}")
     if info.resumed:
@@ -116,15 +117,23 @@ def _about(info: RunInfo, look: Look) -> list[Line]:
     return [(f"{INFO} {text}", "info") for text in found]
 
 
+def _axes(info: RunInfo) -> str:
+    """Why there are more trials than cases. Cases may differ in both, and how much isn't known before they run."""
+    if info.trials == info.cases * info.runs:
+        return f"{info.runs} runs each"
+    return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"
+
+
 def _where(end: RunEnd, look: Look) -> list[Line]:
     """Where everything is, and how to go on with what is not done."""
     hide = hider(look.secrets)
+    command = look.command or run_command(end.info, hide)
     found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
     found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
     if end.reason:
-        found.append(f"Go on with: {one_line(hide(_again(look.command, end.exhausted)), 1000)}  (run {end.info.id})")
+        found.append(f"Go on with: {one_line(hide(_again(command, end.exhausted)), 1000)}  (run {end.info.id})")
     elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
-        found.append(f"Only what failed: {one_line(hide(_only_failed(look.command)), 1000)}")
+        found.append(f"Only what failed: {one_line(hide(_only_failed(command)), 1000)}")
         if not look.reports:
             found.append(f"All about it: atp report {end.info.id} -o report.html")
     return [(f"{INFO} {text}", "info") for text in found]

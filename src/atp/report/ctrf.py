@@ -25,8 +25,8 @@ from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
-SPEC = "1.0.0"
-"""The version of the standard."""
+SPEC = "0.0.0"
+"""The version of the standard: the only one that its reference implementation knows."""
 _OURS = uuid.uuid5(uuid.NAMESPACE_URL, "https://ctrf.io/atp")
 
 

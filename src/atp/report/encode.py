@@ -10,8 +10,10 @@ DEEPEST = 200
 
 _ENCODER = msgspec.json.Encoder()
 # JSON escapes the controls below U+0020 by itself. These steer a terminal, turn its text around or end a line for some
-# readers: DEL, C1, U+200E-F, U+2028-E, U+2066-9, in UTF-8.
-_STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+# readers: DEL, C1, U+200E-F, U+2028-E, U+2066-9, and halves of surrogate pairs, in UTF-8.
+_STEERING = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xed[\xa0-\xbf][\x80-\xbf]"
+)
 
 
 def encode(value: Any) -> bytes:
@@ -20,9 +22,12 @@ def encode(value: Any) -> bytes:
         data = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):  # a lone surrogate is a ValueError, too
         data = _ENCODER.encode(_mended(value, 0))
-    if not data.isascii() or b"\x7f" in data:
-        data = _STEERING.sub(_escape, data)
-    return data
+    return unsteered(data)
+
+
+def unsteered(data: bytes) -> bytes:
+    """JSON with an escape for each character that steers a terminal."""
+    return data if data.isascii() and b"\x7f" not in data else _STEERING.sub(_escape, data)
 
 
 def whole_text(text: str) -> str:
@@ -31,7 +36,7 @@ def whole_text(text: str) -> str:
 
 
 def _escape(found: "re.Match[bytes]") -> bytes:
-    return b"\\u%04x" % ord(found[0].decode())
+    return b"\\u%04x" % ord(found[0].decode("utf-8", "surrogatepass"))
 
 
 def _mended(value: Any, depth: int) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 from atp.report.encode import encode
 from atp.report.reporter import Reporter
 from atp.report.result_object import result_object
-from atp.report.run_object import skipped_object, start_object, summary_object
+from atp.report.run_object import skipped_object, skipped_test_object, start_object, summary_object
 from atp.report.sink import LineStream, Sink, open_stdout
 from atp.run.listener import RunEnd, RunInfo
 from atp.suite.case import Case
@@ -30,8 +30,12 @@ class Events(Reporter):
         self._send("skipped", skipped_object(file, case, self.hide))
 
     def case(self, result: CaseResult) -> None:
-        """`result`: one per agent and case."""
-        if self._sink is not None:
+        """`result`: one per agent and case; `skipped` if the test itself asked to be left out."""
+        if self._sink is None:
+            return
+        if result.status == "skipped":
+            self._send("skipped", skipped_test_object(result, self.hide))
+        else:
             self._send("result", result_object(result, self.hide))
 
     def end(self, end: RunEnd) -> None:

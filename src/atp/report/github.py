@@ -47,7 +47,7 @@ class Annotations(Listener):
 
     def case(self, result: CaseResult) -> None:
         """Note it."""
-        if result.status in ("passed", "cancelled"):
+        if result.status in ("passed", "skipped", "cancelled"):
             return
         if len(self._lines) < MOST:
             self._lines.append(self._command(result))
@@ -94,7 +94,7 @@ class StepSummary(Reporter):
 
     def case(self, result: CaseResult) -> None:
         """Keep what is to be said of it, while there is room."""
-        if result.status == "passed":
+        if result.status in ("passed", "skipped"):
             return
         section = "".join(f"{line}\n" for line in case_section(result, self.hide, self._several)).encode()
         if self._more or self._size + len(section) > LARGEST:

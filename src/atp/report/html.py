@@ -54,7 +54,7 @@ class HtmlReport(SpooledReport):
             super().case(result)
         except OSError as error:
             self.problem(error)
-        if result.status != "passed" and len(self._told) < MOST_TOLD:
+        if result.status not in ("passed", "skipped") and len(self._told) < MOST_TOLD:
             self._told.append((one_line(self.hide(result.case), 120), one_line(reason(result, self.hide))))
 
     def end(self, end: RunEnd) -> None:

@@ -1,11 +1,10 @@
 """What the HTML report shows of one trial: all that was said and seen, without secrets, each text cut to a bound."""
 
-import re
-import shlex
 from typing import Any
 
 from msgspec import Struct
 
+from atp.report.again import case_command
 from atp.report.encode import encode
 from atp.report.hiding import Hide
 from atp.report.stability_object import stability_object
@@ -27,9 +26,6 @@ _FREE = frozenset({"input", "output", "arguments", "result", "expected", "found"
 """Fields with any JSON value in them: an empty list there is a value, not the lack of one."""
 _ELSEWHERE = frozenset({"agent", "case", "index", "base64"})
 """Fields that the case's row has, and content that isn't text."""
-
-_IDENTITY = (("-u", "user", "test-user"), ("-t", "team", "test-team"), ("--locale", "locale", "en-us"))
-_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 def longest_text(size: int, passed: bool) -> int:
@@ -53,38 +49,12 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
     made = {
         "input": shaper.value(case.input),
         "expected": shaper.value(case.expected),
-        "command": _printable(command(case, info, hide)),
+        "command": _printable(case_command(case, info, hide)),
         "required_rate": case.required_rate,
     }
     if len(case.trials) > 1:
         made["variations"] = stability_object(case).get("variations")
     return {name: value for name, value in made.items() if value is not None}
-
-
-def command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
-    """What to type to run this case again. A secret is hidden before anything in it is escaped."""
-    words = ["atp", "test"]
-    if case.file is None:
-        words += [word for text in hide(info.input) for word in ("-i", text)]
-    else:
-        words += [hide(case.file), "--run", f"^{_pattern(hide(case.case))}$"]
-    words += ["-n", hide(case.agent)]
-    if info.connector:
-        words += ["-c", hide(info.connector)]
-    for flag, name, usual in _IDENTITY:
-        if (value := info.environment.get(name, usual)) != usual:
-            words += [flag, hide(str(value))]
-    return shlex.join(words)
-
-
-def _pattern(text: str) -> str:
-    """A regular expression for exactly this text, without a character that does something to a terminal."""
-    escaped = _SPECIAL.sub(r"\\\g<0>", text)
-    return "".join(one if one.isprintable() else _escape(one) for one in escaped)
-
-
-def _escape(one: str) -> str:
-    return f"\\U{ord(one):08x}" if ord(one) > 0xFFFF else f"\\u{ord(one):04x}"
 
 
 def _printable(text: str) -> str | None:

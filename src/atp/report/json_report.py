@@ -5,7 +5,13 @@ from typing import IO
 from atp.report.encode import encode
 from atp.report.reporter import REPORTERS
 from atp.report.result_object import result_object
-from atp.report.run_object import environment_object, metadata_object, skipped_object, summary_object
+from atp.report.run_object import (
+    environment_object,
+    metadata_object,
+    skipped_object,
+    skipped_test_object,
+    summary_object,
+)
 from atp.report.spool import Spool
 from atp.report.spooled import SpooledReport
 from atp.run.listener import RunEnd
@@ -16,6 +22,13 @@ from atp.suite.result import CaseResult
 @REPORTERS.register("report.json", ".json")
 class JsonReport(SpooledReport):
     """One JSON object, with the results in the order of the files, whichever ended first."""
+
+    def case(self, result: CaseResult) -> None:
+        """A piece of `results[]`; of `skipped[]` if the test itself asked to be left out."""
+        if result.status == "skipped" and self._skipped is not None:
+            self._add(self._skipped, self.place(self._order, result), encode(skipped_test_object(result, self.hide)))
+        else:
+            super().case(result)
 
     def piece(self, result: CaseResult) -> bytes:
         """For `results[]`."""

@@ -92,7 +92,7 @@ class Progress:
         if self.running.pop(key, None) is not None:
             self.ran += 1
         self.done += 1
-        self.failed += result.status != "passed"
+        self.failed += result.status not in ("passed", "skipped")
         self.cost += result.transcript.usage.cost_usd or 0.0
         self.cost += (result.role_usage.cost_usd or 0.0) if result.role_usage else 0.0
 

@@ -11,7 +11,7 @@ from atp.report.result_object import is_failure, no_assertions, reason, response
 from atp.report.run_object import agent_id, not_run
 from atp.report.spool import Spool
 from atp.report.spooled import SpooledReport
-from atp.report.stability_object import stability_text
+from atp.report.stability_object import stability_text, trials_text
 from atp.run.durations import elapsed
 from atp.run.identity import Identity
 from atp.run.listener import RunEnd, RunInfo
@@ -74,10 +74,18 @@ def summary_section(end: RunEnd, hide: Hide) -> list[str]:
     rows += [("Not Run", str(not_run(end)))] if not_run(end) else []
     rows.append(("Pass Rate", f"{counts['overall_pass_rate']:g}%"))
     if info.trials > info.cases:
-        rows.append(("Runs", f"{counts['passed_runs']} of {counts['total_runs']} passed"))
+        rows.append(_passed_row(counts, info.runs))
     rows.append(("Duration", elapsed(end.duration_ms)))
     rows += [("Stopped", plain(hide(end.reason)))] if end.reason else []
     return ["## Summary", "", *table(("Metric", "Value"), rows)]
+
+
+def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
+    total, variations = counts["total_runs"], counts.get("total_variations", counts["total_cases"])
+    said = f"{counts['passed_runs']} of {total} passed"
+    if variations <= counts["total_cases"]:
+        return "Runs", said
+    return "Trials", f"{said} ({trials_text(total, variations, runs)})"
 
 
 _RARE = ("errors", "blocked", "cancelled", "skipped")
@@ -159,10 +167,12 @@ def _failure(verdict: Verdict, hide: Hide, depth: int) -> Iterator[str]:
 
 def _stability_row(case: CaseResult, hide: Hide, name_agent: bool) -> list[str]:
     found = stability(case.trials)
+    variations = len({trial.variation for trial in case.trials})
+    runs = str(found.runs) if variations == 1 else trials_text(found.runs, variations, found.runs // variations)
     agent = f" ({plain(hide(case.agent), 60)})" if name_agent else ""
     return [
         plain(hide(case.case), 80) + agent,
-        str(found.runs),
+        runs,
         str(found.passed),
         f"{percent(found.passed, found.runs):g}%",
         f"{found.consistency:.2f}",

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from atp.report.hiding import Hide
-from atp.report.result_object import milliseconds
+from atp.report.result_object import milliseconds, reason
 from atp.run.listener import RunEnd, RunInfo
 from atp.suite.case import Case
+from atp.suite.result import CaseResult
 
 
 def start_object(info: RunInfo, hide: Hide) -> dict[str, Any]:
@@ -46,7 +47,8 @@ def summary_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
 
 def not_run(end: RunEnd) -> int:
     """How many cases were planned and never came to an end, because the run was stopped."""
-    return max(0, end.info.cases - int(end.counts.get("total_cases", end.info.cases)))
+    ended = end.counts.get("total_cases", end.info.cases) + end.counts.get("skipped_by_test", 0)
+    return max(0, end.info.cases - int(ended))
 
 
 def environment_object(info: RunInfo, hide: Hide) -> dict[str, Any]:
@@ -80,6 +82,20 @@ def skipped_object(file: str | None, case: Case, hide: Hide) -> dict[str, Any]:
         "file": hide(file),
         "line": case.place.line,
         "tags": hide(case.tags),
+    }
+
+
+def skipped_test_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
+    """A case that was left out when it ran, by the test itself, against one agent."""
+    return {
+        "id": hide(case.case),
+        "name": hide(case.name or case.case),
+        "status": "skipped",
+        "file": hide(case.file),
+        "line": case.line,
+        "tags": hide(case.tags),
+        "agent_id": hide(case.agent),
+        "reason": reason(case, hide),
     }
 
 

@@ -46,7 +46,9 @@ _COUNTS = (
     "blocked",
     "cancelled",
     "skipped",
+    "skipped_by_test",
     "total_cases",
+    "total_variations",
     "total_runs",
     "passed_runs",
     "stable_cases",
@@ -101,6 +103,7 @@ _SKIPPED = {
     "line": _WHOLE,
     "tags": _TEXTS,
 }
+_SKIPPED_BY_TEST = {"agent_id": _TEXT, "reason": _TEXT}
 _ASSERTION = _object(
     {"type": _TEXT, "passed": _YES_NO},
     {
@@ -204,7 +207,7 @@ def report_schema() -> Schema:
         "summary": _object(_SUMMARY),
         "environment": _ENVIRONMENT,
         "results": _list(_object(_RESULT, _REPEATED)),
-        "skipped": _list(_object(_SKIPPED)),
+        "skipped": _list(_object(_SKIPPED, _SKIPPED_BY_TEST)),
         "metadata": _object(_METADATA),
     }
     return _schema("ATP report", _object(keys))
@@ -214,7 +217,7 @@ def event_schema() -> Schema:
     """Of a line of `-o x.jsonl`, or of `--json`."""
     kinds = {
         "start": _object({"type": {"const": "start"}, **_START}),
-        "skipped": _object({"type": {"const": "skipped"}, **_SKIPPED}),
+        "skipped": _object({"type": {"const": "skipped"}, **_SKIPPED}, _SKIPPED_BY_TEST),
         "result": _object({"type": {"const": "result"}, **_RESULT}, _REPEATED),
         "summary": _object({"type": {"const": "summary"}, **_SUMMARY}),
     }

@@ -18,14 +18,26 @@ def stability_object(case: CaseResult) -> dict[str, Any]:
 
 
 def stability_text(case: CaseResult) -> str:
-    """The same in a line: `Runs: 2/3 passed (66.7%), unstable`."""
+    """The same in a line: `Runs: 2/3 passed (66.7%), unstable`; with variations, it says what was counted."""
     found = stability(case.trials)
     rate = percent(found.passed, found.runs)
-    said = f"Runs: {found.passed}/{found.runs} passed ({rate:g}%), {found.classification.replace('_', ' ')}"
-    said += f", consistency {found.consistency:.2f}"
+    variations = len({trial.variation for trial in case.trials})
+    runs = found.runs // variations
+    label = "Runs" if variations == 1 else "Variations" if variations == found.runs else "Trials"
+    said = f"{label}: {found.passed}/{found.runs} passed ({rate:g}%)"
+    if label == "Trials":
+        said += f" of {trials_text(found.runs, variations, runs)}"
+    said += f", {found.classification.replace('_', ' ')}, consistency {found.consistency:.2f}"
     if case.required_rate is not None:
         said += f", {100 * case.required_rate:g}% needed"
     return said
+
+
+def trials_text(trials: int, variations: int, runs: int) -> str:
+    """`10 variations × 5 runs`: how so many trials came about; without the runs, where those differ."""
+    if trials != variations * runs:
+        return f"{variations} variations, not all with as many runs"
+    return f"{variations} variations × {runs} runs" if runs > 1 else f"{variations} variations"
 
 
 def _fields(found: Stability) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from atp.report.hiding import Hide
 from atp.report.run_object import not_run
 from atp.report.shown import Line, one_line
+from atp.report.stability_object import trials_text
 from atp.run.durations import elapsed
 from atp.run.listener import RunEnd
 
@@ -28,6 +29,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     """The counts; those that are rarely anything else than zero only where they aren't; and what there is `more`."""
     lines = heading("Summary")
     lines.extend(_counts(end.counts))
+    lines.extend(_trials(end.counts, end.info.runs))
     if missing := not_run(end):
         lines.append((f"  Not run: {missing}", "error"))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
@@ -44,6 +46,17 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
     for name in ("errors", "blocked", "cancelled", "skipped"):
         if number := counts.get(name):
             yield f"  {name.capitalize() + ':':<8} {number}", "" if name == "skipped" else "error"
-    if counts.get("total_runs", 0) > counts.get("total_cases", 0):
-        yield f"  Runs:    {counts['total_runs']}, {counts['overall_pass_rate']:g}% passed", ""
-        yield f"  Stable:  {counts['stable_cases']} of {counted(counts['total_cases'], 'case')}", ""
+
+
+def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
+    """Variations and runs are two axes: where there are both, neither may pass for the other."""
+    total, cases = counts.get("total_runs", 0), counts.get("total_cases", 0)
+    if total <= cases:
+        return
+    variations = counts.get("total_variations", cases)
+    rate = f"{counts['overall_pass_rate']:g}% passed"
+    if variations > cases:
+        yield f"  Trials:  {total} ({trials_text(total, variations, runs)}), {rate}", ""
+    else:
+        yield f"  Runs:    {total}, {rate}", ""
+    yield f"  Stable:  {counts['stable_cases']} of {counted(cases, 'case')}", ""

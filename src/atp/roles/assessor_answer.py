@@ -1,11 +1,11 @@
 """A judge's answer: complete, in the form asked for, with evidence that really stands in the record; or not."""
 
-import math
 from typing import Any, NamedTuple
 
 from atp.roles.assessor_words import Question
 from atp.roles.judgement import Judgement
 from atp.roles.quotes import Shown
+from atp.suite.numbers import is_score
 
 MOST_SHOWN = 200
 """Characters of a wrong quotation or answer that are shown."""
@@ -66,7 +66,7 @@ def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     number, decision = entry["number"], entry.get(wanted)
     if wanted == "met" and not isinstance(decision, bool):
         return f"`met` of number {number} is not true or false"
-    if wanted == "score" and not _is_score(decision):
+    if wanted == "score" and not is_score(decision):
         return f"`score` of number {number} is not a number from 0 to 1"
     if not isinstance(entry.get("reason"), str) or not entry["reason"].strip():
         return f"number {number} has no `reason`"
@@ -86,12 +86,6 @@ def _wrong_evidence(entry: dict[str, Any], shown: Shown) -> str | None:
     if not quotes and not entry.get("absence", False):
         return f"number {entry['number']} has no quotation as evidence, and is not about something's absence"
     return None
-
-
-def _is_score(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and 0 <= value <= 1
 
 
 def _cut(value: Any) -> str:

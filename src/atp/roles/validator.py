@@ -3,7 +3,6 @@
 It gets data and is believed; the rules about evidence are for assessors.
 """
 
-import math
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.judgement import Judgement
 from atp.roles.judges import check_fit
 from atp.roles.player import Call, Player, RoleError
+from atp.suite.numbers import is_score
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
@@ -121,9 +121,7 @@ def _wrong(answer: Any) -> str | None:
     if not isinstance(answer.get("reason"), str | None):
         return "answered with a `reason` that isn't text"
     score = answer.get("score")
-    if score is None:
-        return None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score) or not 0 <= score <= 1:
+    if score is not None and not is_score(score):
         return f"answered with the score {_cut(score)}, which is not between 0 and 1"
     return None
 

@@ -11,9 +11,9 @@ from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding
 from atp.agents.printed import CAPTURE
 from atp.loader.diagnostics import Diagnostics, LoadError, has_errors
 from atp.loader.given import Given
+from atp.run.filter import Filter
 from atp.run.folder import marking
 from atp.run.places import find_root
-from atp.run.plan import Filter
 from atp.run.resolve import NamedAgent, Project, resolve_agents
 from atp.run.setting import Setting
 from atp.run.settings import environment, resolve_options

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
 from atp.checks.scripts import is_script, load_function
-from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.loader.diagnostics import Diagnostics
 from atp.run.key import agent_digest, role_digest
 from atp.run.options import Options
+from atp.run.recall import Recall
 from atp.run.resolve import NamedAgent, Project, find_agent
 from atp.run.source import CaseSource
 from atp.suite.agent import AnyAgent, PromptConfig
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from atp.models.cassette import Cassette
     from atp.models.model import Model
     from atp.models.registry import Models
-    from atp.models.store import Cache
     from atp.roles.assessor import Assessor
     from atp.roles.player import Player
     from atp.roles.simulator import Simulator
     from atp.roles.validator import Validator
-    from atp.run.plan import Tested
+    from atp.run.tested import Tested
 
 MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
 HOW = "name an agent or a connector with --{flag}, or a model for all roles with --role-connector"
@@ -52,6 +52,7 @@ class Cast:
         self._adapters: list[Adapter] = []
         self._called: dict[tuple[str, Path], Tested] = {}
         self._judges: dict[int, SourceJudges] = {}
+        self._recall = Recall(options, root, lambda: self.secrets | self.hidden)
         self.hidden: frozenset[str] = frozenset()
         """What no judge is shown and no file of the roles keeps."""
 
@@ -66,28 +67,15 @@ class Cast:
 
         return Models(self._root, self._environment, self._tables)
 
-    @cached_property
+    @property
     def cassette(self) -> "Cassette | None":
         """Where answers are recorded to or played back from. Raises `LoadError` if that can't be used."""
-        folder = self._options.replay or self._options.record
-        if folder is None:
-            return None
-        from atp.models.cassette import Cassette
-        from atp.models.model import CassetteError
-
-        try:
-            return Cassette(Path(folder), "replay" if self._options.replay else "record", self.secrets | self.hidden)
-        except CassetteError as error:
-            notes = Diagnostics()
-            notes.error("cassette", str(error), hint=error.hint)
-            raise LoadError(notes) from error
+        return self._recall.cassette
 
     def hide(self, secrets: frozenset[str]) -> None:
         """Keep what is secret in the run from judges, cassettes and caches."""
         self.hidden = secrets
-        for kept in ("cassette", "_cache"):
-            if (one := self.__dict__.get(kept)) is not None:
-                one.hide(secrets)
+        self._recall.hide(secrets)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -96,23 +84,12 @@ class Cast:
         return frozenset(models).union(*(called.secrets for called in self._called.values()))
 
     @cached_property
-    def _cache(self) -> "Cache | None":
-        if not self._options.judge_cache:
-            return None
-        from atp.models.store import Cache
-
-        return Cache(self._root / ".atp" / "judge-cache", self.secrets | self.hidden)
-
-    @cached_property
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix="atp-roles-"))
 
     def begin_trial(self) -> None:
         """From here on, the same question asked again is the trial's second."""
-        if "cassette" in self.__dict__ and self.cassette is not None:
-            from atp.models.cassette import begin_trial
-
-            begin_trial()
+        self._recall.begin_trial()
 
     def model(self, connector: str | None, needed_by: str, *, recorded: bool = True) -> "Model":
         """The model of an agent, whose answers are recorded or played back if the run's are."""
@@ -148,7 +125,7 @@ class Cast:
 
     def called(self, name: str, source: CaseSource) -> "Tested":
         """An agent that a test in Python calls, shared by all that do. Raises `ConfigurationError`."""
-        from atp.run.plan import Tested
+        from atp.run.tested import Tested
 
         place = (name, source.folder)
         if place not in self._called:
@@ -240,7 +217,7 @@ class Cast:
             try:
                 self._assessors[id(player)] = Assessor(
                     player,
-                    cache=self._cache,
+                    cache=self._recall.cache,
                     cassette=self.cassette,
                     each=self._options.judge_each,
                     allow_unfit=self._options.weak_judge,
@@ -282,8 +259,6 @@ class Cast:
 
     async def close(self) -> list[str]:
         """Leave nothing behind. What could not be ended, and why."""
-        from atp.models.model import CassetteError
-
         problems: list[str] = []
         parts: list[Any] = [*self._players.values(), *self._adapters]
         parts += [self.models] if "models" in self.__dict__ else []
@@ -292,14 +267,7 @@ class Cast:
                 await part.close()
             except Exception as error:
                 problems.append(f"{getattr(part, 'name', 'models')} could not be closed: {error}")
-        for kept in ("cassette", "_cache"):
-            if (one := self.__dict__.get(kept)) is not None:
-                try:
-                    one.close()
-                except CassetteError as error:
-                    problems.append(str(error))
-        if (cache := self.__dict__.get("_cache")) is not None and cache.problem:
-            problems.append(f"the judge cache is not kept: {cache.problem}")
+        problems += self._recall.close()
         if "_folder" in self.__dict__:
             shutil.rmtree(self._folder, ignore_errors=True)
         return problems

@@ -8,7 +8,8 @@ from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.models.model import CassetteError, CassetteMiss
 from atp.run.cast import Cast
-from atp.run.plan import Filter, Plan, Unit
+from atp.run.filter import Filter
+from atp.run.plan import Plan, Unit
 from atp.run.survey import is_varied
 from atp.suite.case import Case
 from atp.suite.record import Place

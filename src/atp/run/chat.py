@@ -19,10 +19,11 @@ from atp.run.conversation import Conversation
 from atp.run.identity import Identities
 from atp.run.options import Options
 from atp.run.places import find_root
-from atp.run.plan import Tested, Trial
+from atp.run.plan import Trial
 from atp.run.resolve import Project, find_agent
 from atp.run.settings import connectors, environment, resolve_options
 from atp.run.source import in_memory
+from atp.run.tested import Tested
 from atp.run.watch import Watch
 from atp.run.workspace import Workspace
 from atp.suite.case import Case

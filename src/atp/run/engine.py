@@ -5,6 +5,7 @@ from functools import partial
 from itertools import count
 
 from atp.run.collect import Collector
+from atp.run.deadline import GRACE
 from atp.run.feed import Feed
 from atp.run.journal import About, Before, Journal, Kept
 from atp.run.journal import Trial as TrialLine
@@ -12,7 +13,7 @@ from atp.run.listener import Listener
 from atp.run.plan import Plan, Trial
 from atp.run.resume import Done
 from atp.run.stop import Stop
-from atp.run.trial import GRACE, TrialRunner
+from atp.run.trial import TrialRunner
 from atp.stats.summary import Summary
 from atp.suite.result import TrialResult
 

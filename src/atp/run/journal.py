@@ -40,6 +40,8 @@ class Start(Line, omit_defaults=True, kw_only=True):
     """The agents under test."""
     options: dict[str, Any] = {}
     """How it runs."""
+    flags: list[str] | None = None
+    """Which of the options the command line, or the caller in code, gave; nothing if that isn't known."""
     cases: int = 0
     """How many cases there are, per agent counted once each."""
     trials: int = 0

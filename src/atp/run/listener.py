@@ -43,6 +43,8 @@ class RunInfo:
     """What a person should know before it starts."""
     files: tuple[str, ...] = ()
     """The test files, in order."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The settings that the command line, or the caller in code, gave; not those of files and of the environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from atp.agents.adapter import ConfigurationError
-from atp.checks.scripts import find_script
-from atp.suite.assertion import Assertion, Group, ScriptAssertion
+from atp.checks.scripts import find_script, named_scripts
 from atp.suite.case import Case
 
 LARGEST = 64 * 2**20
@@ -56,22 +56,16 @@ class CaseFiles:
         for hook in (case.before_hook, case.after_hook):
             if hook is not None:
                 found += [self._read(path) for path in named_in(hook, self._folder)]
-        for assertion in case.assertions:
-            found += [self._read(path) for path in self._scripts(assertion, base)]
+        found += [self._read(path) for path in self._scripts(case, base)]
         for message in case.messages:
             if isinstance(message.content, list):
                 found += [self._read(path) for path in self._attached(message.content)]
         return found
 
-    def _scripts(self, assertion: Assertion, base: Path) -> Iterator[Path]:
-        if isinstance(assertion, ScriptAssertion):
-            try:
-                yield find_script(assertion.script, (base, self._folder, self._root))[0]
-            except ConfigurationError:
-                return  # the check will say so
-        elif isinstance(assertion, Group):
-            for one in assertion.assertions:
-                yield from self._scripts(one, base)
+    def _scripts(self, case: Case, base: Path) -> Iterator[Path]:
+        for script in named_scripts(case):
+            with suppress(ConfigurationError):  # the check will say so
+                yield find_script(script, (base, self._folder, self._root))[0]
 
     def _attached(self, parts: list[Any]) -> Iterator[Path]:
         for part in parts:

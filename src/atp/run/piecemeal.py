@@ -12,14 +12,16 @@ from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.agents.printed import CAPTURE
 from atp.run.collect import Collector
 from atp.run.folder import RunFolder, new_run, sweep
+from atp.run.grounds import Grounds
 from atp.run.hooks import HookError
 from atp.run.journal import Before, Journal, JournalError, Start, Summary
 from atp.run.journal import Trial as TrialLine
-from atp.run.plan import Tested, Trial, Unit
+from atp.run.plan import Trial, Unit
 from atp.run.session import Session
 from atp.run.sidecar import Sidecar, variations_for
 from atp.run.stop import Stop
 from atp.run.survey import is_varied
+from atp.run.tested import Tested
 from atp.run.trial import TrialRunner
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
@@ -140,7 +142,7 @@ class _Begun:
         options = session.options
         self.folder = RunFolder(new_run(session.root), session.marker)
         self.journal = Journal(self.folder.path, session.secrets)
-        self.runner = TrialRunner(self.folder.work, session.root, session.hooks, options, session.cast)
+        self.runner = TrialRunner(Grounds(self.folder.work, session.root, session.hooks, options, session.cast))
         self.about = {"run": self.folder.id, "workspace": str(self.folder.path)}
         """What the hooks of the whole run are told."""
         self._keep = options.keep_workspaces or options.keep_failed

@@ -1,77 +1,21 @@
 """The plan: which trials there are, in which order. Nothing of it is in memory before it is needed."""
 
-import asyncio
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Surroundings
-from atp.checks.case_checks import unjudgeable
-from atp.checks.observable import met
-from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.loader.diagnostics import Diagnostic
+from atp.run.filter import Filter
 from atp.run.identity import Identities
-from atp.run.key import agent_digest, case_text, digest
+from atp.run.key import case_text, digest
 from atp.run.named_files import CaseFiles
 from atp.run.options import Options
-from atp.run.resolve import NamedAgent, Project, resolve_agents
 from atp.run.source import CaseSource
 from atp.run.survey import Origin, listed
-from atp.suite.agent import AnyAgent, PromptConfig
+from atp.run.tested import Tested
 from atp.suite.case import Case
-
-MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
-
-
-@dataclass(slots=True)
-class Tested:
-    """An agent under test, with what reaches it."""
-
-    agent: AnyAgent
-    adapter: Adapter
-    base: Path
-    digest: str
-    ad_hoc: bool
-    limit: int | None = None
-    """At most so many trials at a time."""
-    active: int = 0
-    """Trials running now."""
-    secrets: frozenset[str] = frozenset()
-    """Values in its configuration that no output may show."""
-    config: dict[str, Any] = field(init=False)
-    """Its configuration as data, for the agent to see."""
-    _starting: "asyncio.Task[None] | None" = None
-
-    def __post_init__(self) -> None:
-        self.config = self.agent.config.model_dump(exclude_unset=True)
-
-    async def ready(self) -> None:
-        """Start the adapter, once for all trials. Why it can't start is every trial's error, unless that may pass."""
-        if self._starting is None or _may_pass(self._starting):
-            self._starting = asyncio.ensure_future(self.adapter.start())
-        if not self._starting.done():
-            await asyncio.shield(self._starting)
-        self._starting.result()
-
-    def is_among(self, names: Sequence[str] | None) -> bool:
-        """Whether a case that is only for these agents, or for all, is for it. What -n names is for every case."""
-        return names is None or self.ad_hoc or self.name in names
-
-    @property
-    def name(self) -> str:
-        """What the suite calls it."""
-        return self.agent.name
-
-
-def _may_pass(starting: "asyncio.Task[None]") -> bool:
-    """Whether a start failed that may go well the next time."""
-    if not starting.done() or starting.cancelled():
-        return starting.done()
-    error = starting.exception()
-    return isinstance(error, AgentError) and error.retryable
 
 
 @dataclass(slots=True)
@@ -108,29 +52,6 @@ class Unit:
     source: CaseSource
     agents: list[Tested]
     files: CaseFiles
-
-
-class Filter:
-    """Which cases are wanted: by id and name, by tag."""
-
-    def __init__(self, options: Options) -> None:
-        self._pattern = re.compile(options.run) if options.run else None
-        words = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
-        self._with = {word for word in words if not word.startswith("!")}
-        self._without = {word[1:] for word in words if word.startswith("!")}
-        self.only: set[tuple[str, str]] | None = None
-        """With `--only-failed`: (agent, case) pairs."""
-
-    def wants(self, case: Case) -> bool:
-        """Whether a case is to be run."""
-        if self._pattern and not (self._pattern.search(case.id) or self._pattern.search(case.name)):
-            return False
-        tags = set(case.tags)
-        return not (tags & self._without) and (not self._with or bool(tags & self._with))
-
-    def wants_pair(self, agent: str, case: Case) -> bool:
-        """Whether a case is to be run against an agent."""
-        return self.only is None or (agent, case.id) in self.only
 
 
 @dataclass(slots=True)
@@ -265,76 +186,3 @@ class _Shared(NamedTuple):
     said: msgspec.Raw
     context: dict[str, Any]
     timeout: float
-
-
-def make_plan(
-    sources: list[CaseSource],
-    options: Options,
-    wanted: Filter,
-    root: Path,
-    make_adapter: MakeAdapter,
-    surroundings: dict[str, Any],
-) -> Plan:
-    """Resolve the agents and look for what can't work, before anything runs or costs money."""
-    notes = Diagnostics()
-    units: list[Unit] = []
-    made: dict[tuple[str, str], Tested] = {}
-    for source in sources:
-        agents = []
-        for named in resolve_agents(source, options.name, Project(root, surroundings["environment"]), notes):
-            if isinstance(named.agent.config, PromptConfig) and options.given("connector"):
-                named.agent.config.connector = options.connector
-            tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
-            if tested is None:
-                tested = _make(named, source, make_adapter, surroundings, notes)
-            if tested is not None:
-                made[place] = tested
-                agents.append(tested)
-        units.append(Unit(source, agents, CaseFiles(source.folder, source.fixtures, root)))
-    plan = Plan(units, options, Identities(options), wanted)
-    if not notes:
-        _check_cases(plan, root, notes)
-    if has_errors(notes):
-        raise LoadError(notes)
-    plan.warnings = list(notes)
-    return plan
-
-
-def _make(
-    named: NamedAgent, source: CaseSource, make_adapter: MakeAdapter, surroundings: dict[str, Any], notes: Diagnostics
-) -> Tested | None:
-    around = Surroundings(base=named.base, search=(Path.cwd(), source.folder), **surroundings)
-    try:
-        adapter = make_adapter(named.agent, around)
-    except ConfigurationError as error:
-        notes.error("agent-configuration", f"agent `{named.agent.name}`: {error}", hint=error.hint)
-        return None
-    limit = getattr(named.agent.config, "parallel", None)
-    hidden = named.secrets | adapter.secrets
-    notes.extend(adapter.warnings)
-    return Tested(named.agent, adapter, named.base, agent_digest(named, adapter), named.ad_hoc, limit, secrets=hidden)
-
-
-def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
-    """What no adapter could ever show must not pass for lack of being seen."""
-    for unit in plan.units:
-        survey = unit.source.survey
-        here = Diagnostics(unit.source.suite.path)
-        for folder, examples in survey.workspaces.items():
-            if not (unit.source.folder / folder).is_dir():
-                for name, place in examples:
-                    here.error("no-such-folder", f"case `{name}`: there is no folder {folder} to start with", place)
-        for tested in unit.agents:
-            doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if tested.is_among(only)}
-            for case in doubtful.values():
-                for reason in unjudgeable(case, (tested.base, unit.source.folder, root)):
-                    here.error("unjudgeable", f"case `{case.id}`: {reason}", case.place)
-            for (need, only), examples in survey.needs.items():
-                if met(need, tested.adapter.observes) or not tested.is_among(only):
-                    continue
-                for name, place in examples:
-                    message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
-                    here.error("unobservable", message, place, "drop the check, or let the agent speak protocol atp")
-        if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
-            here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
-        notes.extend(here)

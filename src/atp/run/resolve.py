@@ -9,8 +9,7 @@ from pydantic import Field
 
 from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostics
-from atp.loader.shapes import Path as DataPath
-from atp.loader.shapes import read
+from atp.loader.shapes import Nowhere, read
 from atp.run.settings import find_config
 from atp.run.source import CaseSource
 from atp.suite.agent import (
@@ -24,7 +23,7 @@ from atp.suite.agent import (
     PromptConfig,
 )
 from atp.suite.near import near_miss
-from atp.suite.record import Place, Record
+from atp.suite.record import Record
 
 
 class NamedAgent:
@@ -171,17 +170,10 @@ def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
         return {}
     listed = [{"name": name, **_table(about)} for name, about in tables.items()]
     said = Diagnostics(str(config[0]))
-    made = read(_Agents, {"agents": listed}, said, _Nowhere())
+    made = read(_Agents, {"agents": listed}, said, Nowhere())
     notes.extend(said)
     return {agent.name: agent for agent in made.agents} if made else {}
 
 
 def _table(about: Any) -> dict[str, Any]:
     return about if isinstance(about, dict) else {"type": about}
-
-
-class _Nowhere:
-    def key(self, path: DataPath) -> Place:
-        return Place(1, 1)
-
-    value = key

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.loader.diagnostics import LoadError, refused
 from atp.run.folder import all_runs, bounds
-from atp.run.journal import NAME, Trial, decode_trial, mend, read_lines
+from atp.run.journal import NAME, About, Kept, Trial, decode_trial, mend, read_lines
 from atp.run.places import runs_folder
+from atp.stats.stability import case_status
 from atp.suite.result import TrialResult
 
 AGAIN = frozenset({"error", "blocked", "cancelled"})
@@ -103,17 +104,31 @@ _NARROWING = ("run", "tags", "only_failed")
 
 
 def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
-    """The cases of a run, by file and agent, and whether all their trials passed the last time each was run."""
-    newest: dict[tuple[str, str, str, int, int], bool] = {}
+    """The cases of a run, by file and agent, and whether each passed the last time it was run.
+
+    What the case itself asks of its trials counts: a `min_score`, a `pass_rate`, and that all of them have run.
+    """
+    trials: dict[tuple[str, str, str], dict[tuple[int, int], TrialResult]] = {}
+    asked: dict[tuple[str, str, str], About] = {}
+    keys: dict[str, tuple[str, str, str]] = {}
     for _, line in read_lines(journal):
         if isinstance(line, Trial):
             one = line.result
-            place = (line.file, one.agent, one.case, one.variation, one.run)
-            newest[place] = one.status in ("passed", "skipped")
-    found: dict[tuple[str, str, str], bool] = {}
-    for (file, agent, case, _, _), passed in newest.items():
-        found[file, agent, case] = found.get((file, agent, case), True) and passed
-    return found
+            place = keys[one.key] = (line.file, one.agent, one.case)
+            bare = TrialResult(key=one.key, agent=one.agent, case=one.case, status=one.status, score=one.score)
+            trials.setdefault(place, {})[one.variation, one.run] = bare
+        elif isinstance(line, Kept) and line.key in keys:
+            place = keys[line.key]
+        else:
+            continue
+        asked[place] = line.about or asked.get(place, About())
+    return {place: _is_passed(list(found.values()), asked[place]) for place, found in trials.items()}
+
+
+def _is_passed(trials: list[TrialResult], about: About) -> bool:
+    if len(trials) < about.trials:
+        return False
+    return case_status(trials, about.pass_rate, about.min_score) in ("passed", "skipped")
 
 
 def cut_torn_line(run: Path) -> int:
@@ -122,6 +137,4 @@ def cut_torn_line(run: Path) -> int:
 
 
 def _nothing(message: str, hint: str) -> LoadError:
-    notes = Diagnostics()
-    notes.error("nothing-to-resume", message, hint=hint)
-    return LoadError(notes)
+    return refused("nothing-to-resume", message, hint)

@@ -9,14 +9,12 @@ from msgspec.structs import replace as changed
 from atp.agents.adapter import Observes
 from atp.checks.subject import Subject
 from atp.loader.diagnostics import Diagnostics
-from atp.loader.shapes import Path as DataPath
-from atp.loader.shapes import read
+from atp.loader.shapes import Nowhere, read
 from atp.run.conversation import Conversation
 from atp.run.script_stage import ScriptError, Stage
 from atp.run.watch import Watch
 from atp.suite.case import Case
 from atp.suite.found_json import MISSING
-from atp.suite.record import Place
 from atp.suite.result import Artifact, ToolCall, Transcript, Usage
 
 
@@ -173,16 +171,6 @@ def _take(whole: Transcript, turn: Transcript, number: int, messages: list[dict[
     whole.events.extend(changed(one, turn=number) for one in turn.events)
     whole.artifacts.extend(turn.artifacts)
     whole.usage.add(turn.usage)
-
-
-class Nowhere:
-    """The place of what stands in no file."""
-
-    def key(self, path: DataPath) -> Place:
-        """At the beginning."""
-        return Place(1, 1)
-
-    value = key
 
 
 def _wire(messages: Any) -> list[dict[str, Any]]:

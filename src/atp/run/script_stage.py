@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError
 from atp.checks.evidence import Evidence
 from atp.run.cast import Cast
-from atp.run.plan import Tested, Trial
+from atp.run.plan import Trial
 from atp.run.script_file import NOBODY
+from atp.run.tested import Tested
 from atp.run.workspace import Workspace
 from atp.suite.case import Case
 from atp.suite.result import Transcript, TrialResult, Usage, Verdict

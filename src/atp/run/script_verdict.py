@@ -9,8 +9,8 @@ from atp.checks.observable import met, needs
 from atp.checks.registry import run_check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.loader.diagnostics import Diagnostics
-from atp.loader.shapes import read
-from atp.run.script_agent import Nowhere, Response
+from atp.loader.shapes import Nowhere, read
+from atp.run.script_agent import Response
 from atp.run.script_stage import ScriptError, Stage
 from atp.suite.assertion import ASSERTIONS, AnyAssertion, Assertion
 from atp.suite.case import Case

@@ -1,40 +1,36 @@
 """A run from beginning to end: input and options in, a journal and an exit code out."""
 
 import asyncio
-import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from atp import __version__
-from atp.agents.adapter import ConfigurationError
 from atp.agents.leftovers import end_leftovers
 from atp.agents.printed import CAPTURE
-from atp.agents.registry import make_adapter
-from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.loader.given import Given
+from atp.loader.diagnostics import Diagnostic, refused
 from atp.run.cast import Cast
-from atp.run.casting import check_roles, vary
+from atp.run.casting import vary
+from atp.run.deadline import GRACE
 from atp.run.engine import Engine
-from atp.run.folder import BusyRun, RunFolder, bounds, marking, new_run, sweep
+from atp.run.folder import BusyRun, RunFolder, marking, new_run
+from atp.run.grounds import Grounds
 from atp.run.hooks import HookError, Hooks
 from atp.run.identity import Identities
 from atp.run.journal import Journal, JournalError, Skipped, Start, Summary
 from atp.run.listener import Audience, Listener, RunEnd, RunInfo
 from atp.run.options import Options
-from atp.run.places import find_root, runs_folder
-from atp.run.plan import Filter, Plan, make_plan
-from atp.run.resume import Done, cut_torn_line, find_run, find_unfinished, last_failures
-from atp.run.setting import Setting
-from atp.run.settings import environment, misnamed, resolve_options
-from atp.run.source import CaseSource, Input, is_reference, open_input
+from atp.run.places import runs_folder
+from atp.run.plan import Plan
+from atp.run.resume import Done, cut_torn_line
+from atp.run.source import Input
 from atp.run.stop import Stop
 from atp.run.told import run_end
-from atp.run.trial import GRACE, TrialRunner
+from atp.run.trial import TrialRunner
 from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
 
@@ -81,10 +77,10 @@ class Session:
         try:
             folder = RunFolder(self.resumes or new_run(self.root), self.marker)
         except BusyRun as busy:
-            raise _refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
+            raise refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
         except OSError as error:
             message = f"{runs_folder(self.root)} can't be written: {error.strerror}"
-            raise _refused("no-journal", message, "see to its rights, and to the space on the disk") from error
+            raise refused("no-journal", message, "see to its rights, and to the space on the disk") from error
         notes += _cut(folder.path) if self.resumes else ()
         done = Done(folder.path / "journal.jsonl" if self.resumes else None)
         journal = Journal(folder.path, self.secrets)
@@ -105,7 +101,7 @@ class Session:
         stop: Stop,
     ) -> int:
         info = self._info(folder, done, notes)
-        runner = TrialRunner(folder.work, self.root, self.hooks, self.options, self.cast)
+        runner = TrialRunner(Grounds(folder.work, self.root, self.hooks, self.options, self.cast))
         engine = Engine(self.plan, runner, journal, done, stop, audience)
         try:
             journal.write(self._start_line(info))
@@ -209,7 +205,11 @@ class Session:
             resumed=resumed,
             notes=notes,
             files=tuple(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
+            options={name: value for name, value in self._options().items() if self.options.given(name)},
         )
+
+    def _options(self) -> dict[str, Any]:
+        return self.options.model_dump(mode="json", exclude_unset=True)
 
     def _start_line(self, info: RunInfo) -> Start:
         return Start(
@@ -218,7 +218,8 @@ class Session:
             version=info.version,
             input=self.given_input.identity,
             agents=info.agents,
-            options=self.options.model_dump(mode="json", exclude_unset=True),
+            options=self._options(),
+            flags=list(info.options),
             cases=info.cases,
             trials=info.trials,
             resumed=bool(self.resumes),
@@ -233,84 +234,6 @@ class Session:
         )
 
 
-def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
-    """Load, plan and check. Raises `LoadError`, with everything that is wrong, before anything runs."""
-    root = find_root(given_input.anchor)
-    env = environment(root, flags.get("env_file"))
-    options = resolve_options(flags, root, env)
-    given = Given(env=env, agent=bool(options.name), simulator=bool(options.simulator), assessor=bool(options.assessor))
-    setting = Setting(options, Filter(options), root, env)
-    sources, found = open_input(given_input, given, setting.wanted.wants)
-    for text in filter(is_reference, given_input.texts):
-        from atp.run.generating import generate_source
-
-        source, said = generate_source(text, given, setting)
-        sources.append(source)
-        found += said
-    return plan_session(given_input, sources, [*misnamed(env), *found], setting)
-
-
-def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], setting: Setting) -> Session:
-    """Plan the run of suites that are loaded."""
-    options, root = setting.options, setting.root
-    if options.only_failed:
-        setting.wanted.only = last_failures(root, given_input.identity)
-    marker = secrets.token_hex(8)
-    cast = setting.cast(marker)
-    plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
-    check_roles(plan, cast)
-    found = [*found, *plan.warnings]
-    if options.strict and found:
-        raise LoadError(found)
-    if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
-        raise _refused("nothing-to-run", "no case is left to run", "check --run, --tags and the files")
-    session = Session(
-        options=options,
-        root=root,
-        given_input=given_input,
-        plan=plan,
-        marker=marker,
-        warnings=found,
-        cast=cast,
-        hooks=_load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root))),
-    )
-    cast.hide(session.secrets)
-    if not options.dry_run:
-        sweep(root)
-        if options.resume_from:
-            session.resumes = find_run(root, options.resume_from)
-        elif options.resume:
-            session.resumes = find_unfinished(root, given_input.identity)
-        if session.resumes is not None:
-            _check_filters(session.resumes, options)
-    return session
-
-
-def _check_filters(run: Path, options: Options) -> None:
-    """Going on with a part of a run would end with the whole of it being called complete."""
-    start, _ = bounds(run)
-    for name in ("run", "tags"):
-        before, now = (start.options.get(name) if start else None), getattr(options, name)
-        if start is not None and before != now:
-            flag = f"--{name} {before!r}" if before else f"no --{name}"
-            raise _refused("other-filter", f"the run {run.name} was started with {flag}", "go on with the same filter")
-
-
-def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> Hooks:
-    """Load all hooks that are named: one that isn't there should be known before anything runs."""
-    notes = Diagnostics()
-    named: list[tuple[str, Path | None]] = [(one, None) for one in (options.before_all, options.after_all) if one]
-    named += [(one, unit.source.folder) for unit in plan.units for one in sorted(unit.source.survey.hooks)]
-    for name, folder in named:
-        try:
-            hooks.load(name, folder)
-        except ConfigurationError as error:
-            notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
-    if notes:
-        raise LoadError(notes)
-    return hooks
-
-
 def _to_stderr(line: str) -> None:
     """What a hook of the whole run prints belongs to no trial."""
     print(line, file=sys.stderr)  # noqa: T201
@@ -319,9 +242,3 @@ def _to_stderr(line: str) -> None:
 def _cut(run: Path) -> tuple[str, ...]:
     cut = cut_torn_line(run)
     return (f"the last line of the journal was torn by a crash: {cut} bytes were cut off",) if cut else ()
-
-
-def _refused(code: str, message: str, hint: str) -> LoadError:
-    notes = Diagnostics()
-    notes.error(code, message, hint=hint)
-    return LoadError(notes)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atp.agents.registry import make_adapter
-from atp.loader.diagnostics import Diagnostics, LoadError
+from atp.loader.diagnostics import refused
 from atp.run.cast import Cast
+from atp.run.filter import Filter
 from atp.run.options import Options
-from atp.run.plan import Filter
 from atp.run.settings import connectors
 
 
@@ -24,9 +24,7 @@ class Setting:
     def cast(self, marker: str = "") -> Cast:
         """Those who play the roles. Raises `LoadError`."""
         if self.options.record and self.options.replay:
-            notes = Diagnostics()
-            notes.error("contradiction", "--record and --replay are both given", hint="record first, then replay")
-            raise LoadError(notes)
+            raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
         cast = Cast(self.options, self.root, self.env, connectors(self.root))
         around = {"environment": self.env, "retries": self.options.retries, "marker": marker}
         cast.act_with(make_adapter, {**around, "root": self.root, "services": cast})

@@ -9,8 +9,8 @@ from typing import Any
 
 from atp.agents.leftovers import OF_PROCESS, OF_RUN
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.loader.shapes import Nowhere, read
 from atp.loader.shapes import Path as DataPath
-from atp.loader.shapes import read
 from atp.run.options import Options, settings
 from atp.run.places import unreadable
 from atp.suite.near import near_miss
@@ -136,7 +136,7 @@ def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]
     values |= _from_environment(env, allowed)
     lower = frozenset(values.keys() - flags.keys())
     notes = Diagnostics("<command line>")
-    made = read(Options, {**values, **flags, "lower": lower}, notes, _Nowhere())
+    made = read(Options, {**values, **flags, "lower": lower}, notes, Nowhere())
     if made is not None:
         _contradictions(made, notes)
     if notes or made is None:
@@ -146,8 +146,6 @@ def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]
 
 def _contradictions(options: Options, notes: Diagnostics) -> None:
     """Flags that together, or by themselves, say nothing that could be done: a filter that filters nothing."""
-    if options.run == "":
-        notes.error("empty", "`run` is empty", hint="leave it out to run all cases")
     tags = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
     if options.tags and (not tags or "!" in tags):
         notes.error("empty", f"`tags` names no tag: {options.tags!r}", hint="write a,!b")
@@ -178,13 +176,6 @@ SECTIONS = frozenset({"agents", "connectors"})
 """Tables of the project's file that aren't settings."""
 
 
-class _Nowhere:
-    def key(self, path: DataPath) -> Place:
-        return Place(1, 1)
-
-    value = key
-
-
 def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -> dict[str, Any]:
     notes = Diagnostics(str(path))
     locate = _TomlLocator(text)
@@ -211,7 +202,7 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
         value = env.get(f"ATP_{name.upper()}")
         if value:
             found[name] = value.split(",") if name in ("name", "output") else value
-    read(Options, found, notes, _Nowhere())
+    read(Options, found, notes, Nowhere())
     if notes:
         raise LoadError(notes)
     return found

@@ -24,6 +24,7 @@ def run_info(start: Start, folder: Path) -> RunInfo:
         resumed=start.kept,
         notes=tuple(start.notes),
         files=tuple(start.files),
+        options={name: value for name, value in start.options.items() if start.flags is None or name in start.flags},
     )
 
 

@@ -27,8 +27,12 @@ class Summary:
         """Cases that were stopped."""
         self.skipped = 0
         """Cases that were left out."""
+        self.skipped_by_test = 0
+        """Of these, the ones that were planned: the test itself asked to be left out, when it ran."""
         self.stable = 0
         """Cases of which every trial passed."""
+        self.variations = 0
+        """Variations of the prompt, of all cases that ran; a case without any is one."""
         self.runs = 0
         """Trials, of all cases that ran."""
         self.passed_runs = 0
@@ -38,8 +42,10 @@ class Summary:
         """Take in a case whose trials have ended."""
         if case.status == "skipped":
             self.skipped += 1
+            self.skipped_by_test += 1
             return
         passed = sum(trial.status == "passed" for trial in case.trials)
+        self.variations += len({trial.variation for trial in case.trials}) if len(case.trials) > 1 else 1
         self.runs += len(case.trials)
         self.passed_runs += passed
         self.stable += passed == len(case.trials)
@@ -74,7 +80,9 @@ class Summary:
             "blocked": self.blocked,
             "cancelled": self.cancelled,
             "skipped": self.skipped,
+            "skipped_by_test": self.skipped_by_test,
             "total_cases": self.ran,
+            "total_variations": self.variations,
             "total_runs": self.runs,
             "passed_runs": self.passed_runs,
             "overall_pass_rate": percent(self.passed_runs, self.runs),

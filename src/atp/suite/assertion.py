@@ -12,7 +12,19 @@ from atp.suite.kinds import Kinds
 from atp.suite.matcher import check_matchers, check_no_matchers
 from atp.suite.options import Options
 from atp.suite.paths import JsonPathText, JsonSchemaObject
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Regex, Text, Whole
+from atp.suite.record import (
+    Amount,
+    Count,
+    Fraction,
+    Json,
+    JsonObject,
+    Names,
+    Record,
+    Regex,
+    Text,
+    Whole,
+    check_sought,
+)
 from atp.suite.reference import PrefixedAgent, Script
 
 
@@ -56,8 +68,8 @@ AnyAssertion = Annotated[Assertion, ASSERTIONS]
 
 Matched = Annotated[Json, AfterValidator(check_matchers)]
 """A JSON value in which an object such as `{"$gt": 3}` is a matcher."""
-Contained = Annotated[Json, AfterValidator(check_no_matchers)]
-"""A JSON value to look for; matchers have no meaning in it, only `$literal`."""
+Contained = Annotated[Json, AfterValidator(check_no_matchers), AfterValidator(check_sought)]
+"""A JSON value to look for, not the empty text; matchers have no meaning in it, only `$literal`."""
 
 
 @ASSERTIONS.register
@@ -211,7 +223,7 @@ class ArtifactExists(Assertion):
     """Always `artifact_exists`."""
     path: Text
     """Its path in the workspace or its name; may be a glob."""
-    contains: str | None = None
+    contains: Annotated[str, AfterValidator(check_sought)] | None = None
     """Text that stands in it."""
     matches: Regex | None = None
     """A regular expression found in it."""

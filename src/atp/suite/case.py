@@ -9,7 +9,20 @@ from atp.suite.assertion import AnyAssertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Place, Record, Score, Seconds, Text
+from atp.suite.record import (
+    Amount,
+    Count,
+    Fraction,
+    Json,
+    JsonObject,
+    Names,
+    Place,
+    Record,
+    Score,
+    Seconds,
+    Share,
+    Text,
+)
 from atp.suite.reference import BareAgent
 
 MOST_TURNS = 20
@@ -175,7 +188,7 @@ class Case(Record):
     """Weights of the score."""
     min_score: Score | None = None
     """The least score that passes."""
-    pass_rate: Fraction | None = None
+    pass_rate: Share | None = None
     """The share of trials that must pass; otherwise all of them."""
 
     user: Text | None = None

@@ -105,6 +105,8 @@ def _check_matcher(matcher: dict[str, Any]) -> None:
 
 def _wrong_operand(name: str, value: Any) -> str | None:
     match name:
+        case "$regex" | "$contains" if value == "":
+            return "is empty: it is found in every text, so this checks nothing"
         case "$regex":
             try:
                 compile_regex(value)

@@ -114,6 +114,15 @@ def compile_regex(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
 
 
+def check_sought(value: Any) -> Any:
+    """What is to be looked for, if it can be missing: the empty text stands in every other, so it checks nothing."""
+    if value in ("", {"$literal": ""}):
+        raise PydanticCustomError(
+            "empty", "the empty text is found in every other, so this checks nothing", {"hint": "say what to look for"}
+        )
+    return value
+
+
 def _regex(value: str) -> str:
     try:
         compile_regex(value)
@@ -130,14 +139,16 @@ Text = Annotated[str, Field(min_length=1)]
 """Text that isn't empty."""
 Names = Annotated[list[Text], Field(min_length=1)]
 """A list of names, at least one."""
-Regex = Annotated[str, AfterValidator(_regex)]
-"""A regular expression of Python's `re`."""
+Regex = Annotated[str, Field(json_schema_extra={"minLength": 1}), AfterValidator(check_sought), AfterValidator(_regex)]
+"""A regular expression of Python's `re`, not an empty one."""
 Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]
 """A whole number from 1."""
 Whole = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]
 """A whole number from 0."""
 Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_no_bool)]
 """A number from 0 to 1."""
+Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_no_bool)]
+"""A number above 0, up to 1: a share of nothing would ask for nothing."""
 Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_no_bool)]
 """A number from 0 to 100."""
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_no_bool)]

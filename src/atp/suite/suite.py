@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from atp.suite.agent import AGENTS, AnyAgent
 from atp.suite.assertion import ASSERTIONS, AllOf, AnyOf, AtLeast, Group, NoneOf
 from atp.suite.case import Case, Checkpoint, Limits, Weights
-from atp.suite.record import Count, Fraction, Record, Score, Seconds, Text
+from atp.suite.record import Count, Record, Score, Seconds, Share, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
 
@@ -25,7 +25,7 @@ class Defaults(Record):
     """Weights, replaced as a whole."""
     min_score: Score | None = None
     """The least score that passes."""
-    pass_rate: Fraction | None = None
+    pass_rate: Share | None = None
     """The share of trials that must pass."""
 
 

@@ -1,4 +1,7 @@
-"""The behaviour of the conformance test as a LangGraph graph: a model that asks for tools, and a node that has them."""
+"""The behaviour of the conformance test as a LangGraph graph: a model that asks for tools, and a node that has them.
+
+What LangChain has no words for, artifacts and what a model costs, goes to the graph's custom stream.
+"""
 
 import asyncio
 import json
@@ -10,8 +13,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from atp.agents.reference.behaviour import Failed, steps
@@ -24,13 +29,14 @@ class State(TypedDict, total=False):
     value: Any
 
 
-def next_step(state: State) -> dict[str, Any]:
+def next_step(state: State, config: RunnableConfig) -> dict[str, Any]:
     """What comes after all that the model has said since the user last did."""
     messages = state["messages"]
     last = max(number for number, one in enumerate(messages) if isinstance(one, HumanMessage))
     done = sum(isinstance(one, AIMessage) for one in messages[last:])
     said = [{"role": ROLES[one.type], "content": one.content} for one in messages[: last + 1] if one.type in ROLES]
-    return next(islice(steps(said, {"value": state.get("value")}, None), done, None))
+    workspace = config["configurable"]["workspace"]
+    return next(islice(steps(said, {"value": state.get("value")}, workspace), done, None))
 
 
 class Reference(BaseChatModel):
@@ -55,32 +61,37 @@ class Reference(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def model(state: State) -> State:
-    step = next_step(state)
+async def model(state: State, config: RunnableConfig, writer: StreamWriter) -> State:
+    step = next_step(state, config)
     if step["do"] == "fail":
         raise Failed(step["reason"])
     if step["do"] == "sleep":
         await asyncio.sleep(3600)
     if step["do"] == "die":
         sys.exit(7)
+    if step["do"] == "make":
+        writer({"atp": {"artifacts": [{key: value for key, value in step.items() if key != "do"}]}})
+    if "cost_usd" in step:
+        writer({"atp": {"usage": {"cost_usd": step["cost_usd"]}}})
     return {"messages": [await Reference(step=step).ainvoke(state["messages"])]}
 
 
-async def tools(state: State) -> State:
+async def tools(state: State, config: RunnableConfig) -> State:
     called = state["messages"][-1]
     assert isinstance(called, AIMessage)
-    step = next_step({**state, "messages": state["messages"][:-1]})
+    step = next_step({**state, "messages": state["messages"][:-1]}, config)
     answer = step.get("error") or json.dumps(step["output"])
     status = "error" if "error" in step else "success"
     return {"messages": [ToolMessage(answer, tool_call_id=called.tool_calls[0]["id"], status=status)]}
 
 
-def after(state: State) -> str:
-    """Tools if they are asked for, the model again if it has only thought, else the end."""
+def after(state: State, config: RunnableConfig) -> str:
+    """Tools if they are asked for, the end after an answer, else the model again."""
     said = state["messages"][-1]
     if isinstance(said, AIMessage) and said.tool_calls:
         return "tools"
-    return "model" if next_step({**state, "messages": state["messages"][:-1]})["do"] == "think" else END
+    done = next_step({**state, "messages": state["messages"][:-1]}, config)["do"]
+    return END if done == "answer" else "model"
 
 
 graph = StateGraph(State)

@@ -44,6 +44,10 @@ def asks_a_person() -> Crew:
     return make_crew(human_input=True)
 
 
+def reporting() -> Crew:
+    return make_crew(output_file="{workspace}/reports/report.md")
+
+
 class Verdict(BaseModel):
     sky: str
 

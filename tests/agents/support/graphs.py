@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
 from langgraph.runtime import Runtime
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, StreamWriter, interrupt
 from typing_extensions import TypedDict
 
 
@@ -249,10 +249,53 @@ def _styled(_state: MessagesState, runtime: Runtime[Taste]) -> dict[str, Any]:
     return {"messages": [AIMessage(f"in {runtime.context.style}")]}
 
 
-_styled_draft: Any = StateGraph(MessagesState, context_schema=Taste)
-_styled_draft.add_node("say", _styled)
-_styled_draft.add_edge(START, "say")
-styled = _styled_draft.compile()
+@dataclasses.dataclass
+class Spot:
+    workspace: str
+
+
+def _placed(_state: MessagesState, runtime: Runtime[Spot]) -> dict[str, Any]:
+    return {"messages": [AIMessage(f"in {runtime.context.workspace}")]}
+
+
+def with_context(node: Any, schema: Any) -> Any:
+    draft: Any = StateGraph(MessagesState, context_schema=schema)
+    draft.add_node("say", node)
+    draft.add_edge(START, "say")
+    return draft.compile()
+
+
+styled = with_context(_styled, Taste)
+placed = with_context(_placed, Spot)
+
+
+def saying(*chunks: Any) -> Any:
+    """A graph that writes these to its custom stream."""
+
+    def node(_state: MessagesState, writer: StreamWriter) -> dict[str, Any]:
+        for chunk in chunks:
+            writer(chunk)
+        return {"messages": [AIMessage("done")]}
+
+    return one_node(node)
+
+
+REPORT = {"type": "file", "path": "report.txt", "content": "all well ✓"}
+SUMMARY = {"type": "structured", "name": "summary", "data": {"well": True}}
+inside = saying({"atp": {"artifacts": [SUMMARY]}, "ui": "…"}, {"atp": {"usage": {"cost_usd": 0.25}}})
+
+
+async def _hands_over(state: MessagesState, writer: StreamWriter) -> Any:
+    writer("words for a person")
+    writer({"usage": "nothing of ATP's"})
+    writer({"atp": {"artifacts": [REPORT], "usage": {"cost_usd": 0.5}}})
+    return await inside.ainvoke(state)
+
+
+handing_over = one_node(_hands_over)
+misnaming = saying({"atp": {"artefacts": [REPORT]}})
+misshaping = saying({"atp": "done"})
+mispricing = saying({"atp": {"usage": {"cost_usd": "cheap"}}})
 
 
 @tool

@@ -1,9 +1,8 @@
 """Prompt agents with the tests' own MCP server, and what came of talking to them."""
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,12 +53,6 @@ class McpStage(Stage):
     def alive(self) -> list[int]:
         """Processes of the run that live."""
         return list(marked(self.talk.marker))
-
-
-async def until(holds: Callable[[], object]) -> None:
-    """Wait for something that another process does."""
-    while not holds():  # noqa: ASYNC110  (the server knows nothing of our events)
-        await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

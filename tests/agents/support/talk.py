@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,6 +102,12 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     result = asyncio.run(watched())
     assert len(os.listdir("/proc/self/fd")) <= len(files) + 1  # the listing itself
     return result
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for something that another thread or process does; `run` sees to it that it isn't for ever."""
+    while not holds():  # noqa: ASYNC110  (they know nothing of our events)
+        await asyncio.sleep(0.01)
 
 
 def custom(function: str, **config: Any) -> CustomAgent:

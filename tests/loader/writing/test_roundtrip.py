@@ -37,6 +37,7 @@ objects = st.dictionaries(texts.filter(lambda key: not key.startswith("$")), val
 counts = st.integers(1, 10**6)
 seconds = st.integers(1, 10**6) | st.floats(0.001, 1e6) | st.sampled_from(["30s", "1h30m", "250ms"])
 fractions = st.floats(0, 1)
+shares = st.floats(0, 1, exclude_min=True)
 lists = st.lists(words, max_size=3)
 
 
@@ -64,12 +65,12 @@ free = values.filter(lambda value: "$" not in json.dumps(value))  # an object wi
 options = mapping({}, connector=texts, mode=texts, search=values, metadata=objects, zz_free=values)
 plain_assertions = st.one_of(
     assertion("equals", {"value": free}),
-    assertion("contains", {"value": free}, ignore_case=st.booleans()),
+    assertion("contains", {"value": free.filter(lambda value: value != "")}, ignore_case=st.booleans()),
     assertion("regex", {"value": words.map(re.escape)}),
     assertion("json_path", {"path": st.sampled_from(["$.a", "a.b[0]", "$..x"])}, value=free),
     assertion("json_schema", {"schema": st.sampled_from([{}, {"type": "object", "title": "${X}"}])}),
     assertion("tool_called", {"name": words}, times=st.integers(0, 9), arguments=st.just({"n": {"$gt": 3}})),
-    assertion("artifact_exists", {"path": words}, contains=texts, min_bytes=st.integers(0, 9)),
+    assertion("artifact_exists", {"path": words}, contains=words, min_bytes=st.integers(0, 9)),
     assertion("behavior", {"check": "no_errors"}, allow_recovered=st.booleans(), tool_order=lists.filter(bool)),
     assertion("llm_eval", {"criteria": words}, threshold=fractions, votes=counts),
     assertion("agent", {"use": words.map("agents:a{}".format)}, options=options, value=values),
@@ -116,7 +117,7 @@ extras = mapping(
     expected=free,
     scoring=weights,
     min_score=st.floats(0, 100),
-    pass_rate=fractions,
+    pass_rate=shares,
     runs=counts,
     user=words,
     team=words,
@@ -150,7 +151,7 @@ suites = mapping(
     version=words,
     description=texts,
     defaults=mapping(
-        {}, runs_per_test=counts, timeout_seconds=seconds, constraints=limits, scoring=weights, pass_rate=fractions
+        {}, runs_per_test=counts, timeout_seconds=seconds, constraints=limits, scoring=weights, pass_rate=shares
     ),
 )
 chains = st.lists(st.lists(texts, min_size=1, max_size=3), min_size=1, max_size=3)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,10 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from tests.starting import run_atp
+
 from atp.agents.leftovers import marked
 
-_COMPILED = tempfile.TemporaryDirectory(prefix="atp-tests-")
 PATIENCE = 60.0
 """Seconds after which something that should happen counts as not happening. Never waited for when all is well."""
 SOON = 20.0
@@ -93,16 +93,8 @@ class Project:
 
     def atp(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any) -> Ran:
         """Call `atp` and wait for it."""
-        done = subprocess.run(
-            [sys.executable, "-m", "atp", *arguments],
-            cwd=cwd or self.folder,
-            env={**clean_environment(), **(env or {})},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE,
-            check=False,
-            **more,
-        )
+        full = {**clean_environment(), **(env or {})}
+        done = run_atp(*arguments, cwd=cwd or self.folder, env=full, timeout=PATIENCE, **more)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def test(self, *arguments: str, **more: Any) -> Ran:
@@ -172,10 +164,8 @@ def together(*calls: Callable[[], Ran]) -> list[Ran]:
 
 
 def clean_environment() -> dict[str, str]:
-    """Ours, without what would steer `atp`, and with compiled modules kept: a third of its start-up is that."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
-    ours.pop("PYTHONDONTWRITEBYTECODE", None)
-    return {**ours, "PYTHONPYCACHEPREFIX": _COMPILED.name}
+    """Ours, without what would steer `atp`."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
 
 
 def until(holds: Callable[[], Any], within: float = PATIENCE) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -13,8 +11,8 @@ from typing import Any
 
 from .calling import OFFERED, Callee
 from .events import Events
+from .framework import Sought, in_thread, wants_argument
 from .jsonable import jsonable
-from .load import find_name, load_place
 from .prompt_keys import PROMPT_KEYS
 from .unusable import Unusable
 
@@ -28,7 +26,7 @@ QUIET = {
     "OTEL_SDK_DISABLED": "true",
 }
 """What keeps CrewAI from calling home and from asking questions. It is read when the package is imported."""
-_HINT = "name it: `crew_path: file.py:name`"
+_SOUGHT = Sought("crew or flow", "crews or flows", "name it: `crew_path: file.py:name`", ("crew", "flow"))
 
 
 def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
@@ -42,12 +40,11 @@ def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee
             "install `crewai` 1.0 or newer, or name the interpreter of an environment that has it in `python:`",
             missing="crewai",
         ) from error
-    module = load_place(place, folders)
-    found = find_name(module, name, place) if name is not None else _only_crew(module, place)
+    found = _SOUGHT.find(place, name, folders, (_is_crew, _is_class))
     return Callee(_Agent(found, name or place).turn, OFFERED)
 
 
-def _is_crew(value: Any) -> bool:
+def _is_crew(value: Any, _module: ModuleType | None = None) -> bool:
     from crewai import Crew, Flow
 
     return isinstance(value, (Crew, Flow))
@@ -59,26 +56,6 @@ def _is_class(value: Any, module: ModuleType) -> bool:
 
     own = inspect.isclass(value) and value.__module__ == module.__name__
     return own and (issubclass(value, Flow) or callable(getattr(value, "crew", None)))
-
-
-def _only_crew(module: ModuleType, place: str) -> Any:
-    """The one crew or flow in a module; else the one class of such; else the one function that is named like one."""
-    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    crews = {name: value for name, value in public.items() if _is_crew(value)}
-    classes = {name: value for name, value in public.items() if _is_class(value, module)}
-    makers = {
-        name: value
-        for name, value in public.items()
-        if inspect.isfunction(value)
-        and value.__module__ == module.__name__
-        and any(word in name.lower() for word in ("crew", "flow"))
-    }
-    for found in (crews, classes, makers):
-        if len({id(value) for value in found.values()}) == 1:
-            return next(iter(found.values()))
-        if found:
-            raise Unusable(f"there are {len(found)} crews or flows in {place}: {', '.join(sorted(found))}", _HINT)
-    raise Unusable(f"there is no crew and no flow in {place}", f"{_HINT}, or the function that makes it")
 
 
 class _Agent:
@@ -97,13 +74,19 @@ class _Agent:
         task: dict[str, Any],
         context: dict[str, Any],
         options: dict[str, Any],
+        workspace: Path,
     ) -> AsyncIterator[dict[str, Any]]:
         """Kick it off for a turn."""
         from .crewai_watch import Watcher, hearing, nobody_to_ask
 
         session, before = context["session_id"], context["state"] or {}
         steps = before.get("steps", 0) if before.get("session") == session else 0
-        given = {"prompt": prompt, "messages": messages, "task": task.get("description") or prompt}
+        given = {
+            "prompt": prompt,
+            "messages": messages,
+            "task": task.get("description") or prompt,
+            "workspace": str(workspace),
+        }
         given.update({key: value for key, value in options.items() if value is not None})
         given.update(task.get("input_data") or {})
         events = Events()
@@ -120,8 +103,8 @@ class _Agent:
     async def _kickoff(self, given: dict[str, Any], options: dict[str, Any], watcher: Any) -> Any:
         crew = await self._fresh(options)
         before = _counted(crew)
-        result = await _in_thread(lambda: _kick_off(crew, given))
-        await _in_thread(watcher.flush)
+        result = await in_thread(lambda: _kick_off(crew, given))
+        await in_thread(watcher.flush)
         watcher.count(_counted(crew), before)
         return result
 
@@ -131,16 +114,14 @@ class _Agent:
 
         found = self._found
         if isinstance(found, Crew):
-            return await _in_thread(found.copy)
+            return await in_thread(found.copy)
         if isinstance(found, Flow):
-            return await _in_thread(type(found))
-        wants = [one for one in inspect.signature(found).parameters.values() if one.default is one.empty]
-        wants = [one for one in wants if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
-        made = await _in_thread(lambda: found(options) if wants else found())
+            return await in_thread(type(found))
+        made = await in_thread(lambda: found(options) if wants_argument(found) else found())
         if inspect.isawaitable(made):
             made = await made
         if not _is_crew(made) and callable(getattr(made, "crew", None)):
-            made = await _in_thread(made.crew)
+            made = await in_thread(made.crew)
         if not _is_crew(made):
             raise TypeError(f"`{self._name}` made a {type(made).__name__}, which is neither a crew nor a flow")
         return made
@@ -177,8 +158,3 @@ def _answer_of(result: Any) -> Any:
             return jsonable(result.pydantic)
         return jsonable(result.json_dict) if result.json_dict is not None else result.raw
     return jsonable(result)
-
-
-async def _in_thread(function: Any) -> Any:
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(None, context.run, function)

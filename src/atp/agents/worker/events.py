@@ -31,6 +31,10 @@ class Events:
         known = {key: value for key, value in payload.items() if value is not None}
         self._put({"event_type": kind, "payload": known})
 
+    def hand_on(self, told: dict[str, Any]) -> None:
+        """The agent itself says something, in the form in which code of the user's would yield it."""
+        self._put(told)
+
     async def during(self, work: Awaitable[Any]) -> AsyncIterator[dict[str, Any]]:
         """The events, as they come, until the work is done; raises what it raises. Left early, the work is ended."""
         task = asyncio.ensure_future(self._do(work))

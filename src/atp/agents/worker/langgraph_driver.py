@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
@@ -13,14 +12,14 @@ from typing import Any
 
 from .calling import OFFERED, Callee
 from .events import Events
-from .langgraph_state import Entrance, answer_of, in_words
+from .framework import Sought, in_thread, wants_argument
+from .langgraph_state import Entrance, answer_of, handed_over, in_words
 from .langgraph_watch import Watcher
-from .load import find_name, load_place
 from .unusable import Unusable
 
 KEPT_THREADS = 1000
 """So many conversations a checkpointer in memory keeps: a run may hold a hundred thousand."""
-_HINT = "name it: `graph_path: file.py:name`"
+_SOUGHT = Sought("graph", "graphs", "name it: `graph_path: file.py:name`", ("graph",))
 
 
 class Interrupted(Exception):
@@ -37,39 +36,20 @@ def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Cal
             "install `langgraph`, or name the interpreter of an environment that has it in `python:`",
             missing="langgraph",
         ) from error
-    module = load_place(place, folders)
-    found = find_name(module, name, place) if name is not None else _only_graph(module, place)
+    found = _SOUGHT.find(place, name, folders, (_is_graph, _is_draft))
     return Callee(_Agent(found, name or place).turn, (*OFFERED, "constraints"))
 
 
-def _is_graph(value: Any) -> bool:
+def _is_graph(value: Any, _module: ModuleType | None = None) -> bool:
     from langgraph.pregel.protocol import PregelProtocol
 
     return isinstance(value, PregelProtocol)
 
 
-def _is_draft(value: Any) -> bool:
+def _is_draft(value: Any, _module: ModuleType | None = None) -> bool:
     from langgraph.graph import StateGraph
 
     return isinstance(value, StateGraph)
-
-
-def _only_graph(module: ModuleType, place: str) -> Any:
-    """The one graph in a module; else the one draft of a graph; else the one function that makes one, by its name."""
-    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    makers = {
-        name: value
-        for name, value in public.items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and "graph" in name.lower()
-    }
-    graphs = {name: value for name, value in public.items() if _is_graph(value)}
-    drafts = {name: value for name, value in public.items() if _is_draft(value)}
-    for found in (graphs, drafts, makers):
-        if len({id(value) for value in found.values()}) == 1:
-            return next(iter(found.values()))
-        if found:
-            raise Unusable(f"there are {len(found)} graphs in {place}: {', '.join(sorted(found))}", _HINT)
-    raise Unusable(f"there is no graph in {place}", f"{_HINT}, or the function that makes it")
 
 
 class _Agent:
@@ -87,19 +67,24 @@ class _Agent:
 
     async def turn(
         self,
+        *,
         messages: list[dict[str, Any]],
         prompt: str,
         task: dict[str, Any],
         context: dict[str, Any],
         options: dict[str, Any],
         constraints: dict[str, Any],
+        workspace: Path,
     ) -> AsyncIterator[dict[str, Any]]:
         """Run the graph for a turn."""
         graph = await self._graph(context["config"])
         if self._entrance is None:
             self._entrance = Entrance(graph)
         session = context["session_id"]
-        config: dict[str, Any] = {"configurable": {**options, "thread_id": session}}
+        # The folder is made for every trial, as it is for commands: LangGraph copies what is in a `configurable`, so
+        # nobody could tell when a graph looks at it. A setting of the user's own of that name goes before it.
+        configurable = {"workspace": str(workspace), **options, "thread_id": session}
+        config: dict[str, Any] = {"configurable": configurable}
         before = context["state"] or {}
         before = before if before.get("thread") == session else {"messages": 0, "steps": 0}
         known = before["messages"] if await self._remembers(graph, config, before) else 0
@@ -111,7 +96,7 @@ class _Agent:
             # The step too many is told as an event when it begins, and so is stopped.
             config["recursion_limit"] = max(constraints["max_steps"] - before["steps"], 0) + 1
         given = self._entrance.take(messages[known:], prompt, task)
-        async for event in events.during(_run(graph, given, config, watcher)):
+        async for event in events.during(_run(graph, given, config, watcher, events)):
             yield event
         self._keep(graph, session)
         yield {
@@ -136,8 +121,7 @@ class _Agent:
     async def _make(self, config: dict[str, Any]) -> Any:
         made = self._found
         if not _is_graph(made) and not _is_draft(made):
-            wants = [one for one in inspect.signature(made).parameters.values() if one.default is one.empty]
-            made = made({"configurable": config}) if wants else made()
+            made = made({"configurable": config}) if wants_argument(made) else made()
             if inspect.isawaitable(made):
                 made = await made
         if _is_draft(made):
@@ -176,33 +160,37 @@ def _memory(draft: Any) -> Any:
     return InMemorySaver() if "messages" in draft.channels else None
 
 
-async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher) -> Any:
+async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher, events: Events) -> Any:
     """Run a graph to its end. Its last state."""
     last: list[Any] = [{}]
 
-    def see(mode: str, chunk: Any) -> None:
-        if mode == "values":
+    def see(inside: tuple[str, ...], mode: str, chunk: Any) -> None:
+        if mode == "custom":
+            for told in handed_over(chunk):
+                events.hand_on(told)
+        elif inside:
+            return  # a graph in a node: its models and tools are heard by callbacks, and its state is not the answer
+        elif mode == "values":
             last[0] = chunk
-            return
-        if "__interrupt__" in chunk:
+        elif "__interrupt__" in chunk:
             raise Interrupted(f"the graph waits for a person{in_words(chunk['__interrupt__'])}, and there is none")
-        watcher.see(chunk)
+        else:
+            watcher.see(chunk)
 
-    modes = ["updates", "values"]
-    more = _context(graph, config)
+    more = {"stream_mode": ["updates", "values", "custom"], "subgraphs": True, **_context(graph, config)}
     try:
-        async for mode, chunk in graph.astream(given, config, stream_mode=modes, **more):
-            see(mode, chunk)
+        async for one in graph.astream(given, config, **more):
+            see(*one)
     except NotImplementedError:
         if watcher.began:
             raise
         # A checkpointer that knows no asyncio, like the one for SQLite.
 
         def run() -> None:
-            for mode, chunk in graph.stream(given, config, stream_mode=modes, **more):
-                see(mode, chunk)
+            for one in graph.stream(given, config, **more):
+                see(*one)
 
-        await asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, run)
+        await in_thread(run)
     return last[0]
 
 

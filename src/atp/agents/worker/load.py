@@ -32,6 +32,12 @@ def split_place(text: str) -> tuple[str, str | None]:
     return place, name
 
 
+def named_place(path: str | None, module: str | None, name: str | None) -> tuple[str, str | None]:
+    """The same for a configuration, which has a path, or a module and a name in it."""
+    place, inside = split_place(path) if path is not None else (module or "", None)
+    return place, inside or name
+
+
 def is_file(place: str) -> bool:
     """Whether a place is a file, as against a module."""
     return place.endswith(".py") or "/" in place

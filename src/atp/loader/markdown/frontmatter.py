@@ -12,7 +12,7 @@ from atp.loader.given import Given
 from atp.loader.shapes import Locator, Path, read
 from atp.loader.yaml_nodes import parse_yaml
 from atp.suite.near import near_miss
-from atp.suite.record import Amount, Count, Fraction, Place, Record, Seconds, Text
+from atp.suite.record import Amount, Count, Place, Record, Seconds, Share, Text
 
 
 def comma_separated(value: Any) -> Any:
@@ -39,7 +39,7 @@ class Frontmatter(Record):
     """The longest a trial may take."""
     tags: Annotated[list[Text], BeforeValidator(comma_separated)] = Field(default_factory=list)
     """Tags of every case in the file."""
-    pass_rate: Fraction | None = None
+    pass_rate: Share | None = None
     """The share of trials that must pass; otherwise all of them."""
     budget_usd: Amount | None = None
     """The most a trial may cost."""

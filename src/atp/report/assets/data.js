@@ -36,7 +36,8 @@ async function load() {
   data.agents = run.summary.agents;
   data.several = data.agents.length > 1;
   data.repeated = data.rows.some((row) => row.trials.length > 1);
-  data.runs = data.rows.some((row) => row.trials.some((trial) => trial.run > 1));
+  data.varied = data.rows.some((row) => row.trials.some((trial) => trial.variation > 0));
+  data.runs = !data.varied && data.rows.some((row) => row.trials.some((trial) => trial.run > 1));
   data.tags = [...new Set(data.rows.flatMap((row) => row.tags))].sort();
   data.files = [...new Set(data.rows.map((row) => row.file))];
   data.scored = data.rows.some((row) => typeof row.score === "number");

@@ -1,0 +1,123 @@
+"""What to type to run something again: a case, or all that a run was given.
+
+Of the flags only those are repeated that were given, and that decide what comes of a trial. What `atp.toml` and the
+environment set is set again by themselves; as a flag it would go before what a case says.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from atp.report.hiding import Hide
+from atp.run.listener import RunInfo
+from atp.run.options import settings
+from atp.run.source import is_reference
+from atp.suite.result import CaseResult
+
+_DECIDING = (
+    "connector",
+    "user",
+    "team",
+    "locale",
+    "ctx",
+    "simulator",
+    "assessor",
+    "generator",
+    "role_connector",
+    "judge_each",
+    "judge_cache",
+    "weak_judge",
+    "replay",
+    "runs",
+    "timeout",
+    "retries",
+    "env_file",
+    "before_all",
+    "after_all",
+)
+"""Settings that a trial's result may depend on."""
+_OF_RUN = ("run", "tags")
+"""Settings that say which cases of the input were meant."""
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
+
+
+def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
+    """The command for one case and agent. A secret is hidden before anything in it is escaped."""
+    words = ["atp", "test", *_input(case, info, hide)]
+    if case.file is not None:
+        words += ["--run", f"^{_pattern(hide(case.case))}$"]
+    words += [word for name in _agents(case, info) for word in ("-n", hide(name))]
+    words += _flags(info, _DECIDING, hide)
+    return shlex.join(words)
+
+
+def run_command(info: RunInfo, hide: Hide) -> str:
+    """The command for the whole of a run."""
+    words = ["atp", "test"]
+    for text in hide(info.input):
+        words += [text] if Path(text).exists() else ["-i", text]
+    words += [word for name in info.options.get("name", ()) for word in ("-n", hide(name))]
+    words += _flags(info, (*_OF_RUN, *_DECIDING), hide)
+    return shlex.join(words)
+
+
+def _input(case: CaseResult, info: RunInfo, hide: Hide) -> list[str]:
+    """The case's file; the message that it is; or, for a test in Python, what names its module."""
+    if case.file is not None and not case.file.endswith(".py"):
+        return [hide(case.file)]
+    if case.file is None:
+        named = [text for text in info.input if text == case.input] or info.input
+    else:
+        named = [text for text in info.input if is_reference(text)] or info.input
+    return [word for text in hide(named) for word in ("-i", text)]
+
+
+def _agents(case: CaseResult, info: RunInfo) -> Sequence[str]:
+    """What `-n` has to say: as it was said, of several only the one; else the name in a suite that has agents.
+
+    Agents that were found without being named, such as a Markdown file's target, are found again.
+    """
+    given: Sequence[str] = info.options.get("name", ())
+    if given:
+        return [name for name in given if _is_called(name, case.agent)] or given
+    return [case.agent] if case.file is not None and case.file.endswith((".yaml", ".yml")) else ()
+
+
+def _is_called(spelled: str, agent: str) -> bool:
+    """Whether the agent that `-n` names so is called so: one in a file has the file's path for a name, with dots."""
+    return spelled == agent or (
+        spelled.endswith(".md") and f".{spelled.removesuffix('.md').replace('/', '.')}".endswith(f".{agent}")
+    )
+
+
+@cache
+def _flag(name: str) -> str:
+    return next(iter(settings()[name]["flags"]), f"--{name.replace('_', '-')}")
+
+
+def _flags(info: RunInfo, names: Sequence[str], hide: Hide) -> Iterator[str]:
+    for name in names:
+        if (value := info.options.get(name)) is None:
+            continue
+        flag = _flag(name)
+        if isinstance(value, bool):
+            yield flag if value else f"--no-{flag.removeprefix('--')}"
+        else:
+            yield from (flag, str(hide(_text(value))))
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _pattern(text: str) -> str:
+    """A regular expression for exactly this text, without a character that does something to a terminal."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", text)
+    return "".join(one if one.isprintable() else _escape(one) for one in escaped)
+
+
+def _escape(one: str) -> str:
+    return f"\\U{ord(one):08x}" if ord(one) > 0xFFFF else f"\\u{ord(one):04x}"

@@ -1,0 +1,69 @@
+"""What comes of a trial whose conversation is over: its verdicts, its score, and how it ends by them."""
+
+from typing import TYPE_CHECKING
+
+from atp.checks import check_case
+from atp.checks.evidence import Evidence
+from atp.checks.limits import disagreements, unobserved, unshown
+from atp.run.ending import Ending
+from atp.run.grounds import Grounds
+from atp.run.plan import Trial
+from atp.run.workspace import Workspace
+from atp.stats.score import score
+from atp.suite.case import Case
+from atp.suite.result import TrialResult, Usage
+
+if TYPE_CHECKING:
+    from atp.roles.judges import Judging
+    from atp.run.dialogue import Dialogue
+
+
+def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, grounds: Grounds) -> Evidence:
+    """All that the checks of a trial may look at, and who judges."""
+    return Evidence(
+        case=trial.case,
+        transcript=result.transcript,
+        workspace=workspace,
+        folders=(trial.tested.base, trial.source.folder, grounds.root),
+        context=trial.context,
+        judge=_judging(trial, result, grounds),
+    )
+
+
+def _judging(trial: Trial, result: TrialResult, grounds: Grounds) -> "Judging | None":
+    """Who judges, where any case of the suite needs a judge."""
+    if not trial.source.survey.deciders:
+        return None
+    from atp.roles.judges import Judging
+
+    usage = result.role_usage = result.role_usage or Usage()
+    judges = grounds.cast.judges(trial.source)
+    return Judging(judges=judges, run=trial.run, usage=usage, warnings=result.warnings)
+
+
+async def judge(case: Case, result: TrialResult, evidence: Evidence, dialogue: "Dialogue | None") -> Ending | None:
+    """Check all that the case asks for; how the trial ends, if it doesn't pass."""
+    result.verdicts = await check_case(case, evidence)
+    if dialogue is not None:
+        result.verdicts = [*dialogue.verdicts(), *result.verdicts]
+    if case.limits.given():
+        result.verdicts.extend(unshown(case.limits, result.transcript))
+        result.warnings.extend(unobserved(case.limits, result.transcript))
+    if result.transcript.events:
+        result.warnings.extend(disagreements(result.transcript))
+    if not result.verdicts:
+        result.warnings.append("no assertions")
+    return conclude(case, result, dialogue.error if dialogue is not None else None)
+
+
+def conclude(case: Case, result: TrialResult, ended_with: str | None = None) -> Ending | None:
+    """A failed check makes the trial failed, also beside an unjudged one; unjudged alone is the judge's error."""
+    failed = [one for one in result.verdicts if one.outcome == "failed"]
+    unjudged = [one for one in result.verdicts if one.outcome == "unjudged"]
+    if not unjudged or failed:
+        scored = score(result, case)
+        result.score, result.dimensions = scored.value, scored.dimensions
+        result.left_out = scored.left_out
+    if failed:
+        return Ending("failed", ended_with or failed[0].message)
+    return Ending("error", unjudged[0].message, "judge") if unjudged else None

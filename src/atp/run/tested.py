@@ -1,0 +1,58 @@
+"""An agent under test."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atp.agents.adapter import Adapter, AgentError
+from atp.suite.agent import AnyAgent
+
+
+@dataclass(slots=True)
+class Tested:
+    """An agent under test, with what reaches it."""
+
+    agent: AnyAgent
+    adapter: Adapter
+    base: Path
+    digest: str
+    ad_hoc: bool
+    limit: int | None = None
+    """At most so many trials at a time."""
+    active: int = 0
+    """Trials running now."""
+    secrets: frozenset[str] = frozenset()
+    """Values in its configuration that no output may show."""
+    config: dict[str, Any] = field(init=False)
+    """Its configuration as data, for the agent to see."""
+    _starting: "asyncio.Task[None] | None" = None
+
+    def __post_init__(self) -> None:
+        self.config = self.agent.config.model_dump(exclude_unset=True)
+
+    async def ready(self) -> None:
+        """Start the adapter, once for all trials. Why it can't start is every trial's error, unless that may pass."""
+        if self._starting is None or _may_pass(self._starting):
+            self._starting = asyncio.ensure_future(self.adapter.start())
+        if not self._starting.done():
+            await asyncio.shield(self._starting)
+        self._starting.result()
+
+    def is_among(self, names: Sequence[str] | None) -> bool:
+        """Whether a case that is only for these agents, or for all, is for it. What -n names is for every case."""
+        return names is None or self.ad_hoc or self.name in names
+
+    @property
+    def name(self) -> str:
+        """What the suite calls it."""
+        return self.agent.name
+
+
+def _may_pass(starting: "asyncio.Task[None]") -> bool:
+    """Whether a start failed that may go well the next time."""
+    if not starting.done() or starting.cancelled():
+        return starting.done()
+    error = starting.exception()
+    return isinstance(error, AgentError) and error.retryable
