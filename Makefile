@@ -19,6 +19,7 @@ install: $(STAMP) ## Make .venv with atp and all that its developers need
 # The lock holds the hash of every file that is installed, the build backend's included; hence no build isolation.
 $(STAMP): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit("ATP needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo "installing into $(VENV): about a minute"
 ifneq ($(UV),)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock

@@ -13,7 +13,8 @@ say() {
 
 # Run a command and see that it ends as it should: with one of the exit codes of the first argument.
 run() {
-    local expected=$1 code=0
+    local expected=$1
+    code=0
     shift
     printf '\n$ %s\n' "$*"
     "$@" || code=$?
@@ -31,7 +32,7 @@ say "A YAML suite. Its agent is a command that makes files." \
 run 1 atp test files.yaml --runs 5 --parallel 4 -o "$reports/files.html"
 
 say "A JSONL file. Its agent is a Python function that is given the conversation so far."
-run 0 atp test expense.jsonl -n expenses.py:answer -o "$reports/expense.jsonl"
+run 0 atp test expense.jsonl -n expenses.py:answer -o "$reports/expense-results.jsonl"
 
 say "Another one, with a dialogue: a user in Python talks to the agent, and three things must happen, in order."
 run 0 atp test trip.jsonl -n expenses.py:answer --runs 5 -o "$reports/trip.html"
@@ -48,11 +49,13 @@ say "Each prompt runs five times. The model is free in its words, so the answers
 run "0 1 3" atp test quiz.test.md --runs 5 --record "$reports/quiz" -o "$reports/quiz.html"
 
 say "What the model said was recorded. Played back, the same run needs no model, and gives the same verdicts."
-run "0 1 3" atp test quiz.test.md --runs 5 --replay "$reports/quiz" --quiet
+run "$code" atp test quiz.test.md --runs 5 --replay "$reports/quiz" --quiet
 
 say "Every run has a journal, which --resume goes on from."
 run 0 atp runs
 
 say "Reports: $PWD/$reports/files.html, $PWD/$reports/trip.html, $PWD/$reports/quiz.html," \
-    "$PWD/$reports/expense.jsonl, $PWD/quiz.tps.json" "Journals: $PWD/.atp/runs" \
-    "One test failed above, count-002, and it was meant to. The demo itself went well."
+    "$PWD/$reports/expense-results.jsonl, $PWD/quiz.tps.json" "Journals: $PWD/.atp/runs" \
+    "quiz.tps.json is the TPS report: per case, what ran, how often and how it ended, for programs." \
+    "One test failed above, count-002, and it was meant to. The demo itself went well." \
+    "Open this in a browser: $PWD/$reports/files.html"

@@ -3,7 +3,7 @@
 import compileall
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.run.support.project import Project
 from tests.starting import run_atp
 
 os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate
@@ -21,6 +22,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile ATP once: what tests start can't keep what it compiled."""
     if not hasattr(session.config, "workerinput"):
         compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A folder with tests and agents, and `atp` to run them. Whatever a test started is ended with it."""
+    made = Project(tmp_path)
+    yield made
+    made.end()
 
 
 @pytest.fixture

@@ -19,13 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
+from time import monotonic, tzset
 from typing import Any
 
-READ_WHEN_PYTHON_STARTS = ("PYTHON", "LANG", "LC_", "TZ", "LD_", "COVERAGE")
+READ_WHEN_PYTHON_STARTS = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE")
 """How the names of those variables begin that only a new Python sees."""
-ALWAYS_IMPORTED = ("atp.cli.test", "atp.cli.validate", "atp.cli.show", "atp.cli.report", "atp.run.loop", "atp.run.dry")
-"""What calls import in any case. What ATP imports only when it is needed is not among it."""
+IMPORTED = (
+    *("atp.cli.main", "atp.cli.test", "atp.cli.validate", "atp.cli.show", "atp.cli.report"),
+    *("atp.run.loop", "atp.run.dry", "atp.run.planning", "atp.report.choose", "atp.agents.registry"),
+    *("atp.loader.cases", "atp.loader.jsonl", "atp.loader.markdown", "markdown_it", "aiohttp"),
+)
+"""What many calls import. That `atp` starts without most of it is for tests with a Python of their own to show."""
 LONGEST_CALL = 200_000
 """Bytes that go through the socket as one message."""
 
@@ -36,16 +40,21 @@ def run_atp(
     env: Mapping[str, str] | None = None,
     input: str | None = None,  # noqa: A002  (the name that subprocess.run gives it)
     timeout: float = 60,
+    merged: bool = False,
     **more: Any,
 ) -> "subprocess.CompletedProcess[str]":
-    """Call `atp` and wait for it. Takes what `subprocess.run` takes, and leaves to it what a copy can't be given."""
+    """Call `atp` and wait for it. Takes what `subprocess.run` takes, and leaves to it what a copy can't be given.
+
+    `merged`: stderr goes where stdout goes.
+    """
     starter = _starter()
     environment = dict(os.environ if env is None else env)
     if more or not starter.can_give(environment):
-        usual: dict[str, Any] = {"capture_output": True, "encoding": "utf-8"}
+        errors = subprocess.STDOUT if merged else subprocess.PIPE
+        usual: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": errors, "encoding": "utf-8"}
         settings = {**usual, "cwd": cwd, "env": env, "input": input, "timeout": timeout, **more}
         return subprocess.run([sys.executable, "-m", "atp", *arguments], check=False, **settings)
-    call = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "env": environment}
+    call = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "env": environment, "merged": merged}
     return starter.run(call, None if input is None else input.encode(), timeout)
 
 
@@ -150,6 +159,9 @@ def _serve(calls: socket.socket) -> None:
     os.chdir(call["cwd"])
     os.environ.clear()
     os.environ.update(call["env"])
+    tzset()
+    if call["merged"]:
+        os.dup2(1, 2)
     sys.argv[1:] = call["arguments"]
     sys.path[0] = call["cwd"]
 
@@ -166,7 +178,7 @@ def _wait_for(child: int, streams: list[int], answer: int) -> None:
 
 if __name__ == "__main__":
     del sys.path[0]  # the folder of this file, which atp would not see
-    for name in ALWAYS_IMPORTED:
+    for name in IMPORTED:
         import_module(name)
     gc.freeze()
     sys.path.insert(0, "")

@@ -7,6 +7,7 @@ from typing import Any
 
 from atp.loader.load import TestLoader
 from atp.report.choose import reads, reports
+from atp.report.protected import of_session
 from atp.run.filter import Filter
 from atp.run.listener import Listener, RunEnd
 from atp.run.loop import run_to_end
@@ -85,7 +86,7 @@ async def _run(session: Session, stop: Stop) -> Report:
         return report
     listeners: list[Listener] = [_Keep(report)]
     if session.options.output or session.options.reporter:
-        read = reads(session.given_input, [unit.source for unit in session.plan.units])
+        read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
         listeners += reports(session.options, read, session.secrets, session.cast)
     report.exit_code = await session.run(listeners, stop)
     return report

@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from atp.loader.diagnostics import Diagnostic, LoadError
 from atp.loader.diagnostics_text import printable, render
 from atp.loader.inputs import is_test_file
 from atp.pytest_plugin import theatre
+from atp.pytest_theatre import NAME_FLAG
 from atp.report.case_text import case_lines
 from atp.report.hiding import hider
 from atp.report.result_object import is_failure, reason, shown_trial
@@ -72,7 +74,7 @@ class SuiteFile(pytest.File):
         try:
             session, run = shared.prepare(self.path)
         except LoadError as error:
-            raise self.CollectError(_text(error.diagnostics)) from None
+            raise self.CollectError(_text([_for_pytest(one) for one in error.diagnostics])) from None
         self._warn(session.warnings)
         names: Counter[str] = Counter()
         for unit in session.plan.units:
@@ -166,6 +168,11 @@ def _name(case: Case, tested: Tested | None) -> str:
     """The case's id, and the agent's name where there are several."""
     name = printable(case.id).replace("::", ":")
     return name if tested is None else f"{name}[{printable(tested.name).replace('::', ':')}]"
+
+
+def _for_pytest(one: Diagnostic) -> Diagnostic:
+    """A mistake with what mends it here, where `-n` is another plugin's flag."""
+    return replace(one, hint=f"name one with {NAME_FLAG}, or as `name` in atp.toml") if one.code == "no-agent" else one
 
 
 def _text(diagnostics: list[Diagnostic]) -> str:

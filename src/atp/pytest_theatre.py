@@ -31,6 +31,8 @@ from atp.suite.result import CaseResult, TrialResult
 from atp.suite.suite import Suite
 
 Result = TypeVar("Result")
+NAME_FLAG = "--atp-name"
+"""The flag that names the agent under test: here `-n` is another plugin's."""
 
 
 class Theatre:
@@ -107,6 +109,7 @@ class Theatre:
             new_session=partial(_session_name, number, itertools.count(1)),
             loop=self._loop.loop,
             limit=setting.options.timeout,
+            name_flag=NAME_FLAG,
         )
 
     def _setting(self, root: Path) -> tuple[Setting, Cast]:

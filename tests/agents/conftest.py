@@ -1,12 +1,8 @@
 """What the tests of agents share. Their helpers are in `support/`, importable from the repository's root."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.agents.support.docker_engine import engine
 from tests.agents.support.talk import Talk
 

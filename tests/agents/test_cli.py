@@ -179,7 +179,7 @@ def test_command_that_is_nowhere_on_the_path(talk: Talk) -> None:
         ("sh -c 'x", {}, "`command` can't be split"),
         ("  ", {}, "`command` is empty"),
         ("a\0b", {}, "NUL character"),
-        ("a", {"environment": {"A=B": "1"}}, "a name that can't be one"),
+        ("a", {"environment": {"A=B": "1"}}, "the name 'A=B', which has a"),
     ],
 )
 def test_commands_that_can_t_be_right(talk: Talk, command: str, config: dict[str, Any], words: str) -> None:

@@ -31,13 +31,6 @@ PATIENCE = 600.0
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path)
-    yield made
-    made.end()
-
-
-@pytest.fixture
 def server(project: Project) -> Iterator[str]:
     """The address of the behaviour as a server."""
     port = project.folder / "port"

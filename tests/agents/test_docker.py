@@ -13,7 +13,7 @@ from tests.agents.support.docker_images import FOREIGN, PYTHON
 from tests.agents.support.docker_talk import boxed, shell, use
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import AgentError, AgentTimeout, Observes
+from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Observes
 
 
 @pytest.fixture(autouse=True)
@@ -218,6 +218,26 @@ class TestHowItEnds:
 
         run(scene())
 
+    def test_removed_by_somebody_else(self, talk: Talk, engine: TestEngine) -> None:
+        """Which looks like an end by force, and must not be taken for one that the agent brought about."""
+
+        async def scene() -> AgentError:
+            began = asyncio.Event()
+            adapter = talk.adapter(boxed("ignores_term"))
+            await adapter.start()
+            turn = asyncio.ensure_future(adapter.turn(talk.request(emit=lambda _: began.set())))
+            await began.wait()
+            (found,) = engine.containers(f"atp.run={talk.marker}")
+            await asyncio.to_thread(engine.ask, "DELETE", f"/containers/{found['Id']}?force=1")
+            with pytest.raises(AgentError) as caught:
+                await turn
+            await adapter.close()
+            return caught.value
+
+        error = run(scene())
+        assert error.blame == "environment"
+        assert str(error) == "the container was removed by somebody else while it was in use"
+
 
 class TestWhatCanBeWrong:
     def test_no_such_image(self, talk: Talk, engine: TestEngine) -> None:
@@ -263,9 +283,9 @@ class TestWhatCanBeWrong:
             assert words in str(error)
 
     def test_nothing_to_mount(self, talk: Talk) -> None:
-        error = run(talk.fail(boxed("echo", volumes=["./gone:/data"])))
-        assert str(error) == f"`volumes`: there is no {talk.folder}/gone to mount"
-        assert error.blame == "environment"
+        with pytest.raises(ConfigurationError) as caught:
+            talk.adapter(boxed("echo", volumes=["./gone:/data"]))
+        assert str(caught.value) == f"`volumes`: there is no {talk.folder}/gone to mount"
         assert not (talk.folder / "gone").exists()
 
 
@@ -320,13 +340,11 @@ class TestBuild:
             ("FROM atp-test/busybox\nCOPY gone.py /agent.py", "gone.py"),
             ("FROM atp-test/busybox\nGO home", "unknown instruction: GO"),
             ("FROM nobody/has-it:2", "needs the image `nobody/has-it:2`, which the container engine doesn't have"),
-            (None, "there is nothing to build in"),
         ],
     )
-    def test_errors_are_shown(self, talk: Talk, dockerfile: str | None, words: str) -> None:
+    def test_errors_are_shown(self, talk: Talk, dockerfile: str, words: str) -> None:
         (talk.folder / "agent").mkdir()
-        if dockerfile is not None:
-            (talk.folder / "agent/Dockerfile").write_text(dockerfile)
+        (talk.folder / "agent/Dockerfile").write_text(dockerfile)
         error = run(talk.fail(boxed(build="agent")))
         assert error.blame == "environment"
         assert words in str(error)

@@ -44,7 +44,7 @@ def test_every_way_to_end(project: Project, engine: TestEngine) -> None:
         agent("hungry", "hogs", memory="48m"),
         agent("slow", "sleeps"),
         agent("large", "large"),
-        agent("gone", image="nobody/has-it:3"),
+        agent("gone", "echo", image="nobody/has-it:3"),
         {"name": "built", "type": "docker", "config": {"build": "./built"}},
     ]
     tool = {"type": "tool_called", "name": "search"}

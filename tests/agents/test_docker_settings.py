@@ -6,12 +6,14 @@ from typing import Any, cast
 import pytest
 from tests.agents.support.docker_talk import boxed
 
-from atp.agents.adapter import AgentError, ConfigurationError
+from atp.agents.adapter import AgentError, ConfigurationError, Surroundings
+from atp.agents.docker import docker_adapter
 from atp.agents.docker_engine import Engine
 from atp.agents.docker_place import Place
-from atp.agents.docker_settings import Settings, memory_bytes
+from atp.agents.docker_settings import Settings
 from atp.loader import TestLoader
 from atp.loader.diagnostics import LoadError
+from atp.suite.container import memory_bytes
 
 
 def engine(url: str = "unix:///run/docker.sock") -> Engine:
@@ -52,15 +54,29 @@ def test_a_port_is_published_where_it_can_be_reached() -> None:
     assert "PortBindings" not in settings(port=80, network="host").of_server(engine(), "x")["HostConfig"]
 
 
-def test_what_cannot_be_started() -> None:
-    for config in (
-        {"command": "a 'b"},
-        {"environment": {"A=B": "c"}},
-        {"entrypoint": ["a\0"]},
-        {"volumes": ["~x~y:/a"]},
-    ):
-        with pytest.raises(ConfigurationError):
-            settings(**config)
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"command": "a 'b"}, "`command` can't be split: No closing quotation"),
+        ({"environment": {"A": "b", "C=D": "e"}}, "`environment` has the name 'C=D', which has a `=` in it"),
+        ({"environment": {"": "c"}}, "`environment` has a name that is empty"),
+        ({"entrypoint": ["a\0"]}, "`command` or `environment` has a NUL character in it"),
+        ({"volumes": ["~x~y:/a"]}, "`volumes`: ~x~y:/a: Could not determine home directory."),
+        ({"volumes": ["gone:/a"]}, "`volumes`: there is no /suite/gone to mount"),
+    ],
+)
+def test_what_cannot_be_started(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        settings(**config)
+    assert str(caught.value) == told
+
+
+def test_nothing_to_build(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    for folder in ("agent", "gone"):
+        with pytest.raises(ConfigurationError) as caught:
+            docker_adapter(boxed(build=folder), Surroundings(base=tmp_path, environment={}))
+        assert str(caught.value) == f"`build`: there is no Dockerfile in {tmp_path / folder}"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +95,14 @@ def test_memory(text: str | int, size: int) -> None:
         ("{image: x, port: 80}", "`port` needs a `network`"),
         ("{image: x, port: 80, network: host, protocol: text}", "so not with `port`"),
         ("{image: x, health_path: /h}", "`health_path` goes with `port`"),
+        ("{image: x, volumes: ['a:/']}", "nothing can be mounted on `/`"),
+        ("{image: x, volumes: {a: '//..'}}", "nothing can be mounted on `/`"),
+        ("{image: x, volumes: ['a:/d', 'b:/d/']}", "2 mounts on `/d`"),
+        ("{image: x, volumes: ['a:/d/../workspace/']}", "nothing can be mounted on `/workspace`"),
+        ("{image: x, command: '  '}", "`command` is empty"),
+        ("{image: x, command: []}", "`command` is empty"),
+        ("{image: x, entrypoint: ' '}", "`entrypoint` is empty"),
+        ("{image: x, entrypoint: []}", "`entrypoint` is empty"),
         ("{image: x, protocol: openai}", "say on which `port`"),
         ("{image: x, port: 80, network: host, protocol: json}", "needs `body`"),
     ],
@@ -91,3 +115,47 @@ def test_what_a_configuration_may_not_say(config: str, words: str) -> None:
         TestLoader(env={}).load_string(text)
     (found,) = caught.value.diagnostics
     assert words in f"{found.code}: {found.message}"
+
+
+NO_LIMIT = "`memory` must be an amount such as 512m or 1g, and this means no limit"
+NO_AMOUNT = "`memory` must be an amount such as 512m or 1g, and this is no amount of memory"
+TOO_MUCH = "`memory` must be an amount such as 512m or 1g, and this is more than there can be"
+CPUS = "`cpus` must be from 0.01 to 10000"
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ('memory: "0"', NO_LIMIT),
+        ("memory: 0", NO_LIMIT),
+        ("memory: 0.00001k", NO_LIMIT),
+        ("memory: 0g", NO_LIMIT),
+        ("memory: -5", NO_AMOUNT),
+        ("memory: lots", NO_AMOUNT),
+        ("memory: 0.5", NO_AMOUNT),
+        ("memory: true", NO_AMOUNT),
+        ("memory: [1g]", NO_AMOUNT),
+        ("memory: 9999999999g", TOO_MUCH),
+        (f"memory: '{'9' * 400}'", TOO_MUCH),
+        ("cpus: 1.0e-10", CPUS),
+        ("cpus: 0", CPUS),
+        ("cpus: 0.009", CPUS),
+        ("cpus: 1.0e+300", CPUS),
+    ],
+)
+def test_a_limit_of_nothing_is_none(limit: str, told: str) -> None:
+    """An engine takes 0 for no limit at all, and a container that was to be kept small could use all there is."""
+    text = f"""test_suite: s
+agents:
+  - name: a
+    type: docker
+    config:
+      image: x
+      {limit}
+tests: [{{id: a, name: a, input: a}}]
+"""
+    with pytest.raises(LoadError) as caught:
+        TestLoader(env={}).load_string(text)
+    (found,) = caught.value.diagnostics
+    assert (found.message, found.line, found.column) == (told, 7, limit.index(":") + 9)
+    assert found.hint is not None

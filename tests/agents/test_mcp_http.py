@@ -56,11 +56,12 @@ def test_tools_over_http(talk: Talk, http: HttpServer, mode: str) -> None:
         uses("ex__forecast", {"city": "Zürich 🌤"}),
         uses("ex__fail", {"why": "no"}),
         uses("ex__huge", {"size": 2_000_000}),
-        uses("ex__hang"),
+        uses("hasty__hang"),
     ]
     stage = McpStage(talk, *script, "done")
-    server = {"url": http.start(mode), "timeout": "1s", "tools": ["add", "f*", "h*"]}
-    run(ask(stage, stage.agent_with(ex=server)))
+    url = http.start(mode)
+    hasty = {"url": url, "timeout": "1s", "tools": ["hang"]}  # only what never answers is waited for so shortly
+    run(ask(stage, stage.agent_with(ex={"url": url, "tools": ["add", "f*", "huge"]}, hasty=hasty)))
     assert stage.results[0] == 3
     assert stage.results[1]["city"] == "Zürich 🌤"
     assert stage.results[2:] == ["Error executing tool fail: no", "é" * 2_000_000, "no answer within 1s"]

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,13 +23,6 @@ def behave(heard: Heard) -> Answer:
 def models() -> Iterator[MockModels]:
     with MockModels(behave) as server:
         yield server
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path)
-    yield made
-    made.end()
 
 
 def server(project: Project, *mode: str, **more: Any) -> dict[str, Any]:

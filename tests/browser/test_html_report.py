@@ -361,7 +361,27 @@ def test_of_a_real_run(
     expect(page.locator("h1")).to_have_text("1 of 3 cases failed")
     page.locator(".why a.case").click()
     expect(page.locator(".checks")).to_contain_text("expected $.lines to be 3, found 2 there")
+    steps = page.locator(".talk .step")
+    told = [number for number, text in enumerate(steps.all_inner_texts()) if text.startswith("Input data")]
+    assert len(told) == 1
+    expect(steps.nth(told[0])).to_contain_text('"log": "started\\nready\\nstopped"')
+    expect(steps.nth(told[0] - 1)).to_contain_text("Count the lines of the log")
     expect(page.locator(".command")).to_have_text("atp test files.yaml --run '^count-002$' -n clerk --runs 2")
     again = atp("test", "files.yaml", "--run", "^count-002$", "-n", "clerk", "--runs", "2", "--quiet", cwd=tmp_path)
     assert again.returncode == 1
     shoot(page, "real-failure", full_page=True)
+
+
+def test_a_case_that_was_cut_short(watched: Any, tmp_path: Path, atp: Callable[..., Any]) -> None:
+    answer = 'def answer(prompt):\n    return {"output": prompt, "usage": {"cost_usd": 1.0}}\n'
+    (tmp_path / "agent.py").write_text(answer)
+    (tmp_path / "dear.jsonl").write_text('{"id": "dear", "input": "hi", "expected": "hi", "runs": 5}\n')
+    atp("test", "dear.jsonl", "-n", "agent.py:answer", "--budget-usd", "2", "-o", "cut.html", cwd=tmp_path)
+    page = watched.open(tmp_path / "cut.html")
+    expect(page.locator(".figures")).to_contain_text("60%")
+    expect(page.locator(".stable-part .legend")).to_have_text("1 cut short")
+    watched.go("#view=stability")
+    expect(page.locator("tr.row .rate")).to_have_text("60%")
+    expect(page.locator("tr.row .sub")).to_have_text("only 3 of 5 trials ran")
+    watched.go("#case=dear")
+    expect(page.locator(".trials p .dim")).to_contain_text("3 of 5 passed, only 3 of 5 trials ran")

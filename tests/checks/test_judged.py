@@ -1,15 +1,10 @@
 """Checks that somebody else decides: `llm_eval`, `agent`, expectations in words."""
 
 import asyncio
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.agents.adapter import ConfigurationError

@@ -79,6 +79,7 @@ def test_kinds_and_agents_are_listed(project: Project) -> None:
     project.write("agents/ocean.test.md", "---\ntarget: fleet/ocean\n---\n# X\n")
     project.write("agents/server.md", "---\ntype: http\nconfig: {endpoint: 'http://127.0.0.1:1/'}\n---\n")
     project.write("assistants/lake/package.yao", "{}")
+    project.write("assistants/lake/prompts.yml", "[]")
     env = plugin(project, "parrots", PLUGIN)
     plugin(project, "broken", "raise RuntimeError('no bird')")
     ran = project.atp("agents", "--json", env=env)
@@ -109,6 +110,46 @@ def test_a_file_that_can_not_be_read_is_told(project: Project) -> None:
     assert ran.code == 2
     assert "did you mean `http`?" in ran.err
     assert "shout" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("agents/x.md", b"---\nfoo: [\n---\nHi", "agent `x`: agents/x.md:3:1: not YAML"),
+        ("agents/x.md", b"\xff\xfe", "agent `x`: agents/x.md:1:1: not UTF-8: byte 0xff"),
+        ("agents/x.md", b"", "agent `x`: agents/x.md:1:1: there is nothing in this file"),
+        ("assistants/x/package.yao", b"{bad", "assistants/x/package.yao:1:2: not JSON"),
+    ],
+)
+def test_a_prompt_that_can_not_be_read_is_told(project: Project, file: str, content: bytes, told: str) -> None:
+    project.write(file, "")
+    (project.folder / file).write_bytes(content)
+    ran = project.atp("agents")
+    assert ran.code == 2
+    assert told in ran.err
+    assert "shout" in ran.out
+    assert file not in ran.out
+
+
+def test_an_agent_s_place_is_shown(project: Project) -> None:
+    """What only its adapter finds is told where the suite describes the agent."""
+    project.write("sub/note", "no Dockerfile")
+    project.write(
+        "s.yaml",
+        """test_suite: s
+agents:
+  - {name: one, type: cli, config: {command: cat, protocol: text}}
+  - name: two
+    type: docker
+    config: {build: sub}
+tests:
+  - {id: t, name: T, input: hello, agents: [one]}
+""",
+    )
+    ran = project.atp("test", "s.yaml")
+    assert ran.code == 2
+    assert "error[agent-configuration]: agent `two`: `build`: there is no Dockerfile in " in ran.err
+    assert "  --> s.yaml:4:5\n4 |   - name: two\n" in ran.err
 
 
 def test_every_kind_is_contacted(project: Project) -> None:
@@ -219,6 +260,9 @@ def test_secrets_are_not_shown(project: Project) -> None:
         (("check", "empty.jsonl"), "no agent to test"),
         (("check", "empty.jsonl", "-n", "nobody"), "there is no agent `nobody`"),
         (("--json", "check", "empty.jsonl"), "after the name of the command"),
+        (("check", "empty.jsonl", "--timeout", "0"), "0 is no time that an agent may take"),
+        (("check", "empty.jsonl", "--timeout", "-1"), "-1 is no time that an agent may take"),
+        (("check", "empty.jsonl", "--timeout", "nan"), "nan is no time that an agent may take"),
         (("chek",), "No such command 'chek'"),
     ],
 )

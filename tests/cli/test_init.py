@@ -1,6 +1,7 @@
 """`atp init`: a suite that loads as it is, with what it needs."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +17,13 @@ from atp.loader.load import load_path
 Run = Callable[..., CompletedProcess[str]]
 FILES = {
     "yaml": ["suite.yaml", "agent.py", "suite.schema.json"],
-    "md": ["first.test.md", "agents/greeter.md", "agents/assessor.md"],
+    "md": ["first.test.md", "agents/greeter.md", "agents/greeter.py", "agents/assessor.md"],
     "jsonl": ["cases.jsonl", "agent.py"],
+}
+NEXT = {
+    "yaml": "atp test suite.yaml",
+    "md": "atp test first.test.md",
+    "jsonl": "atp test cases.jsonl -n agent.py:answer",
 }
 
 
@@ -35,9 +41,7 @@ def test_it_writes_a_suite_that_loads_without_diagnostics(run: Run, tmp_path: Pa
     done = run("init", kind)
     assert (done.returncode, done.stderr) == (0, "")
     assert written(tmp_path) == set(FILES[kind])
-    assert (
-        done.stdout == "".join(f"wrote {name}\n" for name in FILES[kind]) + f"\nNext: atp validate {FILES[kind][0]}\n"
-    )
+    assert done.stdout == "".join(f"wrote {name}\n" for name in FILES[kind]) + f"\nNext: {NEXT[kind]}\n"
     loaded = load_path(tmp_path / FILES[kind][0])
     assert loaded.diagnostics == []
     assert loaded.suite is not None
@@ -48,7 +52,37 @@ def test_without_a_format_it_is_yaml_and_dir_says_where(run: Run, tmp_path: Path
     done = run("init", "--dir", "deep/down")
     assert done.returncode == 0
     assert written(tmp_path / "deep/down") == set(FILES["yaml"])
-    assert done.stdout.endswith("Next: atp validate deep/down/suite.yaml\n")
+    assert done.stdout.endswith("Next: atp test deep/down/suite.yaml\n")
+
+
+@pytest.mark.parametrize("folder", [".", "deep/a b"])
+@pytest.mark.parametrize("kind", FILES)
+def test_the_next_command_passes_without_a_key(
+    run: Run, monkeypatch: pytest.MonkeyPatch, kind: str, folder: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    command = run("init", kind, "--dir", folder).stdout.rpartition("Next: ")[2]
+    done = run(*shlex.split(command)[1:], "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["passed"] == summary["total"] >= 2
+
+
+def test_a_file_that_is_the_same_is_no_conflict(run: Run, tmp_path: Path) -> None:
+    run("init", "yaml")
+    done = run("init", "jsonl")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("wrote cases.jsonl\nkept agent.py: it is the same already\n")
+    assert written(tmp_path) == {*FILES["yaml"], *FILES["jsonl"]}
+
+
+def test_all_that_is_in_the_way_is_named(run: Run, tmp_path: Path) -> None:
+    for name in ("suite.yaml", "agent.py"):
+        (tmp_path / name).write_text("mine")
+    done = run("init")
+    assert done.returncode == 2
+    assert "suite.yaml, agent.py are there already. Nothing was written." in done.stderr
 
 
 def test_editors_find_the_schema_and_the_suite_fits_it(run: Run, tmp_path: Path) -> None:

@@ -194,6 +194,8 @@ shop  (yaml, shop.yaml)
      says: Sell a loaf
      checks: llm_eval (criteria=completeness, threshold=0.8)
      checks: equals (negate=True, value=None)
+     makes: bill.txt
+     runs: 2
      limits: max_steps 9, timeout_seconds 60.0
 
 talk  (jsonl, talk.jsonl)
@@ -225,3 +227,9 @@ def test_expectations_that_have_an_exact_meaning_are_shown_with_it(atp: Atp) -> 
     lines = atp("show", "ocean.jsonl", "-n", "a.py:run").stdout.splitlines()
     assert "     expects: the warm_ocean function was called → tool_called warm_ocean" in lines
     assert "     expects: it is polite" in lines
+
+
+def test_the_expected_output_and_runs_are_shown(atp: Atp) -> None:
+    Path("sum.jsonl").write_text('{"id": "sum", "input": "1+1", "expected": {"sum": 2}, "runs": 3}\n')
+    lines = atp("show", "sum.jsonl").stdout.splitlines()
+    assert lines[2:] == ["  0  sum", "     user: 1+1", "     expected: {'sum': 2}", "     runs: 3"]

@@ -33,6 +33,7 @@ tests:
         path: note.txt
     max_turns: 3
 """
+UNSEEN = "The agents were not looked at; this does it: atp agents check good.yaml\n"
 JSONL = '{"id": "a", "input": "Hello"}\n'
 
 
@@ -54,7 +55,11 @@ class TestForPeople:
     def test_nothing_wrong(self, atp: Atp) -> None:
         write(good_yaml=GOOD, cases_jsonl=JSONL)
         done = atp("validate", "good.yaml", "cases.jsonl")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "2 files, 2 cases, 0 errors, 0 warnings\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            f"2 files, 2 cases, 0 errors, 0 warnings\n{UNSEEN}",
+            "",
+        )
 
     def test_mistakes_with_source_line_and_caret(self, atp: Atp) -> None:
         write(clerk_yaml=BAD)
@@ -83,6 +88,34 @@ warning[max-turns-unused]: `max_turns` has no meaning without a simulator
 1 file, 1 case, 2 errors, 1 warning
 """
         )
+
+    def test_slips_inside_of_what_has_a_slip_itself(self, atp: Atp) -> None:
+        write(
+            slips_yaml="""\
+tets:
+  - id: t
+    name: T
+    input: Hello
+    asertions:
+      - {type: contains, valeu: x}
+test_suite: s
+agnets: [{name: a, type: custom, config: {entri: a.py:run}}]
+"""
+        )
+        done = atp("validate", "slips.yaml", "--json")
+        found = json.loads(done.stdout)["diagnostics"]
+        assert {(one["message"], one["line"], one["column"]) for one in found} == {
+            ("unknown key `tets`", 1, 1),
+            ("unknown key `asertions`", 5, 5),
+            ("unknown key `valeu`", 6, 26),
+            ("unknown key `agnets`", 8, 1),
+            ("unknown key `entri`", 8, 43),
+        }
+
+    def test_a_file_without_agents_may_be_given_one(self, atp: Atp) -> None:
+        write(none_yaml="test_suite: s\ntests: [{id: t, name: T, input: Hello}]\n")
+        assert "help: add `agents:`, or name one with -n\n" in atp("validate", "none.yaml").stdout
+        assert atp("validate", "none.yaml", "-n", "x").returncode == 0
 
     def test_a_warning_alone_is_fine_unless_strict(self, atp: Atp) -> None:
         write(cases_jsonl='{"id": "a", "input": "x", "max_turns": 3}\n')

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ def step(name: str) -> dict[str, Any]:
 
 
 def run_script(folder: Path, tests: str, args: str) -> tuple[int, str]:
-    """The action's own script, as GitHub runs it: `bash -eo pipefail`, the inputs in the environment."""
+    """The action's own script, as GitHub runs it: `python` and a file, the inputs in the environment."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("ATP_", "GITHUB_"))}
     env = {
         **clean,
@@ -34,8 +35,13 @@ def run_script(folder: Path, tests: str, args: str) -> tuple[int, str]:
         "REPORTS": "out",
         "GITHUB_OUTPUT": str(folder / "output"),
     }
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step("Run the tests")["run"]]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    ours = step("Run the tests")
+    assert ours["shell"] == "python"
+    script = folder / "script.py"
+    script.write_text(ours["run"], encoding="utf-8")
+    done = subprocess.run(
+        ["python", script], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -56,6 +62,31 @@ def test_the_exit_code_is_passed_on(tmp_path: Path) -> None:
     code, _ = run_script(tmp_path, "a.jsonl", "-n agent.py:answer")
     assert code == 1
     assert (tmp_path / "output").read_text() == "exit-code=1\n"
+
+
+def test_the_action_runs_with_its_defaults(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "test_suite: own\n"
+        "agents: [{name: cat, type: cli, config: {command: [cat], protocol: text}}]\n"
+        "tests: [{id: a, name: A, input: hi, expected: hi}]\n"
+    )
+    inputs = action()["inputs"]
+    code, said = run_script(tmp_path, "own.yaml", inputs["args"]["default"])
+    assert code == 0, said
+    assert (tmp_path / "out/report.json").exists()
+
+
+@pytest.mark.parametrize(("tests", "args"), [("a.jsonl", "--runs 2 'x"), ("'a.jsonl", "")])
+def test_an_unclosed_quote_is_an_error_not_a_run_without_flags(tmp_path: Path, tests: str, args: str) -> None:
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
+    (tmp_path / "atp.toml").write_text('name = "agent.py:answer"\n')
+    (tmp_path / "a.jsonl").write_text('{"id": "x", "input": "hi", "expected": "hi"}\n')
+    code, said = run_script(tmp_path, tests, args)
+    assert code == 2
+    assert f"::error::{'args' if args else 'tests'}: No closing quotation" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / ".atp").exists()
+    assert (tmp_path / "output").read_text() == "exit-code=2\n"
 
 
 def test_inputs_give_the_shell_no_orders(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ from pathlib import Path
 import pytest
 from tests.docs.stand_in import stand_in
 from tests.models.mock_server import MockModels
+from tests.starting import run_atp
 
 from atp.loader.load import dialect_of, load_path
 
@@ -41,6 +43,8 @@ BLOCK = re.compile(
 )
 TOOK = re.compile(r"(?:(?<=\()|(?<=Time:    ))(?:\d+m)?[\d.]+m?s\b")
 """How long something took, which is never the same."""
+SHELL = re.compile(r"[^\w\s./:=,@%+'\"-]")
+"""What a shell may read as more than a letter of a word."""
 
 
 @dataclass
@@ -104,7 +108,10 @@ class PageRun:
                 subprocess.Popen(shell, shell=True, cwd=self.folder, env=self.env, start_new_session=True, **quiet)  # type: ignore[call-overload]
             )
             return
-        ran = self.process(["/bin/sh", "-c", command])
+        if command.startswith("atp ") and not SHELL.search(command):
+            ran = run_atp(*shlex.split(command)[1:], cwd=self.folder, env=self.env, merged=True)
+        else:
+            ran = self.process(["/bin/sh", "-c", command])
         assert _fits(expected, ran.stdout), f"$ {command}\n--- expected\n{expected}\n--- printed\n{ran.stdout}"
 
     def python(self, body: str) -> None:

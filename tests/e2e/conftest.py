@@ -2,27 +2,15 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.run.support.project import Project
 
 from atp.models.local_files import SMOLLM2, install
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.run.support.project import Project
-
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """An empty folder to work in."""
-    made = Project(tmp_path)
-    yield made
-    made.end()
 
 
 @pytest.fixture

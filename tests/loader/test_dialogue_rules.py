@@ -31,9 +31,18 @@ def test_a_simulator_needs_an_agent(expect: Expect, simulator: str) -> None:
     expect(text.replace("«no-simulator»", ""), simulator=True)
 
 
-@pytest.mark.parametrize("use", ["agents:workers.sim", "scripts:a.b", "''"])
+@pytest.mark.parametrize("use", ["agents:workers.sim", "scripts:a.b", "'scripts:'", "''"])
 def test_a_simulator_is_named_without_a_prefix(expect: Expect, use: str) -> None:
     expect(suite_with(f"simulator: {{use: «reference»{use}}}\n    checkpoints: [{{id: a, {SAYS}}}]"))
+
+
+def test_a_script_that_simulates_is_named_with_a_dot(expect: Expect) -> None:
+    def used(use: str) -> str:
+        return suite_with(f"simulator: {{use: {use}}}\n    checkpoints: [{{id: a, {SAYS}}}]")
+
+    (refused,) = expect(used("«reference»scripts:buyer.speak")).diagnostics
+    assert "`scripts.buyer.speak`" in refused.message
+    expect(used("scripts.buyer.speak"))
 
 
 def test_a_dialogue_needs_checkpoints(expect: Expect) -> None:

@@ -142,7 +142,7 @@ def test_without_a_near_miss_the_known_keys_are_listed(expect: Expect, text: str
 @pytest.mark.parametrize(
     "text",
     [
-        suite_for("custom", "{anything: {at: [all]}, entri: x}"),
+        suite_for("custom", "{anything: {at: [all]}, entry: a.py:run, entri: x}"),
         suite_for("langgraph", "{graph_path: g.py, thread_id: 7}"),
         suite_with("input: Hello\noptions: {anything: 7}\nmetadata: {anything: 7}"),
     ],

@@ -5,7 +5,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from atp.loader import Loaded
+from atp.loader import Loaded, TestLoader
+from atp.loader.diagnostics import LoadError
 from atp.suite import Case, Suite
 
 Expect = Callable[..., Loaded]
@@ -282,7 +283,9 @@ def test_unknown_agent_types_are_told_with_those_there_are(expect: Expect) -> No
         ("docker", "«docker-image»{image: a, build: b}"),
         ("docker", "{image: a, port: «out-of-range»70000}"),
         ("langgraph", "«langgraph-graph»{model: m}"),
+        ("langgraph", "«langgraph-graph»{graph_path: a.py, module: b, graph: c}"),
         ("crewai", "«crewai-crew»{}"),
+        ("crewai", "«crewai-crew»{crew_path: a.py, module: b, crew: c}"),
         ("prompt", "«missing-key»{}"),
         ("custom", "{entry: «wrong-type»1}"),
         ("custom", "{parallel: «out-of-range»0}"),
@@ -674,3 +677,22 @@ def test_what_is_not_closed_is_told_where_it_opens(expect: Expect, text: str) ->
     (one,) = expect(suite_with(f"{text}\nruns: 1")).diagnostics
     assert one.hint is not None
     assert one.hint.startswith("close the `")
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "told"),
+    [
+        ("langgraph", "{graph_path: a.py, module: b, graph: c}", "`langgraph` has both `graph_path` and `module`"),
+        ("langgraph", "{}", "`langgraph` needs `graph_path`, or `module` and `graph`"),
+        ("crewai", "{crew_path: a.py, module: b, crew: c}", "`crewai` has both `crew_path` and `module`"),
+        ("crewai", "{}", "`crewai` needs `crew_path`, or `module` and `crew`"),
+    ],
+)
+def test_code_is_in_one_place(kind: str, config: str, told: str) -> None:
+    text = (
+        f"test_suite: s\nagents: [{{name: a, type: {kind}, config: {config}}}]\ntests: [{{id: a, name: a, input: a}}]"
+    )
+    with pytest.raises(LoadError) as caught:
+        TestLoader(env={}).load_string(text)
+    (found,) = caught.value.diagnostics
+    assert found.message == f"`config`: {told}"

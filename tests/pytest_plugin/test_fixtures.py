@@ -174,7 +174,15 @@ def test_the_agent_that_the_command_line_names(pytester: pytest.Pytester) -> Non
     run(pytester, "--atp-name", "desk.py:answer").assert_outcomes(passed=1)
     ran = run(pytester)
     ran.assert_outcomes(failed=1)
-    ran.stdout.fnmatch_lines(["E       atp.ScriptError: no agent is under test*"])
+    told = "no agent is under test: name one in `ctx.agent(…)`, or with --atp-name"
+    ran.stdout.fnmatch_lines([f"E       atp.ScriptError: {told}"])
+
+
+def test_an_assertion_that_is_none(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile('def test_it(atp_judge):\n    atp_judge.check("x", "y")\n')
+    ran = run(pytester)
+    ran.assert_outcomes(failed=1)
+    ran.stdout.fnmatch_lines(['E       *ScriptError: `check` takes an assertion as files give it *, not "y"'])
 
 
 def test_agents_and_judges_in_tests_of_any_kind(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,7 +238,7 @@ def test_a_missing_agent_is_a_collection_error(write: Write, run: Run) -> None:
     write("cases.jsonl", CASES[:1])
     ran = run("--atp")
     ran.assert_outcomes(errors=1)
-    ran.stdout.fnmatch_lines(["error?no-agent?: *"])
+    ran.stdout.fnmatch_lines(["error?no-agent?: *", "  help: name one with --atp-name, or as `name` in atp.toml"])
 
 
 def test_warnings_of_the_loader_are_warnings(pytester: pytest.Pytester, write: Write, run: Run) -> None:
@@ -301,7 +301,7 @@ def test_hooks_timeouts_and_budgets_of_the_project(pytester: pytest.Pytester, wr
     write("more.jsonl", [{"id": "breaks", "input": "hi", "assert": unjudged}, {"id": "late", "input": "hi"}])
     ran = run("--atp", "more.jsonl")
     ran.assert_outcomes(errors=2)
-    ran.stdout.fnmatch_lines(["*not run: 1 errors that are not the agent's*"])
+    ran.stdout.fnmatch_lines(["*not run: 1 error that is not the agent's*"])
 
 
 def test_xdist(pytester: pytest.Pytester, write: Write) -> None:

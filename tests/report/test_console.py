@@ -212,6 +212,7 @@ def test_the_summary_tells_variations_apart_from_runs(story: Any) -> None:
     both = summary(2, 10, 5, 50)
     assert "Trials: 50 (variations × up to 5 runs)\n" in both
     assert "  Trials:  50 (10 variations × 5 runs), 100% passed\n  Stable:  2 of 2 cases\n" in both
+    assert "Trials: 3 (up to 2 runs each)\n" in summary(2, 2, 2, 3)
     varied = summary(2, 10, 1, 10)
     assert "Trials: 10 (variations)\n" in varied
     assert "  Trials:  10 (10 variations), 100% passed\n" in varied
@@ -258,6 +259,7 @@ def test_failures_are_explained_at_the_end(story: Any, troubles: list[CaseResult
 """
         in text
     )
+    assert "  ! [unjudged]: the judge gave no JSON (blame: judge)\n      tests/expense.jsonl:1\n" in text
     assert "  ! [blocked]: case `login` did not pass\n" in text
 
 
@@ -268,10 +270,20 @@ def test_what_was_used_is_the_agents_or_the_judges(story: Any) -> None:
     assert "  Cost:    $0.2500\n  Tokens:  1,234\n  Judging: $0.0021, 900 tokens (judge and simulator" in text
 
 
+def test_a_cost_that_nobody_has_spent_is_short(story: Any) -> None:
+    trial = story.trial()
+    trial.transcript.usage = Usage(cost_usd=1e308)
+    assert "  Cost:    $1e+308\n" in shown(story, [story.case("c", trial)])
+
+
 def test_the_slowest_are_named_where_it_is_worth_it(story: Any) -> None:
     cases = [story.case(f"c{took}", story.trial(duration_ms=took)) for took in (10, 5000, 70_000, 2000, 1500)]
     assert "  Slowest: c70000 (1m10s), c5000 (5.0s), c2000 (2.0s)\n" in shown(story, cases)
     assert "Slowest" not in shown(story, cases[:3])
+    cases[1].trials.append(story.trial(duration_ms=4000, run=2))
+    two = story.end(story.info(agents=["one", "two"]))
+    shared = "c70000 – assistants.expense (1m10s), c5000 – assistants.expense (up to 5.0s a trial), c2000 – ass"
+    assert f"  Slowest: {shared}" in shown(story, cases, end=two)
     assert "Slowest" not in shown(story, [story.case(f"c{n}", story.trial(duration_ms=9)) for n in range(9)])
 
 
@@ -283,6 +295,8 @@ def test_the_flakiest_are_named(story: Any) -> None:
 
     text = shown(story, [case("a", 10), case("b", 9), case("c", 5), case("d", 0), case("e", 7), case("f", 1)])
     assert "  Flaky:   c (5/10 passed), e (7/10 passed), b (9/10 passed)\n" in text
+    two = story.end(story.info(agents=["one", "two"]))
+    assert "  Flaky:   c – assistants.expense (5/10 passed)\n" in shown(story, [case("c", 5)], end=two)
 
 
 def test_what_to_do_next(story: Any) -> None:
@@ -291,6 +305,29 @@ def test_what_to_do_next(story: Any) -> None:
     assert "Only what failed: atp test x.yaml --only-failed\n" in text
     assert "All about it: atp report 20241217-100000-ab12 -o report.html\n" in text
     assert "Only what failed" not in shown(story, [story.case()], command="atp test x.yaml")
+
+
+def test_a_run_of_another_project_is_named_by_its_folder(
+    story: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "atp.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    for folder, named in (
+        (".atp/runs/20241217-100000-ab12", "20241217-100000-ab12"),
+        ("my examples/.atp/runs/r", "'my examples/.atp/runs/r'"),
+        ("/elsewhere/.atp/runs/r", "/elsewhere/.atp/runs/r"),
+    ):
+        failed = story.end(story.info(folder=folder), counts=story.counts(failed=1), exit_code=1)
+        assert f"All about it: atp report {named} -o report.html\n" in shown(story, [story.case()], end=failed)
+
+
+def test_what_a_task_hands_over_is_shown_with_conversations(story: Any) -> None:
+    case = story.case(input_data={"log": "one\ntwo", "key": "sk-hidden-1"})
+    lines = shown(story, [case], verbose=True, secrets=["sk-hidden-1"]).splitlines()
+    (told,) = [place for place, line in enumerate(lines) if "input data: " in line]
+    assert lines[told] == '    input data: {"log":"one\\ntwo","key":"***"}'
+    assert lines[told - 1].startswith("    user: ")
+    assert "input data" not in shown(story, [case])
 
 
 def test_where_a_variation_comes_from(story: Any) -> None:

@@ -51,7 +51,7 @@ def test_what_was_used(tmp_path: Path, story: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "\uff1d", " =", "\u00a0 +", " \n@"])
 def test_no_formulas(tmp_path: Path, story: Any, begins: str) -> None:
     text = f"{begins}cmd|' /C calc'!A0"
     (row,) = rows(tmp_path, story, [story.case(text, story.trial(text), name=text, tags=[text], input=text)])
@@ -63,8 +63,9 @@ def test_no_formulas(tmp_path: Path, story: Any, begins: str) -> None:
 def test_a_cell_comes_back(text: str) -> None:
     shown = cell(text)
     assert isinstance(shown, str)
-    assert not shown.startswith(("=", "+", "-", "@", "\t", "\r"))
-    if text.isprintable() and not text.startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20")):
+    assert not shown.lstrip().startswith(("=", "+", "-", "@", "|", "%"))
+    assert not shown.startswith(("\t", "\r"))
+    if text.isprintable() and not text.lstrip().startswith(tuple("=+-@|%\uff1d\uff0b\uff0d\uff20")):
         assert shown == text
 
 

@@ -94,6 +94,13 @@ def test_everything_of_a_trial_is_there(tmp_path: Path, story: Any, troubles: li
     assert read.case(7)["expected"] == {"keywords": []}
 
 
+def test_what_a_task_hands_to_the_agent_is_there(tmp_path: Path, story: Any) -> None:
+    cases = [story.case("data", input_data={"rows": [1, 2]}), story.case("none")]
+    read = written(tmp_path / "report.html", story, cases)
+    assert read.case(0)["input_data"] == {"rows": [1, 2]}
+    assert "input_data" not in read.case(1)
+
+
 def test_the_policy_names_the_style_and_the_script(tmp_path: Path, story: Any) -> None:
     source = written(tmp_path / "report.html", story, [story.case()]).source
     found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', source)

@@ -127,3 +127,28 @@ def test_a_real_terminal(tmp_path: Path, term: str, expected: str) -> None:
 def test_rich_is_not_imported_without_a_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "Console False"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize("variable", ["COLUMNS", "LINES"])
+def test_a_terminal_whose_size_is_said_to_be_0(tmp_path: Path, variable: str) -> None:
+    import pty
+
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
+    (tmp_path / "a.jsonl").write_text('{"id": "greeting", "input": "hi", "expected": "hi"}\n')
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", variable: "0"}
+    command = [sys.executable, "-m", "atp", "test", "a.jsonl", "-n", "agent.py:answer"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while block := os.read(ours, 4096):
+            said += block
+    except OSError:  # how a terminal ends on Linux
+        pass
+    assert process.wait(60) == 0
+    os.close(ours)
+    text = bare(said.decode())
+    assert "[greeting]" in text
+    assert "Passed:  1" in text

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, get_args
 import pytest
 import xmlschema
 from jsonschema import Draft7Validator, Draft202012Validator
+from tests.parts import needs
 from tests.report.schemas.published import ctrf_schema, junit_schema
 from tests.report.test_hostile import NASTY, hostile_case
 from tests.run.support.project import Project
@@ -213,11 +213,7 @@ def test_a_broken_ctrf_report_is_found(
 
 
 def test_the_documents_recipe_runs_as_printed(real: Path) -> None:
-    if shutil.which("jq") is None:
-        reason = "jq is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    needs("jq")
     judged = subprocess.run(["bash", "-c", RECIPE], cwd=real, capture_output=True, text=True, check=False)
     assert (judged.returncode, judged.stdout, judged.stderr) == (1, "false\n", "")
     rates = [one["pass_rate"] for one in json.loads((real / "report.json").read_bytes())["results"]]

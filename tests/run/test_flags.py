@@ -387,7 +387,7 @@ def test_dry_run_shows_the_plan_and_runs_nothing(project: Project) -> None:
     ]
     ran = project.atp("test", project.suite(own, tests), "--dry-run", "--timeout", "90s")
     assert ran.code == 0
-    assert "x × one  variation 0, run 3/3, 1 turn, 1 checks, at most 1m30s" in ran.out
+    assert "x × one  variation 1, run 3/3, 1 turn, 1 checks, at most 1m30s" in ran.out
     assert "3 cases, 7 trials, 7 calls of agents, 1 at a time" in ran.out
     assert "1 skipped by their files" in ran.out
     assert "cost: at most $3 by the cases' own limits; 1 trials without a limit" in ran.out
@@ -623,3 +623,15 @@ def test_mistakes_in_flags_and_the_environment(project: Project) -> None:
     assert "--no-such-flag" in unknown.err
     assert "parallel" in env.err
     assert project.lines("asked") == []
+
+
+def test_why_there_are_more_trials_than_cases(project: Project) -> None:
+    runs = project.cases("a", {"id": "b", "input": "b", "runs": 2}, name="runs.jsonl")
+    project.write("agents/x.md", "---\ntype: custom\nconfig: {entry: ../agent.py:run}\n---\n")
+    expected = '**Expectations:**\n- The output contains "x"\n\n'
+    first = f"# First\n**Prompts:**\n- x\n- xx\n{expected}"
+    second = f"# Second\n**Prompts:**\n- x\n{expected}"
+    project.write("varied.test.md", f"---\ntarget: agents/x.md\n---\n{first}{second}")
+    assert "Trials: 3 (up to 2 runs each)\n" in project.atp("test", runs, *AGENT).out
+    assert "Trials: 6 (variations × up to 2 runs)\n" in project.atp("test", "varied.test.md", "--runs", "2").out
+    assert "Trials: 6 (variations × up to 2 runs)\n" in project.atp("report", "-v").out

@@ -93,6 +93,47 @@ def test_a_run_that_went_on(project: Project) -> None:
     ]
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_time_of_a_run_that_went_on_is_that_of_all_its_parts(project: Project, killed: bool) -> None:
+    project.write("agent.py", AGENT)
+    file = project.cases("a", "raises", "b")
+    assert project.atp("test", file, "-n", "agent.py:run", "--fail-fast").code == 1
+    journal = project.runs()[0] / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    for line in lines:  # an hour ago; and that part took ten minutes
+        for holder, name in ((line, "at"), (line.get("result", {}), "started_at")):
+            if name in holder:
+                holder[name] -= 3600
+    trial = next(line["result"] for line in lines if line["type"] == "trial")
+    trial["duration_ms"] = 600_000.0
+    lines[-1]["at"] = trial["started_at"] + 600
+    kept = lines[:-1] if killed else lines
+    journal.write_text("".join(f"{json.dumps(line)}\n" for line in kept), "utf-8")
+    ran = project.atp("test", file, "-n", "agent.py:run", "--resume", *outputs(NAMES))
+    assert "  Time:    10m" in ran.out, ran.out
+    assert differing(project, NAMES) == []
+    summary = json.loads((project.folder / "run.ctrf.json").read_text("utf-8"))["results"]["summary"]
+    tests = json.loads((project.folder / "run.ctrf.json").read_text("utf-8"))["results"]["tests"]
+    assert summary["start"] == round(lines[0]["at"] * 1000)
+    assert summary["start"] <= min(one["start"] for one in tests if "start" in one)
+    assert 600_000 <= summary["duration"] < summary["stop"] - summary["start"]
+    report = json.loads((project.folder / "run.json").read_text("utf-8"))
+    assert report["summary"]["duration_ms"] == summary["duration"]
+
+
+def test_blocked_cases_have_nothing_to_show(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    project.write("agents/a.md", "---\ntype: custom\nconfig: {entry: ../agent.py:run}\n---\n")
+    expected = '**Expectations:**\n- The output contains "x"\n\n'
+    head = f"---\ntarget: agents/a.md\nruns: 2\n---\n# First\n**Prompts:**\n- raises\n{expected}"
+    project.write("q.test.md", f"{head}# Second\n**Before:** First\n**Prompts:**\n- b\n{expected}")
+    project.atp("test", "q.test.md")
+    shown = project.atp("report", "-v").out
+    blocked = shown.partition("[second]")[2].partition("\n\n")[0]
+    assert "blocked" in blocked, shown
+    assert "\n  run 2:" not in blocked
+
+
 def test_a_resumed_run_that_was_killed_keeps_what_is_done(project: Project) -> None:
     project.write("agent.py", AGENT)
     file = project.cases("a", "b", "kills", "waits")
@@ -136,7 +177,7 @@ def test_which_run(project: Project) -> None:
         assert project.atp("report", name, "-o", "y.json").out == "Report: y.json\n"
         assert json.loads((project.folder / "y.json").read_text("utf-8"))["summary"]["run_id"] == run
     missing = project.atp("report", "1999", "-o", "y.json")
-    assert (missing.code, "there is no such run" in missing.err) == (2, True)
+    assert (missing.code, missing.err.startswith("error[no-run]: 1999: there is no such run")) == (2, True)
     (folder / "journal.jsonl").write_text("")
     empty = project.atp("report", str(folder))
     assert (empty.code, "tells of no run" in empty.err) == (2, True)
@@ -165,7 +206,14 @@ def test_a_damaged_journal_does_not_look_whole(project: Project) -> None:
     lines = journal.read_text("utf-8").splitlines(keepends=True)
     lines[1] = lines[1][:50] + "\n"
     journal.write_text("".join(lines), "utf-8")
-    assert "Stopped: 1 damaged lines of the journal were passed over" in project.atp("report").out
+    told = project.atp("report").out
+    assert "  Note:    1 damaged line of the journal was passed over\n" in told
+    assert "Stopped" not in told
+    assert "--resume" not in told  # there is nothing to go on with
+    assert project.atp("report", "-o", "run.html", "-o", "run.xml", "-o", "run.md").code == 0
+    assert "The journal is damaged" in (project.folder / "run.html").read_text("utf-8")
+    assert 'type="damaged"' in (project.folder / "run.xml").read_text("utf-8")
+    assert "| Note      | 1 damaged line" in (project.folder / "run.md").read_text("utf-8")
 
 
 REPORTERS = """
@@ -244,6 +292,10 @@ def test_nobody_who_could_write_it(project: Project) -> None:
     ran = project.atp("test", project.cases("a"), "-n", "agent.py:run", "-r", "report.beautiful", "-o", "x.html")
     assert ran.code == 2
     assert "unknown-reporter" in ran.err
+    project.write("reporters.py", "def odd(x):\n    return x\n")
+    ran = project.atp("test", "cases.jsonl", "-n", "agent.py:run", "-r", "reporters.py:odd", "-o", "x.html")
+    assert ran.code == 2
+    assert "-r reporters.py:odd: it can't be called: `reporters.py:odd`: it takes `x`" in ran.err
     assert not project.runs()
 
 

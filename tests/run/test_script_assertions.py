@@ -59,7 +59,7 @@ FAILING = {
     'contains("tea", "coffee")': 'contains: expected the output to contain "coffee", found "tea"',
     'not_contains("tea", "tea")': "not_contains: ",
     'len("tea", 4)': "len: expected the length 4, found 3",
-    "len(3, 4)": "len: expected the length 4, found None",
+    "len(3, 4)": "len: expected the length 4, found 3, which has none",
     "greater(1, 1)": "greater: expected 1 > 1",
     "greater_or_equal(1, 2)": "greater_or_equal: expected 1 ≥ 2",
     "less(1, 1)": "less: expected 1 < 1",
@@ -142,6 +142,19 @@ def test_what_is_wrong_with_the_test_itself_is_no_failure_of_the_agent(desk: Pro
 
         async def test_looked_at_too_early(t, ctx):
             ctx.agent("desk.py:answer").send("hi").content
+
+        def test_no_length(t, ctx):
+            t.assert_.len(3, 1)
+
+        def test_no_length_of_a_thing(t, ctx):
+            ctx.agent("desk.py:answer").send("hi")
+            t.assert_.len(print, 1)
+
+        def test_no_assertion(t, ctx):
+            t.assert_.check("x", "y")
+
+        def test_returned(t, ctx):
+            return "tea" in ctx.agent("desk.py:answer").send("coffee").content and False
         """,
     )
     assert {found["status"] for found in ran.values()} == {"error"}
@@ -162,6 +175,51 @@ def test_what_is_wrong_with_the_test_itself_is_no_failure_of_the_agent(desk: Pro
     assert said["test_not_awaited"] == "`send` at test_desk.py:31 was not awaited, so it was never done"
     assert said["test_assertion_not_awaited"] == "`agent` at test_desk.py:35 was not awaited, so it was never done"
     assert "write `await` before it" in said["test_looked_at_too_early"]
+    assert said["test_no_length"].startswith("`len`: 3 has no length")
+    assert said["test_no_length_of_a_thing"].startswith("`len`: ")
+    assert said["test_no_assertion"].startswith("`check` takes an assertion as files give it")
+    told = "it returned false, and what a test returns decides nothing: write `assert`, or t.assert_.true(…)"
+    assert said["test_returned"] == told
+
+
+def test_what_an_agent_answered_without_a_length_is_its_failure(desk: Project) -> None:
+    ran = results(
+        desk,
+        """
+        def test_output(t, ctx):
+            t.assert_.len(ctx.agent("desk.py:answer").send("json").json["cups"], 2)
+        """,
+    )
+    assert (ran["test_output"]["status"], ran["test_output"]["error"]) == (
+        "failed",
+        "expected the length 2, found 2, which has none",
+    )
+
+
+def test_what_a_test_returns_decides_nothing(desk: Project) -> None:
+    ran = results(
+        desk,
+        """
+        def test_text(t, ctx):
+            return "passed"
+
+        async def test_coroutine(t, ctx):
+            return True
+
+        def test_failed(t, ctx):
+            t.fail("no")
+            return False
+        """,
+    )
+    assert {name: one["status"] for name, one in ran.items()} == {
+        "test_text": "passed",
+        "test_coroutine": "error",
+        "test_failed": "failed",
+    }
+    told = "and what a test returns decides nothing"
+    assert ran["test_text"]["warnings"] == [f'it returned "passed", {told}']
+    assert ran["test_text"]["no_assertions"] is True
+    assert ran["test_failed"]["warnings"] == [f"it returned false, {told}"]
 
 
 def test_what_an_agent_cannot_show_does_not_pass(desk: Project) -> None:

@@ -1,6 +1,7 @@
 """Tests in Python, run by `atp test -i scripts:…`."""
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -265,7 +266,9 @@ def test_references(desk: Project) -> None:
         ["-i", "scripts:gen.test_cases", "-n", "desk.py:answer"],
     )
     assert list(whole.results) == ["TestOne", "test_two"]
-    assert "the class `TestClass` is left out" in whole.err
+    place = re.search(r"the class `TestClass` is left out\n  --> .*expense_test\.py:(\d+):1\n", whole.err)
+    assert place, whole.err
+    assert place[1] == "11"
     assert list(one.results) == ["TestOne"]
     assert list(other.results) == ["test_two"]
     assert list(made.results) == ["made"], made.err
@@ -291,6 +294,11 @@ def test_references(desk: Project) -> None:
             "`test_x` is marked `xfail`, which only pytest understands",
         ),
         ("scripts:test_none?focus=x", "def test_x(): pass", "tests take no parameters"),
+        (
+            "scripts:test_none",
+            "def test_x(): assert False\n\ndef test_x(): pass",
+            "test_none.py:3:1: error[duplicate-test]: `test_x` stands in line 1 as well",
+        ),
         (
             "scripts:test_none",
             "def test_x(t, ctx):\n    ctx.agent('nobody.here').send('hi')",
@@ -337,6 +345,22 @@ def test_marks_are_tags(desk: Project) -> None:
     ran = desk.test("-i", "scripts:test_marked")
     assert list(ran.results) == ["test_one", "test_two"]
     assert ran.summary["skipped"] == 2
+    reasons = {"test_three": "never", "test_four": "here"}
+    assert {one["id"]: one["reason"] for one in ran.events if one["type"] == "skipped"} == reasons
+    told = desk.atp("report", "-o", "x.json", "-o", "x.xml", "-o", "x.ctrf.json")
+    assert told.code == 0, told.err
+    report = json.loads((desk.folder / "x.json").read_text("utf-8"))
+    assert {one["id"]: one["reason"] for one in report["skipped"]} == reasons
+    assert '<skipped message="never"/>' in (desk.folder / "x.xml").read_text("utf-8")
+    assert '"message":"here"' in (desk.folder / "x.ctrf.json").read_text("utf-8")
+    assert "test_three] test_three (skipped)" not in (shown := desk.atp("report", "-v").out)
+    assert "- [test_three] (skipped)\n  never\n" in shown
+
+
+def test_what_is_not_there_is_told_before_that_no_agent_is_named(desk: Project) -> None:
+    ran = desk.atp("test", "-i", "scripts:tests.nope")
+    assert ran.code == 2
+    assert ran.err.startswith("error[no-generator]: `scripts:tests.nope`: there is no scripts/tests.py\n")
 
 
 def test_runs_in_parallel_and_timeouts(desk: Project) -> None:

@@ -112,3 +112,11 @@ def test_options_of_a_project(project: Project, monkeypatch: pytest.MonkeyPatch)
     project.write("atp.toml", "paralel = 3")
     with pytest.raises(LoadError, match="paralel"):
         Options.from_project(Path(suite))
+
+
+def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
+    with pytest.raises(LoadError) as raised:
+        Options.from_project(tmp_path, output=["a\udcff.json"])
+    [found] = raised.value.diagnostics
+    assert (found.code, found.message) == ("not-utf8", "`output` is not Unicode: the text 'a\\udcff.json'")
+    assert found.hint

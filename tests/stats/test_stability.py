@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atp.stats.stability import answer_key, by_variation, case_score, case_status, classify, deviation, mean, stability
-from atp.suite.result import Status, Transcript, TrialResult, Turn
+from atp.suite.result import CaseResult, Status, Transcript, TrialResult, Turn
 
 
 def trial(status: Status = "passed", output: Any = None, **more: Any) -> TrialResult:
@@ -152,3 +152,19 @@ def test_variations_are_an_axis_of_their_own() -> None:
     trials = [trial("passed"), trial("passed"), trial("failed", variation=1), trial("passed", variation=1)]
     found = by_variation(trials)
     assert [one.pass_rate for one in found.values()] == [100, 50]
+
+
+def test_a_case_that_was_cut_short_is_not_stable() -> None:
+    found = stability([trial(), trial()], planned=5)
+    assert (found.runs, found.planned, found.passed, found.failed, found.pass_rate) == (2, 5, 2, 0, 40.0)
+    assert (found.stable, found.classification) == (False, None)
+    whole = stability([trial(), trial()], planned=2)
+    assert (whole.stable, whole.classification) == (True, "stable")
+
+
+def test_only_the_variation_that_was_cut_short_is_unknown() -> None:
+    trials = [trial(variation=0, run=1), trial(variation=0, run=2), trial(variation=1, run=1)]
+    found = by_variation(trials, planned=2)
+    assert [(one.stable, one.pass_rate) for one in found.values()] == [(True, 100.0), (False, 50.0)]
+    case = CaseResult(agent="a", case="c", trials=trials, planned=6, planned_runs=2)
+    assert (case.missing, case.variations, case.repeated) == (3, 3, True)

@@ -8,13 +8,15 @@ from msgspec import Meta, Struct
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.breach import Breach, broken, cut
-from atp.agents.events import EVENT_TYPES, read_event
+from atp.agents.events import is_meant, read_event
 from atp.agents.plain import plain, refusal
 from atp.agents.usage import read_usage
 from atp.suite.result import ToolCall, Usage
 
 PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state"))
 """A dict with no other keys than these is a reply in parts; any other is the output itself."""
+SHOWN = 200
+"""So much of an answer is named beside another one."""
 
 
 class _Call(Struct):
@@ -29,7 +31,8 @@ class Answer:
     """A reply in the making.
 
     A function returns it whole. A generator yields events, which are told at once; pieces of text, which together are
-    the answer; or a whole answer, which then stands in place of the pieces. Replies in parts add up.
+    the answer; or a whole answer, which then stands in place of the pieces before it. Replies in parts add up. A second
+    answer, or text after the first, is an error: one of the two would be lost.
     """
 
     def __init__(self, request: TurnRequest) -> None:
@@ -40,16 +43,21 @@ class Answer:
 
     def finish(self) -> Reply:
         """All that came."""
-        if not self._whole and self._pieces:
-            self.reply.output = "".join(self._pieces)
+        text, self._pieces = "".join(self._pieces), []
+        if text and not self._whole:
+            self.reply.output = text
+        elif text and text != self.reply.output:
+            self._request.log(f"in place of its answer, it first said: {cut(text)}")
         return self.reply
 
     def yielded(self, value: Any) -> None:
         """An event, a piece of the answer, or all of it. What is raised when a limit is passed comes through here."""
         value = self._plain(value)
         if isinstance(value, str):
+            if self._whole and value:
+                raise broken(f"it goes on after its answer, {cut(self.reply.output, SHOWN)}", value)
             self._pieces.append(value)
-        elif isinstance(value, dict) and ("event_type" in value or _names_event(value.get("type"))):
+        elif isinstance(value, dict) and is_meant(value):
             self._event(value)
         elif value is not None:
             self._give_back(value)
@@ -65,7 +73,14 @@ class Answer:
             except Breach as breach:
                 raise broken(breach, value) from breach
         else:
-            self._whole, self.reply.output = True, value
+            self._answer(value)
+
+    def _answer(self, value: Any) -> None:
+        if value is None:
+            return  # nothing is said, so nothing is replaced
+        if self._whole and value != self.reply.output:
+            raise broken(f"a second answer, after {cut(self.reply.output, SHOWN)}", value)
+        self._whole, self.reply.output = True, value
 
     def _plain(self, value: Any) -> Any:
         try:
@@ -85,7 +100,7 @@ class Answer:
     def _parts(self, parts: dict[str, Any]) -> None:
         reply = self.reply
         if "output" in parts:
-            self._whole, reply.output = True, parts["output"]
+            self._answer(parts["output"])
         if "state" in parts:
             reply.state = parts["state"]
         if parts.get("tool_calls") is not None:
@@ -115,10 +130,6 @@ class Answer:
                 )
             )
         return made
-
-
-def _names_event(kind: Any) -> bool:
-    return isinstance(kind, str) and kind in EVENT_TYPES
 
 
 def _convert(raw: Any, shape: Any, what: str) -> Any:

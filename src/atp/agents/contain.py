@@ -6,11 +6,13 @@ that swallows its cancellation doesn't keep us waiting. asyncio lets `SystemExit
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections.abc import Coroutine, Generator
 from typing import Any
 
 from atp.agents.eager import start
+from atp.agents.exits import end_copy
 from atp.agents.threads import Raised
 
 GRACE = 0.5
@@ -20,17 +22,21 @@ GRACE = 0.5
 class _Loose(Generator[Any, Any, Any]):
     """Awaits a coroutine, and can let go of it in the middle."""
 
-    __slots__ = ("_coroutine", "_gone")
+    __slots__ = ("_coroutine", "_gone", "_process")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
         self._gone = False
+        self._process = os.getpid()
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self
 
     def send(self, value: Any) -> Any:
-        return self._coroutine.send(value)
+        try:
+            return self._coroutine.send(value)
+        finally:
+            end_copy(self._process)
 
     def throw(self, *error: Any) -> Any:
         if self._gone:

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 from aiodocker.exceptions import DockerError
 
-from atp.agents.adapter import Adapter, AgentError, Finding, Surroundings
+from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding, Surroundings
 from atp.agents.docker_container import Container, Ended
 from atp.agents.docker_engine import Engine
 from atp.agents.docker_image import Image, find_image
@@ -35,6 +35,11 @@ class DockerAdapter(Adapter):
         self._settings = Settings(config, surroundings.base)
         if config.build is not None:
             folder = surroundings.base / config.build
+            if not (folder / "Dockerfile").is_file():
+                raise ConfigurationError(
+                    f"`build`: there is no Dockerfile in {folder}",
+                    "`build` is a folder, seen from the file that names it",
+                )
             self.files = sorted(Path(here, name) for here, _, names in os.walk(folder) for name in names)
         self._id = secrets.token_hex(8)
         self._starting: asyncio.Task[Any] | None = None

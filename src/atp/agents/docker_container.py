@@ -5,6 +5,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -19,6 +20,8 @@ REMOVAL_SECONDS = 20.0
 """How long the removal of a container may take."""
 _TRIES = 5
 _KILLED = 128 + signal.SIGKILL
+_GOING = ("removing", "dead")
+"""What an engine calls a container that it is taking away, and one that it could not take away in full."""
 Takes = Callable[[bytes], None]
 
 
@@ -108,8 +111,15 @@ class Container:
     async def state(self) -> dict[str, Any]:
         """What the engine knows of how it is."""
         with self._engine.asked("the container's state can't be told"):
-            state: dict[str, Any] = (await self._handle.show())["State"]
-            return state
+            try:
+                state: dict[str, Any] = (await self._handle.show())["State"]
+            except DockerError as error:
+                if error.status == HTTPStatus.NOT_FOUND:
+                    raise _removed() from error
+                raise
+        if state.get("Status") in _GOING:
+            raise _removed()
+        return state
 
     async def published(self, port: int) -> int:
         """The port of the engine's machine that leads to one of its own."""
@@ -144,7 +154,7 @@ class Container:
             try:
                 await self._handle.delete(force=True, v=True)
             except DockerError as error:
-                if error.status == 404:
+                if error.status == HTTPStatus.NOT_FOUND:
                     return
                 # 409: it is being removed already; 500: a mount that is busy for a moment
                 if attempt == _TRIES or error.status not in (409, 500):
@@ -152,6 +162,11 @@ class Container:
                 await asyncio.sleep(0.1 * 2**attempt)
             else:
                 return
+
+
+def _removed() -> AgentError:
+    """We ask nothing of containers that we removed, so this was somebody else."""
+    return AgentError("the container was removed by somebody else while it was in use", "environment")
 
 
 def _ended(state: dict[str, Any]) -> Ended:

@@ -1,20 +1,17 @@
 """What the engine is told of a container, made from an agent's configuration."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 from atp.agents.adapter import AgentError, ConfigurationError
 from atp.agents.docker_engine import Engine
 from atp.agents.stdio import check_startable, split_words
-from atp.suite.agent import VOLUME, DockerConfig
+from atp.suite.agent import DockerConfig
+from atp.suite.container import VOLUME, WORKSPACE, memory_bytes, mounts
 
-WORKSPACE = "/workspace"
-"""Where a container sees the trial's folder."""
 STOP_SECONDS = 2
 """Seconds between the request to end that a server gets and the order."""
-_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class Settings:
@@ -25,13 +22,10 @@ class Settings:
         self._command = None if config.command is None else split_words(config.command, "command")
         self._entrypoint = None if config.entrypoint is None else split_words(config.entrypoint, "entrypoint")
         check_startable([*(self._command or ()), *(self._entrypoint or ())], config.environment)
-        self._mounts = [_mount(one, base) for one in _volumes(config)]
+        self._mounts = [_mount(one, base) for one in mounts(config.volumes)]
 
     def check(self, engine: Engine) -> list[str]:
         """See that an engine can do what is asked for; what it can't do of what is only the default is told back."""
-        for mount in self._mounts:
-            if not os.path.lexists(mount["Source"]):
-                raise AgentError(f"`volumes`: there is no {mount['Source']} to mount", "environment")
         for limit in sorted(engine.unable & self._config.model_fields_set):
             raise AgentError(f"the container engine can't keep the limit `{limit}` on this machine", "environment")
         return [f"the container engine can't keep the default limit `{limit}`" for limit in sorted(engine.unable)]
@@ -87,21 +81,9 @@ class Settings:
         return settings
 
 
-def memory_bytes(text: str | int) -> int:
-    """The bytes of `512m`, `1.5g` and the like."""
-    found = re.fullmatch(r"([\d.]+)\s*([bkmg]?)b?", str(text).lower())
-    assert found is not None, "the configuration takes no other form"
-    return int(float(found[1]) * _UNITS[found[2]])
-
-
 def _caller(engine: Engine) -> str:
     """Who calls us, as the container knows them: to a rootless engine's containers they are root."""
     return "0:0" if engine.rootless or not hasattr(os, "getuid") else f"{os.getuid()}:{os.getgid()}"
-
-
-def _volumes(config: DockerConfig) -> list[str]:
-    volumes = config.volumes
-    return volumes if isinstance(volumes, list) else [f"{host}:{inside}" for host, inside in volumes.items()]
 
 
 def _mount(written: str, base: Path) -> dict[str, Any]:
@@ -111,7 +93,12 @@ def _mount(written: str, base: Path) -> dict[str, Any]:
         host = base.absolute() / Path(found["host"]).expanduser()
     except RuntimeError as error:
         raise ConfigurationError(f"`volumes`: {written}: {error}") from error
-    return _bind(Path(os.path.normpath(host)), found["container"], read_only=found["mode"] == "ro")
+    source = Path(os.path.normpath(host))
+    if not os.path.lexists(source):
+        raise ConfigurationError(
+            f"`volumes`: there is no {source} to mount", "a path starts at the folder of the file that names it"
+        )
+    return _bind(source, found["container"], read_only=found["mode"] == "ro")
 
 
 def _bind(host: Path, container: str, read_only: bool = False) -> dict[str, Any]:

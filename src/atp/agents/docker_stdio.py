@@ -6,10 +6,10 @@ from atp.agents.adapter import AgentError, AgentTimeout, Reply, Surroundings, Tu
 from atp.agents.breach import write_json
 from atp.agents.docker_adapter import DockerAdapter
 from atp.agents.docker_container import Container, Ended
-from atp.agents.docker_settings import WORKSPACE
 from atp.agents.protocol import build_request
 from atp.agents.stdio import NOTHING, Stderr, Stdout, failure, prompt_line, read_reply
 from atp.suite.agent import Agent
+from atp.suite.container import WORKSPACE
 
 
 class ContainerEachTurn(DockerAdapter):

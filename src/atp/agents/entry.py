@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.importing import loading
 from atp.agents.worker.load import find_name, load_place
 from atp.agents.worker.unusable import Unusable
 from atp.suite.near import near_miss
@@ -15,7 +16,8 @@ def load_function(entry: str, surroundings: Surroundings) -> Callable[..., Any]:
     if not place or not name:
         raise ConfigurationError(f"`{entry}` names no function", "write `module:function` or `file.py:function`")
     try:
-        found = find_name(load_place(place, (surroundings.base, *surroundings.search)), name, place)
+        with loading():
+            found = find_name(load_place(place, (surroundings.base, *surroundings.search)), name, place)
     except Unusable as error:
         raise misconfigured(error) from error
     if not callable(found):

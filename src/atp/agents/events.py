@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from atp.agents.adapter import TurnRequest
 from atp.agents.breach import Breach, cut
+from atp.suite.near import near_miss
 from atp.suite.result import Event, ToolCall
 
 _Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None
@@ -69,6 +70,20 @@ class _Envelope(Struct):
 _KNOWN = frozenset(_Envelope.__struct_fields__)
 
 
+def is_meant(value: dict[str, Any]) -> bool:
+    """Whether an agent means a dict as an event, short forms (`type`) and misspelt ones included.
+
+    One that is taken for something else is lost, and then it looks as if nothing had happened.
+    """
+    if "event_type" in value:
+        return True
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        return False
+    in_form = "payload" in value and value.keys() <= _KNOWN | {"type"}
+    return in_form or kind in EVENT_TYPES or near_miss(kind, EVENT_TYPES) is not None
+
+
 def read_event(raw: Any, request: TurnRequest) -> Event:
     """The event in a message of the agent's; raises `Breach` when it isn't one."""
     try:
@@ -77,7 +92,9 @@ def read_event(raw: Any, request: TurnRequest) -> Event:
         raise Breach(f"event: {error}") from error
     kind = envelope.event_type
     if kind not in _PAYLOADS:
-        raise Breach(f"event: there is no event_type `{cut(kind, 80)}`")
+        meant = near_miss(kind, EVENT_TYPES)
+        hint = f", did you mean `{meant}`?" if meant else ""
+        raise Breach(f"event: there is no event_type `{cut(kind, 80)}`{hint}")
     try:
         msgspec.convert(envelope.payload, _PAYLOADS[kind])
     except msgspec.ValidationError as error:

@@ -11,6 +11,7 @@ from atp.agents.answer import Answer
 from atp.agents.breach import cut
 from atp.agents.calling import Offer
 from atp.agents.contain import contained
+from atp.agents.exits import mark_foreign
 from atp.agents.printed import CAPTURE, Printed
 from atp.agents.threads import Raised, Thread
 from atp.agents.worker.calling import Callee
@@ -46,6 +47,7 @@ class FunctionAdapter(Adapter):
         printed = Printed()
         context = contextvars.copy_context()
         context.run(printed.catch)
+        context.run(mark_foreign)
         answer = Answer(request)
         try:
             await self._call(request, answer, context)

@@ -34,6 +34,7 @@ IDLE_SECONDS = 3.0
 """Idle connections are dropped before servers do it (uvicorn: after 5 s): a request must not meet a closing one."""
 READY_SECONDS = 5.0
 """How long `health_endpoint` may take to answer well."""
+_OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own, write an agent with `protocol: json`"
 _UNFIT = re.compile(r"[\r\n\0]")
 
 
@@ -64,7 +65,13 @@ class AtpDialect:
 
     def read(self, raw: bytes, request: TurnRequest) -> Reply:
         """The response object."""
-        return take_response(read_json(raw, "the response"), request)
+        message = read_json(raw, "the response")
+        try:
+            return take_response(message, request)
+        except Breach as breach:
+            if isinstance(message, dict) and "task_id" in message:
+                raise
+            raise Breach(f"{breach}; {_OWN_JSON}") from breach
 
 
 class HttpAdapter(Adapter):
@@ -100,7 +107,7 @@ class HttpAdapter(Adapter):
             async with asyncio.timeout(seconds), session.get(url, headers=self._headers) as response:
                 return None if response.status < 300 else f"HTTP {response.status}"
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
-            return str(error) or type(error).__name__
+            return http_faults.unreachable(error)
 
     async def check(self) -> list[Finding]:
         """Ask whether it is well; if it doesn't say where to, see that somebody answers where turns would be posted."""

@@ -33,7 +33,19 @@ def of_exception(error: Exception, answered: bool) -> AgentError:
     if isinstance(error, aiohttp.ClientResponseError):
         shown = re.sub(r"\s+", " ", error.message).strip()
         return AgentError(f"agent error: the answer is not HTTP: {cut(shown, 200)}")
-    return AgentError(f"the agent can't be reached: {why}", "environment", retryable=True)
+    return AgentError(f"the agent can't be reached: {unreachable(error)}", "environment", retryable=True)
+
+
+def unreachable(error: Exception) -> str:
+    """Why nobody answered, in the words of whoever wrote the address."""
+    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
+        return str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"{error.host} is not known: {error.os_error.strerror or error.os_error}"
+    place = f"{error.host}:{error.port}"
+    if isinstance(error.os_error, ConnectionRefusedError):
+        return f"{place} refused the connection"
+    return f"{place}: {error.os_error.strerror or error.os_error}"
 
 
 def _said(body: bytes) -> str:

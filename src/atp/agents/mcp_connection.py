@@ -6,6 +6,7 @@ The SDK wants a connection to be opened and closed by one and the same task, so 
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from atp.agents.child import Command
 from atp.agents.leftovers import OF_RUN
+from atp.agents.mcp_faults import told
 from atp.agents.mcp_pipes import Pipes
 from atp.agents.mcp_settings import ServerSettings
 from atp.agents.mcp_stderr import ServerLog
+from atp.agents.threads import in_thread
 
 if TYPE_CHECKING:
     import httpx2
     from mcp import Client
     from mcp.client._transport import TransportStreams
+    from mcp.shared.exceptions import MCPError
     from mcp_types import CallToolResult, Tool
 
 END_SECONDS = 8.0
@@ -30,6 +34,10 @@ LARGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one message over HTTP."""
 MOST_PAGES = 100
 """Pages of a list of tools."""
+PROBE_SECONDS = 2.0
+"""How long to wait for a server to say which versions of MCP it speaks, before it is greeted as old ones are."""
+_CLOSED = ("Connection closed", "SSE stream ")
+"""How the SDK's own errors of a connection over HTTP begin."""
 _LOST = (401, 403, 429, 502, 503, 504)
 """Answers over HTTP that are about the way to a server, not about what it was asked."""
 
@@ -65,9 +73,11 @@ class Connection:
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._pipes: Pipes | None = None
+        self._loaded = asyncio.Event()
         self._why: BaseException | None = None
         self._down_for: ServerDown | None = None
         self._task = asyncio.create_task(self._live(), name=f"mcp-{settings.name}")
+        self._task.add_done_callback(self._settle)
 
     @property
     def over(self) -> bool:
@@ -76,14 +86,17 @@ class Connection:
 
     async def ready(self) -> None:
         """Until it answers. Raises `ServerDown`."""
-        try:
-            async with asyncio.timeout(self._settings.ready_within):
-                await asyncio.shield(self._ready)
-        except TimeoutError as error:
+        await self._loaded.wait()
+        seconds = self._settings.ready_within
+        await asyncio.wait({self._ready}, timeout=seconds)
+        if not self._ready.done() and self._pipes is not None and self._pipes.closing:
+            await asyncio.wait({self._ready}, timeout=END_SECONDS)  # it has failed, and is being cleared away
+        if not self._ready.done():
+            how = self._pipes.ended if self._pipes is not None else None
             await self.close()
-            seconds = self._settings.ready_within
-            raise ServerDown(f"it did not answer within {seconds:g}s (`ready_within`){self._said()}") from error
-        except Exception as error:
+            late = f"it did not answer within {seconds:g}s (`ready_within`)"
+            raise ServerDown(f"{how or late}{self._said()}")
+        if (error := self._ready.exception()) is not None:
             raise await self._lost(error) from error
 
     async def list_tools(self) -> "list[Tool]":
@@ -108,16 +121,18 @@ class Connection:
     async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
         """What a tool answers. Raises `ServerDown`, `TimeoutError`, `CallRefused`."""
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from mcp_types import REQUEST_TIMEOUT
 
         if self.over:
             raise await self._down(self._why)
+        began = time.monotonic()
         try:
             return await self._ready.result().call_tool(tool, arguments, self._settings.seconds)
         except MCPError as error:
-            if error.code == REQUEST_TIMEOUT:
+            # A tool may answer with the same code as the SDK has for an answer that does not come.
+            if error.code == REQUEST_TIMEOUT and time.monotonic() - began >= self._settings.seconds:
                 raise TimeoutError from error
-            if error.code == CONNECTION_CLOSED or self._task.done():
+            if self._task.done() or self._is_closed(error):
                 raise await self._lost(error) from error
             raise CallRefused(error.message) from error
         except Exception as error:
@@ -127,6 +142,21 @@ class Connection:
         finally:
             if self._pipes is not None:
                 self._pipes.hear()
+
+    def _is_answer(self, error: BaseException) -> bool:
+        """Whether an error is what the server said, and not that it says nothing more."""
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        return not self._is_closed(error) if isinstance(error, MCPError) else isinstance(error, ValidationError)
+
+    def _is_closed(self, error: "MCPError") -> bool:
+        """Whether an error is the SDK's word for a connection that is gone, and not a tool's answer."""
+        from mcp_types import CONNECTION_CLOSED
+
+        if error.code != CONNECTION_CLOSED:
+            return False
+        return self._pipes.silent if self._pipes is not None else error.message.startswith(_CLOSED)
 
     async def close(self) -> None:
         """End it, and all that it started. Whoever is cancelled meanwhile doesn't keep that from happening."""
@@ -141,6 +171,8 @@ class Connection:
 
     async def _live(self) -> None:
         try:
+            await in_thread(_load)  # takes seconds on a busy machine, which are not the server's
+            self._loaded.set()
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(self._client(stack))
                 if not self._ready.done():
@@ -148,6 +180,10 @@ class Connection:
                 await self._stop.wait()
         except BaseException as error:
             self._why = error
+
+    def _settle(self, _: object) -> None:
+        """Let nobody wait for what is over, also if it was over before it began."""
+        self._loaded.set()
         if not self._ready.done():
             self._ready.set_exception(ServerDown("it was stopped") if self._why is None else _first(self._why))
         self._ready.exception()  # looked at, whether or not anybody waits
@@ -155,7 +191,6 @@ class Connection:
     def _client(self, stack: AsyncExitStack) -> "Client":
         from mcp import Client
 
-        _quiet()
         return Client(self._over_http(stack) if self._settings.url is not None else self._over_pipes())
 
     def _over_pipes(self) -> "AbstractAsyncContextManager[TransportStreams]":
@@ -196,9 +231,9 @@ class Connection:
         if isinstance(cause, OSError) and how is None and self._settings.argv:
             why = cause.strerror or str(cause)
             return ServerDown(f"`{os.path.basename(self._settings.argv[0])}` can't be started: {why}")
-        said = str(cause).partition("\n")[0] or type(cause).__name__
+        said = told(cause, self._pipes.tools if self._pipes is not None else [])
         if self._settings.argv:
-            return ServerDown(f"{how or said}{self._said()}")
+            return ServerDown(f"{said if how is None or self._is_answer(cause) else how}{self._said()}")
         return ServerDown(f"{self._settings.url}: {said}", may_pass=True)
 
     def _said(self) -> str:
@@ -223,8 +258,13 @@ def _first(error: BaseException | None) -> BaseException:
     return error if isinstance(error, Exception) else ServerDown("it was stopped")
 
 
-def _quiet() -> None:
-    """What the SDK says to its own log is told by us, where it belongs."""
+def _load() -> None:
+    """Import the SDK, and see that it neither writes to a log of its own nor waits for long without need."""
+    import mcp.client.session
+
     logger = logging.getLogger("mcp")
-    if not logger.handlers:
+    if not logger.handlers:  # what it says there is told by us, where it belongs
         logger.addHandler(logging.NullHandler())
+    # It first asks for something that old servers don't know. Some of them don't answer that at all, and would lose
+    # the SDK's 10 seconds at each start; whoever answers later than this is understood as well.
+    mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE_SECONDS

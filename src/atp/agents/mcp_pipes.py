@@ -31,11 +31,18 @@ class Pipes:
         self._child: Child | None = None
         self._stderr: StderrPipe | None = None
         self._why: str | None = None
+        self._ended_by_us = False
+        self.silent = False
+        """Its stdout has ended, or it reads no more: nothing will come of it."""
+        self.closing = False
+        """What we have to say to it has been said, and it is being ended."""
+        self.tools: list[Any] = []
+        """The tools of the list that came in last, as it wrote them."""
 
     @property
     def ended(self) -> str | None:
-        """How the process ended, or why nothing more is heard of it; nothing while all is well."""
-        if self._why is not None or self._child is None or not self._child.exited.done():
+        """How the process ended by itself, or why nothing more is heard of it; nothing while all is well."""
+        if self._why is not None or self._child is None or self._ended_by_us or not self._child.exited.done():
             return self._why
         self._child.kill()  # collects it
         code = self._child.code
@@ -48,7 +55,7 @@ class Pipes:
 
     async def why(self) -> str | None:
         """How it ended, if it is known in a moment: a pipe may be closed before the process is gone."""
-        if self._child is not None and self._why is None:
+        if self._child is not None and self._why is None and not self._ended_by_us:
             await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
         self.hear()
         return self.ended
@@ -82,11 +89,13 @@ class Pipes:
         said, from_session = anyio.create_memory_object_stream[Any](0)
         tasks = [
             asyncio.create_task(self._read(reader, to_session)),
-            asyncio.create_task(_write(writer, from_session, to_session)),
+            asyncio.create_task(self._write(writer, from_session, to_session)),
         ]
         try:
             yield heard, said
         finally:
+            self.closing = True
+            self._ended_by_us = not self.silent and not child.exited.done()
             writer.close()  # which tells it to end
             for stream in (heard, said, to_session, from_session):
                 stream.close()
@@ -97,7 +106,8 @@ class Pipes:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 stdout.close()
-                writer.transport.abort()
+                if writer.transport.get_write_buffer_size():  # one that is closed already can't be aborted
+                    writer.transport.abort()
 
     async def _read(self, reader: asyncio.StreamReader, to_session: Any) -> None:
         import anyio
@@ -115,7 +125,14 @@ class Pipes:
                         text = line.decode(errors="replace").rstrip()
                         self._log.add(f"(on stdout, where only messages belong) {text}")
                         continue
+                    self._note(message.message)
                     await to_session.send(message)
+                self.silent = True
+
+    def _note(self, message: Any) -> None:
+        result = getattr(message, "result", None)
+        tools = result.get("tools") if isinstance(result, dict) else None
+        self.tools = tools if isinstance(tools, list) else []
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -124,20 +141,20 @@ class Pipes:
             self._why = f"it wrote a message of more than {LONGEST_LINE // 1024 // 1024} MB"
             return b""
 
+    async def _write(self, writer: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
+        import anyio
 
-async def _write(writer: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
-    import anyio
-
-    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-        async with from_session:
-            async for message in from_session:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                try:
-                    writer.write(f"{text}\n".encode(errors="replace"))
-                    await writer.drain()
-                except OSError:  # it doesn't want to hear more: whoever waits for an answer must know
-                    to_session.close()
-                    return
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async with from_session:
+                async for message in from_session:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    try:
+                        writer.write(f"{text}\n".encode(errors="replace"))
+                        await writer.drain()
+                    except OSError:  # it doesn't want to hear more: whoever waits for an answer must know
+                        self.silent = True
+                        to_session.close()
+                        return
 
 
 async def _reader(child: Child) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:

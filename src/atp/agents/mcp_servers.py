@@ -10,12 +10,16 @@ from importlib import metadata
 from atp.agents.adapter import AgentError, ConfigurationError, Finding, Services, Surroundings, TurnRequest
 from atp.agents.cli import HANDED_ON
 from atp.agents.mcp_connection import Place
+from atp.agents.mcp_faults import short
 from atp.agents.mcp_server import Server
 from atp.agents.mcp_settings import ServerSettings
 from atp.agents.mcp_tools import MOST_TOOLS, McpTool, choose
 from atp.agents.prompt_canned import Canned
 from atp.agents.prompt_tools import UsableTool
 from atp.models.model import CassetteError, CassetteMiss
+
+SHOWN = 20
+"""Names of a server's tools that a check shows."""
 
 
 class McpServers:
@@ -87,18 +91,31 @@ class McpServers:
             await asyncio.wait(self._endings)
 
     async def check(self) -> list[Finding]:
-        """Start each server, count its tools, and stop it."""
-        return [await self._check(self._server(one, None)) for one in self._servers]
+        """Start each server, count its tools, and stop it; and see whether a model takes all of them together."""
+        findings: list[Finding] = []
+        tools: list[McpTool] = []
+        for one in self._servers:
+            finding, found = await self._check(self._server(one, None))
+            findings.append(finding)
+            tools += found
+        try:
+            self._together(_by_name(tools))
+        except AgentError as error:
+            findings.append(Finding(what="tools", ok=False, detail=str(error)))
+        return findings
 
-    async def _check(self, server: Server) -> Finding:
+    async def _check(self, server: Server) -> tuple[Finding, list[McpTool]]:
         what = f"mcp server {server.settings.name}"
         try:
             chosen = choose(await server.tools(), server.settings)
+            tools = [McpTool(server, one) for one in chosen]
         except AgentError as error:
-            return Finding(what=what, ok=False, detail=str(error))
+            return Finding(what=what, ok=False, detail=str(error)), []
         finally:
             await server.close()
-        return Finding(what=what, ok=True, detail=f"{len(chosen)} tools: {', '.join(one['name'] for one in chosen)}")
+        names = [short(one["name"]) for one in chosen]
+        shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        return Finding(what=what, ok=True, detail=f"{len(chosen)} tools: {shown}"), tools
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
         around = self._surroundings.environment
@@ -120,12 +137,7 @@ class McpServers:
             for one in listing:
                 one.cancel()
             await asyncio.gather(*listing, return_exceptions=True)
-        found: dict[str, McpTool] = {}
-        for tool in tools:
-            if tool.tool.name in found:
-                raise AgentError(f"two tools of MCP servers are called `{tool.tool.name}`", "environment")
-            found[tool.tool.name] = tool
-        return found
+        return _by_name(tools)
 
     async def _tools_of(self, server: Server) -> list[McpTool]:
         cassette = self._services.cassette
@@ -156,6 +168,15 @@ class McpServers:
                 "environment",
             )
         return tools
+
+
+def _by_name(tools: Iterable[McpTool]) -> dict[str, McpTool]:
+    found: dict[str, McpTool] = {}
+    for tool in tools:
+        if tool.tool.name in found:
+            raise AgentError(f"two tools of MCP servers are called `{tool.tool.name}`", "environment")
+        found[tool.tool.name] = tool
+    return found
 
 
 async def _close(servers: list[Server]) -> None:

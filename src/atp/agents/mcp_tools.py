@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atp.agents.adapter import AgentError
 from atp.agents.breach import cut
 from atp.agents.mcp_connection import CallRefused
+from atp.agents.mcp_faults import short
 from atp.agents.mcp_server import Server
 from atp.agents.mcp_settings import ServerSettings, nearest
 from atp.agents.plain import plain
@@ -35,8 +36,8 @@ class McpTool(UsableTool):
         shown = tool_name(f"{server.settings.name}__{self._name}")
         if len(f"{server.settings.name}__{self._name}") > len(shown):
             raise AgentError(
-                f"the tool `{self._name}` of the MCP server `{server.settings.name}` has a name that is too long: "
-                "models take 64 characters. Give the server a shorter name, or leave the tool out with `exclude`",
+                f"the tool `{short(self._name)}` of the MCP server `{server.settings.name}` has a name that is too "
+                "long: models take 64 characters. Give the server a shorter name, or leave the tool out with `exclude`",
                 "environment",
             )
         self.tool = Tool(name=shown, description=listed["description"], parameters=listed["parameters"])
@@ -62,7 +63,12 @@ def choose(listed: Iterable[dict[str, Any]], settings: ServerSettings) -> list[d
 
     A pattern that fits none is a slip: the agent would lack a tool, or have one that it must not have.
     """
-    found = {str(one["name"]): one for one in listed}
+    found: dict[str, dict[str, Any]] = {}
+    for one in listed:
+        name = str(one["name"])
+        if name in found:
+            raise AgentError(f"the MCP server `{settings.name}` lists the tool `{short(name)}` twice", "environment")
+        found[name] = one
     names = list(found)
     for key, patterns in (("tools", settings.tools or ()), ("exclude", settings.exclude)):
         for pattern in patterns:

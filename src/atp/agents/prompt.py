@@ -13,6 +13,7 @@ from typing import Any
 from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding, Reply, Surroundings, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.agents.breach import json_text
+from atp.agents.exits import mark_foreign
 from atp.agents.mcp_servers import McpServers
 from atp.agents.mcp_settings import read_servers
 from atp.agents.printed import CAPTURE, Printed
@@ -111,6 +112,7 @@ class PromptAdapter(Adapter):
         printed = Printed()
         context = contextvars.copy_context()
         context.run(printed.catch)
+        context.run(mark_foreign)
         run = ToolRun(request=request, context=context, counts=dict(request.state or {}), tell=request.emit)
         named = request.context.get("connector") or request.options.get("connector") or self._connector
         try:

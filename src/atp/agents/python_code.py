@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from atp.agents.adapter import Adapter, ConfigurationError, Observes, Surroundings
 from atp.agents.calling import Offer
 from atp.agents.entry import misconfigured
+from atp.agents.importing import loading
 from atp.agents.worker.load import find_file, is_file
 from atp.agents.worker.made import make
 from atp.agents.worker.unusable import Unusable
@@ -46,7 +47,9 @@ def python_adapter(
         if config.python is None:
             from atp.agents.function import FunctionAdapter
 
-            adapter: Adapter = FunctionAdapter(make(code.spec(surroundings)), offer)
+            with loading():
+                callee = make(code.spec(surroundings))
+            adapter: Adapter = FunctionAdapter(callee, offer)
         else:
             from atp.agents.workers import WorkerAdapter
 

@@ -32,8 +32,10 @@ def check_startable(argv: Iterable[str], environment: Mapping[str, str]) -> None
     """Refuse words and variables that no system could start anything with."""
     if any("\0" in one for one in (*argv, *environment, *environment.values())):
         raise ConfigurationError("`command` or `environment` has a NUL character in it")
-    if any("=" in name or not name for name in environment):
-        raise ConfigurationError("`environment` has a name that can't be one")
+    for name in environment:
+        if "=" in name or not name:
+            wrong = f"the name {name!r}, which has a `=` in it" if name else "a name that is empty"
+            raise ConfigurationError(f"`environment` has {wrong}", "write `NAME: value`")
 
 
 def prompt_line(prompt: str) -> bytes:

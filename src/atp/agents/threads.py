@@ -6,12 +6,15 @@ Not those of asyncio's executor: the interpreter waits for them at its end, and 
 import asyncio
 import contextlib
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, TypeVar
+
+from atp.agents.exits import end_copy
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -89,10 +92,12 @@ class Thread:
         worker, context = self._worker, self._context
 
         def job() -> None:
+            process = os.getpid()
             try:
                 outcome = context.run(function)
             except BaseException as error:
                 outcome = Raised(error)
+            end_copy(process)
             if last:
                 worker.rest()
             with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
@@ -143,10 +148,15 @@ class DaemonExecutor(ThreadPoolExecutor):
 
         def job() -> None:
             if future.set_running_or_notify_cancel():
+                process = os.getpid()
                 try:
-                    future.set_result(function(*args, **kwargs))
+                    result = function(*args, **kwargs)
                 except BaseException as error:
+                    end_copy(process)
                     future.set_exception(error)
+                else:
+                    end_copy(process)
+                    future.set_result(result)
             worker.rest()
 
         worker.put(job)

@@ -18,7 +18,6 @@ from atp.agents.threads import in_thread
 from atp.agents.worker.unusable import Unusable
 from atp.agents.worker_pool import Pool, Worker
 from atp.agents.worker_process import WorkerDied, WorkerProcess
-from atp.suite.result import Blame
 
 
 class WorkerAdapter(Adapter):
@@ -84,14 +83,18 @@ class WorkerAdapter(Adapter):
 
         def hear(message: dict[str, Any]) -> bool:
             said.update(message)
-            return True
+            return "loading" not in message
 
         try:
             await process.ask({"load": self._spec}, hear)
             takes = self._takes(said)
         except WorkerDied as died:
             printed = cut(process.printed()[-1000:]).strip()
-            why = await in_thread(why_not, self._interpreter, str(died), printed)
+            if "loading" in said:
+                why = f"`{self._code}` in {self._interpreter}: its import ended the process: {died}"
+                why += f": {printed}" if printed else ""
+            else:
+                why = await in_thread(why_not, self._interpreter, str(died), printed)
             await process.end()
             raise AgentError(why, "environment") from died
         except BaseException:
@@ -105,11 +108,10 @@ class WorkerAdapter(Adapter):
             return tuple(said["ready"]["takes"])
         if "unusable" not in said:
             raise broken("the worker did not say that it is ready", said)
-        unusable = Unusable.read(said["unusable"])
-        wrong = misconfigured(unusable)
-        blame: Blame = "agent" if unusable.raised else "environment"
+        wrong = misconfigured(Unusable.read(said["unusable"]))
         hint = f" ({wrong.hint})" if wrong.hint else ""
-        raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong))}{hint}", blame)
+        # Whatever is wrong with it: it was never asked. In our own process, nothing would run at all.
+        raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong))}{hint}", "environment")
 
 
 class _Heard:

@@ -78,11 +78,7 @@ class Meter:
     @property
     def tokens(self) -> int | None:
         """Tokens of all models."""
-        used = self._usage
-        parts = None
-        if used.input_tokens is not None or used.output_tokens is not None:
-            parts = (used.input_tokens or 0) + (used.output_tokens or 0)
-        return _largest(used.total_tokens, parts, self._event_tokens)
+        return _largest(self._usage.tokens, self._event_tokens)
 
     @property
     def usd(self) -> float | None:

@@ -23,6 +23,12 @@ _ENV_FILE = click.option(
 )
 
 
+def _above_zero(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
+    if not 0 < seconds < float("inf"):  # nor what is no number
+        raise click.BadParameter(f"{seconds:g} is no time that an agent may take: give a number of seconds above 0.")
+    return seconds
+
+
 @click.group("agents", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="A JSON object on stdout.")
 @_ENV_FILE
@@ -75,7 +81,14 @@ def _list(as_json: bool, env_file: str | None) -> int:
     "-n", "--name", multiple=True, help="Only this agent of the suite, or another in their place (repeatable)."
 )
 @click.option("-c", "--connector", help="The model connector of prompt agents.")
-@click.option("--timeout", type=float, default=120.0, show_default=True, help="Seconds that one agent may take.")
+@click.option(
+    "--timeout",
+    type=float,
+    default=120.0,
+    callback=_above_zero,
+    show_default=True,
+    help="Seconds that one agent may take.",
+)
 @click.option("--json", "as_json", is_flag=True, help="A JSON object on stdout.")
 @_ENV_FILE
 def check_command(
@@ -91,6 +104,7 @@ def check_command(
     SUITE is a file, a folder or a pattern. Models are not asked. Exit 0: all can be reached. 3: some can't.
     2: the suite can't be read.
     """
+    from atp.agents.importing import limit_imports
     from atp.cli.streams import stdout_for_us
     from atp.run.agent_check import AgentCheck
     from atp.run.loop import run_to_end
@@ -99,6 +113,7 @@ def check_command(
     given = {key: value for key, value in flags.items() if value}
     try:
         with stdout_for_us():
+            limit_imports(timeout)
             with redirect_stdout(sys.stderr):  # importing an agent may print something
                 check = AgentCheck(paths, given)
             checked = run_to_end(check.run(timeout))

@@ -1,6 +1,7 @@
 """`atp chat`: talk to an agent, and save what was said as a test."""
 
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from atp.loader.diagnostics import LoadError
 from atp.loader.diagnostics_text import render
 
 _ENDS = ("/quit", "/exit", "/q")
+_COMMAND = re.compile(r"/[\w?-]*(\s|$)")
 
 
 @click.command("chat")
@@ -35,12 +37,14 @@ def command(agent: str, connector: str | None, file: str | None, name: str) -> i
 
 
 def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:
+    from atp.agents.importing import limit_imports
     from atp.run.chat import Chat, save, why_not_saved
     from atp.run.loop import run_to_end
     from atp.stats.summary import INTERRUPTED
 
     if path is not None and (problem := why_not_saved(path)):
         raise click.UsageError(f"--save {path}: {problem}.")
+    limit_imports()
     with tempfile.TemporaryDirectory(prefix="atp-chat-") as folder:
         chat = Chat(agent, flags, Path(folder) / "workspace")
         try:
@@ -64,20 +68,24 @@ async def _talk(chat: Any) -> int:
 
     from atp.agents.adapter import AgentError
 
+    unanswered = False
     try:
         async with chat:
             while True:
                 line = await asyncio.to_thread(_read)
                 if line is None or line.strip() in _ENDS:
-                    return 0
-                if line.strip():
-                    await _exchange(chat, line.strip())
+                    return 3 if unanswered and not chat.transcript.turns else 0
+                if _COMMAND.match(line.strip()):
+                    click.echo(f"There is no such command: {', '.join(_ENDS)} or Ctrl-D ends.", err=True)
+                elif line.strip():
+                    unanswered = not await _exchange(chat, line.strip()) or unanswered
     except AgentError as error:
         click.echo(f"atp: the agent can't be reached: {error}", err=True)
         return 3
 
 
-async def _exchange(chat: Any, line: str) -> None:
+async def _exchange(chat: Any, line: str) -> bool:
+    """Say something, and show the answer; whether there was one."""
     from atp.agents.adapter import AgentError
     from atp.report.shown import harmless
 
@@ -87,13 +95,14 @@ async def _exchange(chat: Any, line: str) -> None:
     except AgentError as error:
         chat.take_back(before)
         click.echo(f"agent error: {str(error).removeprefix('agent error: ')}", err=True)
-        return
+        return False
     except BaseException:
         chat.take_back(before)
         raise
     for call in calls:
         click.echo(harmless(f"· {call.name}({json.dumps(call.arguments, ensure_ascii=False)})"), err=True)
     click.echo(harmless(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
+    return True
 
 
 def _read() -> str | None:

@@ -1,5 +1,6 @@
 """`atp`: finds the command and calls it. Commands are imported when they are called, so that `--help` is instant."""
 
+import errno
 import gc
 import io
 import sys
@@ -8,6 +9,8 @@ from importlib import import_module
 import click
 
 from atp import __version__
+from atp.agents.exits import refuse_exits
+from atp.cli.streams import open_closed_ones
 
 COMMANDS = {
     "test": "Run tests.",
@@ -29,6 +32,8 @@ OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """Neither imports nor trials make much garbage. Python's own 700 make looking for it a tenth of what a case costs."""
 BROKEN = 3
 """The exit code of a fault of ATP's own."""
+STDOUT_LOST = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
+"""What is wrong when nothing more can be printed, through no fault of ours."""
 READER_GONE = 141
 """The exit code of a program whose output nobody reads any more, as shells show it."""
 
@@ -68,6 +73,8 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point. Bad usage and bad input end with 2, a fault of ours with 3: 1 would mean a failed test."""
+    open_closed_ones()
+    refuse_exits(everywhere=True)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that can't show a character gets its number
@@ -81,7 +88,13 @@ def main() -> None:
     except SystemExit as left:
         # click leaves with 1 when the reader (`| head`) has seen enough; to us that would mean a failed test.
         sys.exit(READER_GONE if left.code == 1 else left.code)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:
+            from atp.report.sink import let_go
+
+            sys.stderr.write(f"atp: stdout: {error.strerror}\n")
+            let_go(sys.stdout)
+            sys.exit(BROKEN)
         from traceback import print_exc
 
         print_exc()

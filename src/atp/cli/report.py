@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,28 +43,37 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.report.choose import Reads, reports
+    from atp.report.protected import of_run
     from atp.report.replay import Replay
     from atp.run.filter import Filter
     from atp.run.loop import run_to_end
     from atp.run.places import find_root
     from atp.run.setting import Setting
     from atp.run.settings import environment, resolve_options
-    from atp.stats.summary import INCOMPLETE
 
     root = find_root(project)
+    if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
+        root = project.resolve()
     replay = Replay(_find(root, name))
     if not flags.get("output") and not flags.get("reporter"):
-        _show(replay, verbose=bool(flags.get("verbose")))
-        return 0
+        return _told(_show(replay, verbose=bool(flags.get("verbose"))))
     env = environment(root, None)
     options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
     cast = Setting(options, Filter(options), root, env).cast(secrets.token_hex(8))
-    given = Reads(files=tuple(Path(file) for file in replay.info.files if file))
+    files = tuple(file for file in replay.info.files if file)
+    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.start.options, files))
     listeners = reports(options, given, cast=cast, where="<command line>")
     problems = run_to_end(_tell(replay, listeners, cast))
     for one in listeners:
         if one.path and not one.problems:
             click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))
+    return _told(problems)
+
+
+def _told(problems: Sequence[str]) -> int:
+    """Say what could not be written. Returns the exit code."""
+    from atp.stats.summary import INCOMPLETE
+
     for problem in problems:
         click.echo(f"atp: {printable(problem)}", err=True)
     return INCOMPLETE if problems else 0
@@ -82,12 +92,19 @@ async def _tell(replay: "Replay", listeners: Any, cast: Any) -> list[str]:
     return [*audience.problems, *left]
 
 
-def _show(replay: "Replay", *, verbose: bool) -> None:
+def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
+    """Print the summary. What could not be printed comes back."""
     from atp.report.choose import console
     from atp.report.console import Look
+    from atp.report.sink import open_stdout
 
-    screen = console(sys.stdout, Look(quiet=not verbose, verbose=verbose), live=False)
+    try:
+        stdout = open_stdout()
+    except OSError as error:
+        return [f"stdout: {error.strerror}"]
+    screen = console(stdout, Look(quiet=not verbose, verbose=verbose), live=False)
     screen.end(replay.tell(screen))
+    return screen.problems
 
 
 def _find(root: Path, name: str) -> Path:

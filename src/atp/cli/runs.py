@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from atp.cli.output import print_json
-from atp.loader.diagnostics import LoadError
+from atp.loader.diagnostics import Diagnostic, LoadError
 from atp.loader.diagnostics_text import printable, render
 
 
@@ -17,48 +17,86 @@ from atp.loader.diagnostics_text import printable, render
 @click.argument("path", default=".", metavar="[PATH]", type=click.Path(exists=True))
 def command(path: str, as_json: bool) -> int:
     """List the runs of the project around PATH, newest first."""
+    from atp.report.sink import open_stdout
+    from atp.stats.summary import INCOMPLETE
+
+    open_stdout()
+    unread: list[Diagnostic] = []
     try:
-        rows = _rows(Path(path))
+        rows = _rows(Path(path), unread)
     except LoadError as error:
         click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
         return 2
+    if unread:
+        click.echo(render(unread, colour=sys.stderr.isatty()), err=True)
     if as_json:
         print_json(rows)
-        return 0
+        return INCOMPLETE if unread else 0
     for row in rows:
+        if row["state"] == "unreadable":
+            click.echo(f"{row['run']}  unreadable")
+            continue
         passed = f"{row['passed']}/{row['total']} passed" if row["passed"] is not None else f"{row['total']} cases"
         inputs = printable(", ".join(Path(one).name for one in row["input"]))
         click.echo(f"{row['run']}  {row['at']}  {row['state']:<10}  {passed:<16}  {inputs}")
     if not rows:
-        click.echo("No runs yet.")
-    return 0
+        click.echo(f"No runs yet in {printable(str(_folder(Path(path))))}.")
+    return INCOMPLETE if unread else 0
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    from atp.run.folder import all_runs, bounds, is_running
+def _folder(path: Path) -> Path:
+    from atp.run.places import find_root, runs_folder
+
+    return runs_folder(find_root(path))
+
+
+def _rows(path: Path, unread: list[Diagnostic]) -> list[dict[str, Any]]:
+    """A row for each run; why one can't be read goes to `unread`."""
+    from atp.run.folder import all_runs
     from atp.run.places import find_root
 
     rows = []
     for run in all_runs(find_root(path)):
-        start, summary = bounds(run)
-        if start is None:
-            continue
-        state = "running" if is_running(run) else "unfinished"
-        if summary is not None:
-            state = "finished" if summary.complete else "stopped"
-        counts = summary.counts if summary else {}
-        not_run = max(0, start.cases - counts.get("total_cases", 0) - counts.get("skipped_by_test", 0))
-        rows.append(
-            {
+        try:
+            row = _row(run)
+        except LoadError as error:
+            unread.extend(error.diagnostics)
+            row = {
+                **dict.fromkeys(_KEYS),
                 "run": run.name,
-                "at": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(start.at)),
-                "state": state,
-                "reason": summary.reason if summary else None,
-                "passed": counts.get("passed"),
-                "total": counts.get("total", 0) + not_run,
-                "not_run": not_run if summary else None,
-                "input": start.input,
-                "agents": start.agents,
+                "state": "unreadable",
+                "total": 0,
+                "input": [],
+                "agents": [],
             }
-        )
+        rows += [row] if row is not None else []
     return rows
+
+
+_KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", "agents")
+
+
+def _row(run: Path) -> dict[str, Any] | None:
+    """What there is to say of a run; nothing of one that has not begun. Raises `LoadError`."""
+    from atp.run.folder import bounds, is_running
+
+    start, summary = bounds(run)
+    if start is None:
+        return None
+    state = "running" if is_running(run) else "unfinished"
+    if summary is not None:
+        state = "finished" if summary.complete else "stopped"
+    counts = summary.counts if summary else {}
+    not_run = max(0, start.cases - counts.get("total_cases", 0) - counts.get("skipped_by_test", 0))
+    values = (
+        run.name,
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(start.at)),
+        state,
+        summary.reason if summary else None,
+        counts.get("passed"),
+        counts.get("total", 0) + not_run,
+        not_run if summary else None,
+        start.input,
+        start.agents,
+    )
+    return dict(zip(_KEYS, values, strict=True))

@@ -38,7 +38,9 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from atp.agents.importing import limit_imports
     from atp.report.choose import choose, reads
+    from atp.report.protected import of_session
     from atp.run.dry import DryRun
     from atp.run.loop import run_to_end
     from atp.run.places import unreadable
@@ -47,6 +49,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.run.stop import Stop
     from atp.stats.summary import INCOMPLETE
 
+    limit_imports()
     gc.disable()  # neither imports nor loading make garbage, and looking for it costs a tenth of a trivial case
     try:
         with redirect_stdout(sys.stderr):  # importing an agent may print something
@@ -60,7 +63,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         for line in map(json.dumps, dry.events()) if session.options.json_events else dry.lines():
             click.echo(line)
         return 0
-    read = reads(session.given_input, [unit.source for unit in session.plan.units])
+    read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
     listeners = choose(session.options, read, session.secrets, _command(sys.argv), cast=session.cast)
     stop = Stop(session.options)
     gc.freeze()  # what is loaded by now stays

@@ -1,5 +1,6 @@
 """`atp validate`: diagnostics only."""
 
+import shlex
 import sys
 
 import click
@@ -7,7 +8,7 @@ import click
 from atp.cli.inputs import load_all, secrets_of, takes_files
 from atp.cli.output import print_json
 from atp.loader.diagnostics import has_errors
-from atp.loader.diagnostics_text import render, summary
+from atp.loader.diagnostics_text import printable, render, summary
 
 
 @click.command("validate")
@@ -35,4 +36,8 @@ def command(
         if found:
             click.echo(render(found, sys.stdout.isatty(), secrets_of(loaded)) + "\n")
         click.echo(summary(len(loaded), cases, found))
+        named = [one.path for one in loaded if one.path and one.suite and (one.suite.agents or one.suite.target)]
+        if named and not has_errors(found):
+            shown = shlex.join(named) if len(named) <= 3 else "FILE…"
+            click.echo(printable(f"The agents were not looked at; this does it: atp agents check {shown}"))
     return 2 if has_errors(found) else 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.given import Given
-from atp.loader.shapes import Locator, Path, read
+from atp.loader.shapes import Locator, Path, Respelt, read
 from atp.loader.wording import unknown_key
 from atp.suite.case import Case, Checkpoint, Limits
 from atp.suite.near import near_miss
@@ -25,6 +25,7 @@ YAML_KEYS = _SHARED_KEYS | {"agents"}
 """What a YAML test takes."""
 JSONL_KEYS = _SHARED_KEYS
 """What a JSONL record takes."""
+_PLAYER = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 
 
@@ -58,7 +59,10 @@ class CaseReader:
                 "wrong-type", "a case must be a mapping", locate.value(base), "write it with keys and values"
             )
             return None
-        unknown = self._check_keys(raw, locate, base)
+        written: dict[str, str] = {}
+        unknown = self._check_keys(raw, locate, base, written)
+        if written:
+            locate = Respelt(locate, base, written)
         raw_case = {**raw, "index": index, "place": locate.value(base)}
         case = read(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
         if case is None:
@@ -67,8 +71,8 @@ class CaseReader:
         _check_content(case, raw, self, unknown, locate, base)
         return case
 
-    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path) -> bool:
-        """Say which keys don't belong here; whether there are any."""
+    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path, written: dict[str, str]) -> bool:
+        """Say which keys don't belong here; whether there are any. Those read as another go to `written`."""
         unknown = raw.keys() - self.keys
         for key in unknown:
             mistake = unknown_key(key, self.keys)
@@ -79,6 +83,7 @@ class CaseReader:
                 and mistake.meant not in raw
                 and not raw.keys() & _OTHER_SPELLING.get(mistake.meant, set())
             ):
+                written[mistake.meant] = key
                 raw[mistake.meant] = value  # read on as it was meant, to find what else is wrong
         if self.needs_name and "name" not in raw:
             self.notes.error("missing-key", "`name` is missing", locate.key((*base, "name")), "add `name`")
@@ -179,10 +184,10 @@ def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate:
     if not reader.given.simulator:
         if "simulator" not in raw:
             at = locate.key((*base, "checkpoints"))
-            notes.error("no-simulator", "checkpoints need a simulator", at, "add `simulator`, or give --simulator")
+            notes.error("no-simulator", "checkpoints need a simulator", at, _PLAYER.format("simulator"))
         elif isinstance(raw["simulator"], dict) and "use" not in raw["simulator"]:
             at = locate.key((*base, "simulator"))
-            notes.error("no-simulator", "the simulator has no `use`", at, "add `use`, or give --simulator")
+            notes.error("no-simulator", "the simulator has no `use`", at, _PLAYER.format("use"))
     if not raw.get("checkpoints"):
         at = locate.key((*base, "checkpoints" if "checkpoints" in raw else "simulator"))
         notes.error("no-checkpoints", "a simulated dialogue needs at least one checkpoint", at, "add `checkpoints`")

@@ -13,6 +13,8 @@ class Given:
     """Where variables are looked up."""
     agent: bool = False
     """An agent is named (`-n`): a file needs none of its own."""
+    spare_agent: bool = False
+    """The environment or the project's settings name one for files that have none of their own."""
     simulator: bool = False
     """A simulator is named (`--simulator`)."""
     assessor: bool = False

@@ -32,7 +32,10 @@ def find_files(paths: Iterable[str], notes: Diagnostics) -> list[Path]:
 
 def _expand(given: str, notes: Diagnostics) -> Iterator[Path]:
     path = Path(given)
-    if os.path.isdir(given):
+    if not given.strip():
+        hint = "a variable may be unset; leave the argument out, or write . for this folder"
+        notes.error("no-such-file", "an empty path was given to test", hint=hint)
+    elif os.path.isdir(given):
         told = len(notes)
         inside = list(_in_folder(path, notes))
         if not inside and len(notes) == told:

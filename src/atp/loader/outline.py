@@ -78,7 +78,7 @@ def text(loaded: Loaded, exact: Exact | None = None) -> Iterator[str]:
     for agent in head["agents"]:
         yield f"  agent {agent['name']} ({agent['type']})"
     if suite.target:
-        yield f"  target {suite.target}, assessor {suite.assessor or 'built in'}"
+        yield f"  target {suite.target}, assessor {suite.assessor or 'not named'}"
     for case in plain["cases"]:
         yield ""
         yield from _case_text(case)
@@ -97,6 +97,10 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
     for one in case["assertions"]:
         rest = ", ".join(f"{key}={_short(value)}" for key, value in one.items() if key != "type")
         yield f"     checks: {one['type']}{f' ({rest})' if rest else ''}"
+    if case.get("expected") is not None:
+        yield f"     expected: {_short(case['expected'])}"
+    if made := (case.get("task") or {}).get("expected_artifacts"):
+        yield f"     makes: {', '.join(map(_short, made))}"
     for one, check in zip_longest(case["expectations"], case.get("exact", ())):
         yield f"     expects: {_short(one)}{f' → {check}' if check else ''}"
     for one in case["checkpoints"]:
@@ -104,6 +108,8 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
         yield f"     reaches: {one['id']} ({one['assertion']['type']}){after}"
     if case["before_sequence"]:
         yield f"     after cases: {', '.join(map(str, case['before_sequence']))}"
+    if case.get("runs"):
+        yield f"     runs: {case['runs']}"
     if case["limits"]:
         yield f"     limits: {', '.join(f'{key} {_short(value)}' for key, value in case['limits'].items())}"
 

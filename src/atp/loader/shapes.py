@@ -55,6 +55,31 @@ class Nowhere:
     value = key
 
 
+class Respelt:
+    """A locator of a mapping whose keys were read as others, which they were probably meant to be."""
+
+    def __init__(self, locate: Locator, base: Path, written: dict[str, str]) -> None:
+        """`written` has the keys as they stand in the mapping at `base`, by what they were read as."""
+        self._locate = locate
+        self._base = base
+        self._written = written
+
+    def key(self, path: Path) -> Place:
+        """Where a key stands, however it is spelt there."""
+        return self._locate.key(self._as_written(path))
+
+    def value(self, path: Path) -> Place:
+        """Where its value begins."""
+        return self._locate.value(self._as_written(path))
+
+    def _as_written(self, path: Path) -> Path:
+        place = len(self._base)
+        if len(path) <= place or path[:place] != self._base:
+            return path
+        key = path[place]
+        return (*self._base, self._written.get(str(key), key), *path[place + 1 :])
+
+
 def read(
     shape: type[Shape],
     raw: dict[str, Any],

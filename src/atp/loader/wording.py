@@ -129,7 +129,13 @@ _HINTS = {
     "duration": 'write a number of seconds, or text like "30s"',
     "given_twice": "remove one of them",
 }
-_EMPTY = {"string_too_short", "too_short"}
+_EMPTY = ("empty", "is empty", "give it a value or leave the key out")
+_FIXED = {
+    "string_too_short": _EMPTY,
+    "too_short": _EMPTY,
+    "string_unicode": ("not-utf8", "is not Unicode: {}", "write it in UTF-8; if it is a name, choose another"),
+}
+"""What is always said alike: code, words and hint."""
 _PATTERNS = {
     r"^https?://.+": "an address that begins with http:// or https://",
     r"^[0-9a-fA-F]{64}$": "64 hexadecimal digits",
@@ -190,8 +196,9 @@ def word(
         message = f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}"
         least = _LEAST.get(context.get("le", 0), 0)
         return Mistake("out-of-range", message, _RANGE_HINTS[kind].format(**context, least=least))
-    if kind in _EMPTY:
-        return Mistake("empty", f"`{key}` is empty", "give it a value or leave the key out")
+    if kind in _FIXED:
+        code, what, hint = _FIXED[kind]
+        return Mistake(code, f"`{key}` {what.format(describe(value))}", hint)
     if kind == "string_pattern_mismatch":
         expected = _PATTERNS.get(str(context.get("pattern")), f"text that fits {context.get('pattern')}")
         return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}")
@@ -203,7 +210,7 @@ def word(
         return _wrong_type("model_attributes", key, value, is_item)
     if kind.endswith("_type"):
         return _wrong_type(kind.removesuffix("_type"), key, value, is_item)
-    named = "" if f"`{key}`" in error["msg"] else f"`{key}`: "
+    named = "" if key == "this" or f"`{key}`" in error["msg"] else f"`{key}`: "
     code = kind.replace("_", "-")
     return Mistake(
         code, f"{named}{error['msg']}", _HINTS.get(kind) or context.get("hint"), at_key=kind == "given_twice"

@@ -74,6 +74,19 @@ def replayed(connector: Connector, cassette: Cassette) -> ReplayedModel:
     return ReplayedModel(connector.id, name, connector.settings, cassette, unfit)
 
 
+class PlannedModel(Model):
+    """A model that can't be used for want of its key: good for showing a plan, in which nobody is asked."""
+
+    def __init__(self, connector: Connector) -> None:
+        self.connector = connector.id
+        self.name = connector.model
+        self.settings = connector.settings
+
+    async def ask(self, ask: Ask) -> Answer:
+        """Nobody may ask it."""
+        raise AssertionError("a planned model is never asked")
+
+
 class RecordedModel(ReplayedModel):
     """A model that is there, behind a cassette that records it or is replayed in its place."""
 

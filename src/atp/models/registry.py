@@ -111,6 +111,15 @@ class Models:
         except NoModel as error:
             raise NoModel(f"{needed_by} needs a model: {error}", error.hint) from error
 
+    def lacking(self, connector: str, needed_by: str) -> NoModel | None:
+        """What a connector lacks to be used, if it is no more than its key or a variable. Raises `NoModel`."""
+        try:
+            self._sources.find(connector)
+        except NoModel as error:
+            self.described(connector, needed_by)
+            return NoModel(f"{needed_by} needs a model: {error}", error.hint)
+        return None
+
     def known(self) -> list[Known]:
         """What the project has, and what there is without being configured."""
         written = [self._known(name, places[0].where) for name, places in sorted(self._sources.written().items())]

@@ -14,6 +14,7 @@ from typing import Any
 from atp.report.hiding import Hide
 from atp.run.listener import RunInfo
 from atp.run.options import settings
+from atp.run.places import find_root, runs_folder
 from atp.run.source import is_reference
 from atp.suite.result import CaseResult
 
@@ -52,6 +53,15 @@ def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
     words += [word for name in _agents(case, info) for word in ("-n", hide(name))]
     words += _flags(info, _DECIDING, hide)
     return shlex.join(words)
+
+
+def run_name(info: RunInfo) -> str:
+    """How `atp report` finds a run from here: by its id, or by its folder where that is another project's."""
+    folder = Path(info.folder).resolve()
+    if runs_folder(find_root(Path.cwd())) == folder.parent:
+        return info.id
+    here = Path.cwd()
+    return shlex.quote(str(folder.relative_to(here) if folder.is_relative_to(here) else folder))
 
 
 def run_command(info: RunInfo, hide: Hide) -> str:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from atp.report.encode import whole_text
 from atp.report.json_report import JsonReport
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
     from atp.roles.player import Player
 
 _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".xml": "xml", ".csv": "csv"}
+
+
+def _malformed(text: str, form: str) -> str | None:
+    """Why a report is not of the form that the file's extension promises, where that can be told."""
+    try:
+        if form == "json":
+            json.loads(text)
+        elif form == "xml":
+            ParserCreate().Parse(text.encode(errors="replace"), True)
+    except (ValueError, ExpatError, RecursionError) as error:
+        return f"its report is no {form.upper()}: {error}"
+    return None
 
 
 class AgentReport(Reporter):
@@ -74,6 +87,8 @@ class AgentReport(Reporter):
             return f"{self._player.name}: timeout after {duration(limit)}"
         except asyncio.CancelledError:
             return f"{self._player.name}: cut short, because the run was interrupted"
+        if why := _malformed(text, self.form):
+            return f"{self._player.name}: {why}"
         self._write(text)
         return None
 

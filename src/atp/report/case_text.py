@@ -1,6 +1,6 @@
 """A case on the console, as in document 5: a line that says how it ended, what was checked, and what went wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from atp.report.conversation_text import conversation_lines
 from atp.report.hiding import Hide
@@ -54,16 +54,17 @@ def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbos
         lines.append((_checked(case, trial), "detail"))
     if trial.checkpoints:
         lines.append((f"  {_reached(trial, hide)}", "detail"))
-    if len(case.trials) > 1:
+    if case.repeated:
         lines.append((f"  {stability_text(case)}", "detail"))
-        if case.status != "passed":
+        if case.status != "passed" and len(case.trials) > 1:
             lines.append((f"  {_which(case, trial)}:", "detail"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
         for one in case.trials:
-            lines.extend([(f"  {_which(case, one)}:", "detail")] if len(case.trials) > 1 else [])
-            lines.extend(conversation_lines(case, one, hide))
+            said = conversation_lines(case, one, hide)
+            lines.extend([(f"  {_which(case, one)}:", "detail")] if said and len(case.trials) > 1 else [])
+            lines.extend(said)
     return lines
 
 
@@ -111,10 +112,9 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list
     lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {one_line(why, 160)}{blame}", look)]
     if case.status == "cancelled":
         return lines
-    details = [(f"  {text}", look) for text, look in went_wrong(case, trial, hide)]
-    if len(several := [one for one in details if one[1] != "detail"]) == 1 and len(why) < 160:
-        details.remove(several[0])  # the first line has said it
-    lines += details
+    told = {trial.error or case.reason} if one_line(why, 160) == why else set()  # by the line above, and whole
+    details = [*_reasons(case, trial, hide, told, ""), *_failed_checks(trial, hide, told)]
+    lines += [(f"  {text}", look) for text, look in details]
     if case.file:
         lines.append((f"      {one_line(hide(case.file))}{f':{case.line}' if case.line else ''}", "detail"))
     return lines
@@ -124,19 +124,29 @@ def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Lin
     """Why a case did not pass: the reason, and each check that failed with what it expected and found, and where."""
     if case.status == "passed":
         return
-    if case.reason is not None:
-        yield from some_lines(hide(case.reason), "  ", "failed")
-    bad = [one for one in trial.verdicts if not one.passed]
-    told = {one.message for one in bad} | {case.status}
-    if trial.error and trial.error not in told:
-        blame = f" (blame: {trial.blame})" if trial.blame else ""
-        lines = some_lines(hide(trial.error), "  ", "failed")
-        lines[-1] = (lines[-1][0] + blame, lines[-1][1])
-        yield from lines
-    elif trial.blame:
+    told = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    blame = f" (blame: {trial.blame})" if trial.blame else ""
+    yield from _reasons(case, trial, hide, told, blame)
+    if blame and (not trial.error or trial.error in told):
         yield f"  blame: {trial.blame}", "error"
+    yield from _failed_checks(trial, hide)
+
+
+def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, told: Container[str | None], blame: str) -> list[Line]:
+    """Why the case did not pass, and why the trial didn't, except what is `told` elsewhere."""
+    lines = some_lines(hide(case.reason), "  ", "failed") if case.reason and case.reason not in told else []
+    if trial.error and trial.error not in told:
+        lines += some_lines(hide(trial.error), "  ", "failed")
+        lines[-1] = (lines[-1][0] + blame, lines[-1][1])
+    return lines
+
+
+def _failed_checks(trial: TrialResult, hide: Hide, told: Container[str | None] = ()) -> Iterator[Line]:
+    """The checks that did not hold; of a single one, what is `told` is not repeated."""
+    bad = [one for one in trial.verdicts if not one.passed]
     for verdict in bad[:MOST_FAILURES]:
-        yield from _failure(verdict, hide, "  ", 1)
+        lines = _failure(verdict, hide, "  ", 1)
+        yield from (line for line in lines if len(bad) > 1 or verdict.message not in told or line[1] != "failed")
     if len(bad) > MOST_FAILURES:
         yield f"  … and {len(bad) - MOST_FAILURES} more", "detail"
 
@@ -145,7 +155,9 @@ def _failure(verdict: Verdict, hide: Hide, indent: str, depth: int) -> Iterator[
     unjudged = "not judged: " if verdict.outcome == "unjudged" else ""
     message = hide(verdict.message) or (hide(verdict.name) or "")
     yield from some_lines(f"{verdict.type}: {unjudged}{message}", indent, "failed")
-    for label, value in (("expected", verdict.expected), ("found", verdict.found)):
+    in_words = verdict.type in ("expectation", "llm_eval") and verdict.judged
+    expected = verdict.name if in_words and verdict.expected is None else verdict.expected
+    for label, value in (("expected", expected), ("found", verdict.found)):
         if value is None:
             continue
         text = value_text(hide(value))

@@ -2,9 +2,10 @@
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +17,7 @@ from atp.report.events import Events
 from atp.report.github import Annotations, StepSummary, in_github
 from atp.report.jsonl import JsonlReport
 from atp.report.page import PlainPage
+from atp.report.protected import Protected, real
 from atp.report.reporter import REPORTERS, Reporter
 from atp.report.tps import TpsReport, tps_path, tps_reports
 from atp.run.cast import Cast
@@ -36,10 +38,12 @@ class Reads:
     """All test files."""
     markdown: tuple[CaseSource, ...] = ()
     """Those that a TPS report is written for."""
+    protected: Protected = field(default_factory=Protected, compare=False)
+    """What else no report may be written over."""
 
 
-def reads(given: Input, sources: Sequence[CaseSource]) -> Reads:
-    """What was given to test."""
+def reads(given: Input, sources: Sequence[CaseSource], protected: Protected | None = None) -> Reads:
+    """What was given to test; `protected` is what is read beside it."""
     files = tuple(Path(one.suite.path) for one in sources if one.suite.path)
     named = [Path(text) for text in (*given.paths, *given.texts)]
     single = len(sources) == len(files) == len(named) == 1 and sources[0].suite.dialect == "jsonl"
@@ -48,6 +52,7 @@ def reads(given: Input, sources: Sequence[CaseSource]) -> Reads:
         jsonl=named[0] if single and named[0].suffix.lower() == ".jsonl" and named[0].is_file() else None,
         files=files,
         markdown=tuple(one for one in sources if one.suite.dialect == "markdown"),
+        protected=protected or Protected(),
     )
 
 
@@ -129,7 +134,7 @@ def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | No
     found = REPORTERS.named(name)
     if found is not None:
         return found
-    hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", ""
+    hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", "there is no such reporter"
     if cast is not None:
         from atp.report.agent_report import AgentReport
 
@@ -137,8 +142,8 @@ def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | No
             player = cast.player(name, "reporter", None)
             return lambda path, secrets: AgentReport(path, secrets, player, options)
         except ConfigurationError as error:
-            why, hint = f": {error}", error.hint or hint
-    notes.error("unknown-reporter", f"-r {name}: there is no such reporter{why}", hint=hint)
+            why, hint = f"it can't be called: {error}", error.hint or hint
+    notes.error("unknown-reporter", f"-r {name}: {why}", hint=hint)
     return None
 
 
@@ -148,8 +153,8 @@ def _reporters(
     """`-r` is for the first `-o`, or for stdout if there is none; the extension tells the format of the others."""
     named = _named(options, notes, cast)
     made: list[Reporter] = []
-    taken: dict[Path, str] = {file.resolve(): "it is a test file of this run" for file in given.files}
-    taken |= {path.resolve(): "a TPS report is written there" for path in map(tps_path, given.files) if path}
+    taken: dict[Path, str] = {real(file): "it is a test file of this run" for file in given.files}
+    taken |= {real(path): "a TPS report is written there" for path in map(tps_path, given.files) if path}
     for number, text in enumerate(options.output):
         path = Path(text)
         by_name = options.reporter and not number
@@ -157,11 +162,11 @@ def _reporters(
         if kind is None and not by_name:
             hint = f"use {', '.join(REPORTERS.extensions)}"
             notes.error("unknown-report-format", f"-o {text}: {_why_none(path)}", hint=hint)
-        elif why := taken.get(path.resolve()) or _unwritable(path):
+        elif why := taken.get(real(path)) or given.protected.why(path) or _unwritable(path):
             notes.error("unwritable-report", f"-o {text}: {why}", hint="name another file")
         elif kind is not None:
             made.append(kind(path, secrets))
-        taken[path.resolve()] = "two reports can't have the same file"
+        taken[real(path)] = "two reports can't have the same file"
     if not options.output and given.jsonl is not None and (why := _unwritable(default_path(given.jsonl))):
         notes.error("unwritable-report", f"the report beside {given.jsonl}: {why}", hint="name another file with -o")
     if named and not options.output:
@@ -190,11 +195,25 @@ def _is_tps(path: Path) -> bool:
 
 
 def _unwritable(path: Path) -> str | None:
-    """Why a report can't be written there, as far as can be told without touching anything."""
-    if os.path.isdir(path):  # unlike pathlib's, these say no where it can't be seen
+    """Why a report can't be written there, as far as can be told without leaving anything behind."""
+    try:
+        os.stat(path)
+        there = True
+    except (FileNotFoundError, NotADirectoryError):
+        there = False
+    except OSError as error:  # a link that leads in a circle, a name that is too long
+        return (error.strerror or str(error)).lower()
+    if os.path.isdir(path):
         return "it is a folder"
-    if os.path.exists(path):
+    if there:
         return None if os.access(path, os.W_OK) else "there is no permission to write it"
-    if not os.path.isdir(path.parent):
-        return f"there is no folder {path.parent}"
-    return None if os.access(path.parent, os.W_OK | os.X_OK) else f"there is no permission to write to {path.parent}"
+    folder = real(path).parent if os.path.islink(path) else path.parent
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"there is no permission to write to {folder}"
+    try:
+        with tempfile.TemporaryFile(dir=folder):  # which some folders refuse to everybody, whatever their rights say
+            return None
+    except OSError as error:
+        return f"no file can be made in {folder}: {(error.strerror or str(error)).lower()}"

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from atp.report.again import run_command
+from atp.report.again import run_command, run_name
 from atp.report.case_text import case_lines, explained, title
 from atp.report.hiding import hider
 from atp.report.notable import Notable
 from atp.report.page import Page
 from atp.report.reporter import Reporter
-from atp.report.shown import INFO, Line, one_line
+from atp.report.shown import INFO, Line, one_line, some_lines
 from atp.report.summary_text import THICK, counted, heading, summary_lines
 from atp.report.used import Used
 from atp.run.journal import NAME
@@ -70,7 +70,8 @@ class Console(Listener):
     def skipped(self, file: str | None, case: Case) -> None:
         """A case that is left out."""
         if not self._look.quiet:
-            self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), _BLANK])
+            why = some_lines(self._hide(case.skip_reason or ""), "  ")
+            self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), *why, _BLANK])
 
     def case(self, result: CaseResult) -> None:
         """A case that ended."""
@@ -89,7 +90,8 @@ class Console(Listener):
 
     def end(self, end: RunEnd) -> None:
         """The summary, what there is to read, and how to go on."""
-        lines = summary_lines(end, self._hide, [*self._used.lines(), *self._notable.lines(self._hide)])
+        notable = self._notable.lines(self._hide, name_agent=self._several)
+        lines = summary_lines(end, self._hide, [*self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]
             if self._bad > MOST_REPEATED:
@@ -119,8 +121,8 @@ def _about(info: RunInfo, look: Look) -> list[Line]:
 
 def _axes(info: RunInfo) -> str:
     """Why there are more trials than cases. Cases may differ in both, and how much isn't known before they run."""
-    if info.trials == info.cases * info.runs:
-        return f"{info.runs} runs each"
+    if not info.varied and info.trials <= info.cases * info.runs:
+        return f"{'' if info.trials == info.cases * info.runs else 'up to '}{info.runs} runs each"
     return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"
 
 
@@ -130,12 +132,12 @@ def _where(end: RunEnd, look: Look) -> list[Line]:
     command = look.command or run_command(end.info, hide)
     found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
     found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
-    if end.reason:
+    if end.reason and not end.damaged:
         found.append(f"Go on with: {one_line(hide(_again(command, end.exhausted)), 1000)}  (run {end.info.id})")
     elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
         found.append(f"Only what failed: {one_line(hide(_only_failed(command)), 1000)}")
         if not look.reports:
-            found.append(f"All about it: atp report {end.info.id} -o report.html")
+            found.append(f"All about it: atp report {one_line(hide(run_name(end.info)), 1000)} -o report.html")
     return [(f"{INFO} {text}", "info") for text in found]
 
 

@@ -28,6 +28,8 @@ def conversation_lines(case: CaseResult, trial: TrialResult, hide: Hide) -> list
             lines.extend(_tool(call, hide) for call in seen.tool_calls if call.turn == turn)
         if not (new and role == "tool"):  # a result is shown with its call
             lines.extend(_message(message, hide))
+        if case.input_data and number == seen.inherited:
+            lines.extend(some_lines(f"input data: {value_text(hide(case.input_data))}", _INDENT))
     lines.extend(_tool(call, hide) for call in seen.tool_calls if call.turn not in answered)
     if len(lines) > MOST_SHOWN:
         lines[:-MOST_SHOWN] = [(f"{_INDENT}… {len(lines) - MOST_SHOWN} earlier lines", "detail")]

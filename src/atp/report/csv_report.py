@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from typing import IO, Any
 
 from atp.report.encode import whole_text
@@ -12,7 +13,7 @@ from atp.report.run_object import timestamp
 from atp.report.shown import harmless
 from atp.report.spool import Spool
 from atp.report.spooled import SpooledReport
-from atp.report.used import tokens
+from atp.report.used import agent_usage
 from atp.run.listener import RunEnd
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
@@ -41,6 +42,7 @@ COLUMNS = (
     "tool_calls",
     "input_tokens",
     "output_tokens",
+    "total_tokens",
     "cost_usd",
     "role_tokens",
     "role_cost_usd",
@@ -52,7 +54,8 @@ _OURS = frozenset({"origin", "status", "blame", "started_at"})
 """Words of ours: nobody's secret, whatever it is."""
 LONGEST = 32_000
 """Characters of a cell: spreadsheets take little more."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  (full-width forms count, too)
+_FORMULA = re.compile(r"[\t\r\n]|[\s\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]")
+"""How a formula begins, after blanks or in full-width forms, too. The page's own export has the same rule."""
 
 
 @REPORTERS.register("report.csv", ".csv")
@@ -82,9 +85,9 @@ def _about(file: str | None, line: int, case: str, name: str, tags: list[str]) -
 
 
 def _trial(trial: TrialResult) -> dict[str, Any]:
-    seen, used, roles = trial.transcript, trial.transcript.usage, trial.role_usage
+    seen, used, roles = trial.transcript, agent_usage(trial), trial.role_usage
     return {
-        "variation": trial.variation,
+        "variation": trial.variation + 1,  # from 1, as people count them
         "origin": trial.origin,
         "run": trial.run,
         "status": trial.status,
@@ -101,8 +104,9 @@ def _trial(trial: TrialResult) -> dict[str, Any]:
         "tool_calls": len(seen.tool_calls),
         "input_tokens": used.input_tokens,
         "output_tokens": used.output_tokens,
+        "total_tokens": used.tokens,
         "cost_usd": used.cost_usd,
-        "role_tokens": tokens(roles) if roles else None,
+        "role_tokens": roles.tokens if roles else None,
         "role_cost_usd": roles.cost_usd if roles else None,
         "output": response(seen.output),
     }
@@ -118,7 +122,7 @@ def cell(value: Any) -> str | int | float:
         return "" if value is None else value
     text = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
     text = whole_text(harmless(text))
-    return f"'{text}" if value.startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(value) else text
 
 
 def _line(cells: Any) -> bytes:

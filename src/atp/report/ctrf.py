@@ -52,7 +52,8 @@ class CtrfReport(SpooledReport):
         self._counts["skipped"] += 1
         self._suites.add((file, ""))
         left = CaseResult(agent="", case=case.id, name=case.name, file=file, line=case.place.line, tags=case.tags)
-        return encode(_about(left, self.hide) | {"status": "skipped", "rawStatus": "skipped", "duration": 0})
+        why = {} if case.skip_reason is None else {"message": one_line(self.hide(case.skip_reason), 1000)}
+        return encode(_about(left, self.hide) | {"status": "skipped", "rawStatus": "skipped", "duration": 0, **why})
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """The object."""
@@ -83,8 +84,9 @@ class CtrfReport(SpooledReport):
         yield from results
         yield from skipped
         if end.reason is not None:  # nobody must take what is there for everything
-            stopped = {"name": "the run came to its end", "status": "other", "rawStatus": "stopped", "duration": 0}
-            yield encode(stopped | {"message": self.hide(end.reason)})
+            stopped = {"name": "the run came to its end", "status": "other", "duration": 0}
+            word = "damaged" if end.damaged else "stopped"
+            yield encode(stopped | {"rawStatus": word, "message": self.hide(end.reason)})
 
     def _summary(self, end: RunEnd) -> dict[str, Any]:
         counts = self._counts + Counter({"other": int(end.reason is not None)})
@@ -121,7 +123,7 @@ def _test(case: CaseResult, hide: Hide) -> dict[str, Any]:
         made |= {"message": one_line(reason(case, hide), 1000), "trace": text}
     extra: dict[str, Any] = {"agent": hide(case.agent), "blame": shown_trial(case).blame, "usage": usage(case.trials)}
     extra["score"] = None if score is None else round(score, 2)
-    if len(case.trials) > 1:
+    if case.repeated:
         extra["stability"] = stability_object(case)
     return made | {"extra": extra}
 

@@ -48,11 +48,12 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
     shaper = _Shaper(hide, longest)
     made = {
         "input": shaper.value(case.input),
+        "input_data": shaper.value(case.input_data) if case.input_data else None,
         "expected": shaper.value(case.expected),
         "command": _printable(case_command(case, info, hide)),
         "required_rate": case.required_rate,
     }
-    if len(case.trials) > 1:
+    if case.repeated:
         made["variations"] = stability_object(case).get("variations")
     return {name: value for name, value in made.items() if value is not None}
 

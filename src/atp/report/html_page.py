@@ -65,6 +65,7 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
         "environment": environment_object(end.info, hide),
         "metadata": metadata_object(end, hide),
         "notes": [hide(note) for note in end.info.notes],
+        "damaged": end.damaged,
         "planned": {"cases": end.info.cases, "trials": end.info.trials},
     }
 
@@ -86,7 +87,7 @@ def verdict(end: RunEnd) -> tuple[str, str]:
     if not counts["passed"]:
         return "empty", "Nothing ran"
     if end.reason:
-        return "incomplete", "The run was stopped"
+        return "incomplete", "The journal is damaged" if end.damaged else "The run was stopped"
     return "passed", "The case passed" if ran == 1 else f"All {ran:,} cases passed"
 
 

@@ -7,7 +7,7 @@ from atp.report.hiding import Hide
 from atp.report.result_object import no_assertions, reason, shown_trial, warnings
 from atp.report.run_object import skipped_object
 from atp.report.stability_object import stability_object
-from atp.report.used import tokens
+from atp.report.used import agent_usage, total_usage
 from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult, Usage
@@ -35,7 +35,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "duration_ms": round(sum(one.duration_ms for one in case.trials), 1),
         "score": None if score is None else round(score, 2),
         "checks": _checks(trial),
-        "usage": _spent([one.transcript.usage for one in case.trials]),
+        "usage": _spent([agent_usage(one) for one in case.trials]),
         "role_usage": _spent([one.role_usage for one in case.trials if one.role_usage is not None]),
         "retries": sum(len(one.retries) for one in case.trials),
         "warnings": len(warnings(case.trials)),
@@ -43,7 +43,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "at": spot,
         "trials": [_trial(one, place) for one, place in zip(case.trials, spots, strict=True)],
     }
-    if len(case.trials) > 1:
+    if case.repeated:
         found = stability_object(case)
         found.pop("variations", None)
         made["stability"] = found
@@ -69,10 +69,8 @@ def _checks(trial: TrialResult) -> list[int] | None:
 
 def _spent(all_usage: Sequence[Usage]) -> dict[str, Any]:
     """Money and tokens, as far as known."""
-    total = Usage()
-    for usage in all_usage:
-        total.add(usage)
-    known = {"cost_usd": None if total.cost_usd is None else round(total.cost_usd, 9), "tokens": tokens(total)}
+    total = total_usage(all_usage)
+    known = {"cost_usd": None if total.cost_usd is None else round(total.cost_usd, 9), "tokens": total.tokens}
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -67,7 +67,8 @@ class JunitReport(SpooledReport):
             self._name(suite, file, None)
         suite.count("skipped", 0.0)
         name = attributes(name=_name(case.id, case.name, self.hide), classname=suite.class_name, time="0.000")
-        return f"    <testcase{name}>\n      <skipped/>\n    </testcase>\n".encode()
+        why = "" if case.skip_reason is None else attributes(message=self.hide(case.skip_reason))
+        return f"    <testcase{name}>\n      <skipped{why}/>\n    </testcase>\n".encode()
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """All suites, and what ended the run early."""
@@ -158,7 +159,7 @@ def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
         yield f"score: {score:.2f}"
     if no_assertions(case.trials):
         yield "no assertions"
-    if len(case.trials) > 1:
+    if case.repeated:
         yield stability_text(case)
 
 
@@ -182,7 +183,7 @@ def _early_end(end: RunEnd, hide: Hide) -> str:
     """The run did not come to its end: that must not look like success."""
     head = attributes(name="atp", tests=1, failures=0, errors=1, skipped=0, time="0.000")
     test = attributes(name="the run came to its end", classname="atp", time="0.000")
-    why = attributes(message=hide(end.reason), type="stopped")
+    why = attributes(message=hide(end.reason), type="damaged" if end.damaged else "stopped")
     return f"  <testsuite{head}>\n    <testcase{test}>\n      <error{why}/>\n    </testcase>\n  </testsuite>\n"
 
 

@@ -4,6 +4,7 @@ Only this module uses rich, and it is imported only when there is a terminal to 
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from atp.report.console import Console, Look
 from atp.report.page import lost
 from atp.report.shown import INFO, Line, one_line
 from atp.report.sink import let_go
+from atp.report.used import agent_usage, dollars
 from atp.run.durations import elapsed
 from atp.run.listener import RunEnd, RunInfo
 from atp.run.plan import Trial
@@ -93,7 +95,7 @@ class Progress:
             self.ran += 1
         self.done += 1
         self.failed += result.status not in ("passed", "skipped")
-        self.cost += result.transcript.usage.cost_usd or 0.0
+        self.cost += agent_usage(result).cost_usd or 0.0
         self.cost += (result.role_usage.cost_usd or 0.0) if result.role_usage else 0.0
 
     @property
@@ -103,7 +105,7 @@ class Progress:
         if self.failed:
             parts.append(f"{self.failed} not passed")
         if self.cost:
-            parts.append(f"${self.cost:.4f}")
+            parts.append(dollars(self.cost))
         took = (time.monotonic() - self.began_at) * 1000
         parts.append(elapsed(took))
         if self.ran and self.done < self.total:
@@ -121,7 +123,8 @@ class LivePage:
         self._stream = stream
         self._progress = progress
         self._batch: Batch[Line] = Batch(self._print)
-        self._terminal = Terminal(file=stream, highlight=False, markup=False, emoji=False, **terminal)
+        size = {"width": _size("COLUMNS", stream), "height": _size("LINES", stream), **terminal}
+        self._terminal = Terminal(file=stream, highlight=False, markup=False, emoji=False, **size)
         self._live: Live | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._gone = False
@@ -192,6 +195,18 @@ class LivePage:
             self._gone = True
             self.problems.extend(lost(error))
             let_go(self._stream)
+
+
+def _size(variable: str, stream: TextIO) -> int | None:
+    """The terminal's width or height where a variable says 0, as some set it for unknown; rich would draw nothing."""
+    said = os.environ.get(variable, "")
+    if not said.isdigit() or int(said):
+        return None  # rich's to find out
+    usual = 80 if variable == "COLUMNS" else 25
+    try:
+        return getattr(os.get_terminal_size(stream.fileno()), variable.lower()) or usual
+    except (OSError, ValueError):
+        return usual
 
 
 def _drawn(text: str, look: str) -> RenderableType:

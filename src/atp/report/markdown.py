@@ -11,7 +11,7 @@ from atp.report.result_object import is_failure, no_assertions, reason, response
 from atp.report.run_object import agent_id, not_run
 from atp.report.spool import Spool
 from atp.report.spooled import SpooledReport
-from atp.report.stability_object import stability_text, trials_text
+from atp.report.stability_object import class_text, stability_text, trials_text
 from atp.run.durations import elapsed
 from atp.run.identity import Identity
 from atp.run.listener import RunEnd, RunInfo
@@ -43,7 +43,7 @@ class MarkdownReport(SpooledReport):
 
     def piece(self, result: CaseResult) -> bytes:
         """A section; and before it the case's row of the stability table, behind a line of its own."""
-        row = _stability_row(result, self.hide, self._several) if len(result.trials) > 1 else []
+        row = _stability_row(result, self.hide, self._several) if result.repeated else []
         return _bytes(["\t".join(row), *case_section(result, self.hide, self._several)])
 
     def left_out(self, file: str | None, case: Case) -> bytes:
@@ -76,16 +76,18 @@ def summary_section(end: RunEnd, hide: Hide) -> list[str]:
     if info.trials > info.cases:
         rows.append(_passed_row(counts, info.runs))
     rows.append(("Duration", elapsed(end.duration_ms)))
-    rows += [("Stopped", plain(hide(end.reason)))] if end.reason else []
+    rows += [("Note" if end.damaged else "Stopped", plain(hide(end.reason)))] if end.reason else []
     return ["## Summary", "", *table(("Metric", "Value"), rows)]
 
 
 def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     total, variations = counts["total_runs"], counts.get("total_variations", counts["total_cases"])
-    said = f"{counts['passed_runs']} of {total} passed"
+    said = f"{counts['passed_runs']} of {counts.get('planned_runs', total)} passed"
+    if "planned_runs" in counts:
+        said += f", {total} ran"
     if variations <= counts["total_cases"]:
         return "Runs", said
-    return "Trials", f"{said} ({trials_text(total, variations, runs)})"
+    return "Trials", f"{said} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
 
 
 _RARE = ("errors", "blocked", "cancelled", "skipped")
@@ -136,7 +138,7 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield f"- Agent: {code(hide(case.agent))}"
     if case.tags:
         yield f"- Tags: {', '.join(code(tag) for tag in hide(case.tags))}"
-    if len(case.trials) > 1:
+    if case.repeated:
         yield f"- {stability_text(case)}"
     if (score := case_score(case.trials)) is not None:
         yield f"- Score: {score:.4g}"
@@ -166,17 +168,17 @@ def _failure(verdict: Verdict, hide: Hide, depth: int) -> Iterator[str]:
 
 
 def _stability_row(case: CaseResult, hide: Hide, name_agent: bool) -> list[str]:
-    found = stability(case.trials)
-    variations = len({trial.variation for trial in case.trials})
-    runs = str(found.runs) if variations == 1 else trials_text(found.runs, variations, found.runs // variations)
+    found = stability(case.trials, case.planned)
+    variations, planned = case.variations, found.planned
+    runs = str(planned) if variations == 1 else trials_text(planned, variations, planned // variations)
     agent = f" ({plain(hide(case.agent), 60)})" if name_agent else ""
     return [
         plain(hide(case.case), 80) + agent,
         runs,
         str(found.passed),
-        f"{percent(found.passed, found.runs):g}%",
+        f"{percent(found.passed, found.planned):g}%",
         f"{found.consistency:.2f}",
-        found.classification.replace("_", " "),
+        class_text(found),
         elapsed(found.avg_duration_ms),
         elapsed(found.std_deviation_ms),
     ]

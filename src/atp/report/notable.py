@@ -16,27 +16,35 @@ class Notable:
 
     def __init__(self) -> None:
         self._cases = 0
-        self._slow: list[tuple[float, str]] = []
-        self._flaky: list[tuple[float, str, str]] = []
+        self._slow: list[tuple[float, str, str, bool]] = []
+        self._flaky: list[tuple[float, str, str, str]] = []
 
     def add(self, case: CaseResult) -> None:
         """One more case."""
         self._cases += 1
         longest = max((trial.duration_ms for trial in case.trials), default=0.0)
         if longest >= SLOW_MS:
-            self._slow = sorted([*self._slow, (-longest, case.case)])[:MOST]
-        passed, runs = sum(trial.status == "passed" for trial in case.trials), len(case.trials)
+            self._slow = sorted([*self._slow, (-longest, case.case, case.agent, len(case.trials) > 1)])[:MOST]
+        ended = [trial.status for trial in case.trials if trial.status != "cancelled"]
+        passed, runs = ended.count("passed"), len(ended)
         if 0 < passed < runs:
             uneven = abs(passed / runs - 0.5)  # a coin that falls on either side alike is the flakiest
-            self._flaky = sorted([*self._flaky, (uneven, case.case, f"{passed}/{runs}")])[:MOST]
+            self._flaky = sorted([*self._flaky, (uneven, case.case, case.agent, f"{passed}/{runs}")])[:MOST]
 
-    def lines(self, hide: Hide) -> list[Line]:
+    def lines(self, hide: Hide, *, name_agent: bool = False) -> list[Line]:
         """What there is to say of them; of three cases one need not be told which is the slowest."""
+
+        def named(case: str, agent: str) -> str:
+            return one_line(hide(case), 40) + (f" – {one_line(hide(agent), 40)}" if name_agent else "")
+
         found: list[Line] = []
         if self._slow and self._cases > MOST:
-            slow = ", ".join(f"{one_line(hide(case), 40)} ({elapsed(-took)})" for took, case in self._slow)
+            slow = ", ".join(
+                f"{named(case, agent)} ({f'up to {elapsed(-took)} a trial' if several else elapsed(-took)})"
+                for took, case, agent, several in self._slow
+            )
             found.append((f"  Slowest: {slow}", ""))
         if self._flaky:
-            flaky = ", ".join(f"{one_line(hide(case), 40)} ({rate} passed)" for _, case, rate in self._flaky)
+            flaky = ", ".join(f"{named(case, agent)} ({rate} passed)" for _, case, agent, rate in self._flaky)
             found.append((f"  Flaky:   {flaky}", "error"))
         return found

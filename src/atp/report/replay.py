@@ -1,7 +1,7 @@
 """A run told once more, from its journal alone: listeners hear what they would have heard while it ran."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from atp.loader.diagnostics import Diagnostics, LoadError
@@ -10,7 +10,7 @@ from atp.run.folder import is_running
 from atp.run.journal import NAME, About, Kept, Line, Skipped, Start, Summary, Trial, decode_trial, read_lines
 from atp.run.listener import Listener, RunEnd, RunInfo
 from atp.run.places import unreadable
-from atp.run.told import run_end, run_info
+from atp.run.told import Sessions, run_end, run_info
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.record import Place
@@ -35,11 +35,12 @@ class Replay:
         self._running = is_running(run)
         self._earlier: dict[str, int] = {}
         """Where the trials stand that were done before the run last went on, by key."""
+        self._sessions = Sessions()
         try:
             self._begin, self.start = self._find_start()
         except OSError as error:
             raise unreadable(self._journal, error) from error
-        self.info: RunInfo = run_info(self.start, run)
+        self.info: RunInfo = run_info(self.start, run, self._sessions)
         """How it began."""
 
     def tell(self, listener: Listener) -> RunEnd:
@@ -70,7 +71,7 @@ class Replay:
         for case in collector.rest():
             counts.add_case(case)
             listener.case(case)
-        return run_end(self.info, self._checked(summary or self._unfinished(last, counts), len(damaged)))
+        return self._ended(summary or self._unfinished(last, counts), len(damaged))
 
     def _unfinished(self, last: float, counts: Counts) -> Summary:
         """The summary of a run that has none: it runs yet, or something ended it that left no time to write one."""
@@ -78,11 +79,13 @@ class Replay:
         code = counts.exit_code(stopped=True)
         return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
 
-    def _checked(self, summary: Summary, damaged: int) -> Summary:
-        """A finished run whose journal was damaged since must not look whole."""
-        if damaged and summary.complete:
-            summary.reason = f"{damaged} damaged lines of the journal were passed over"
-        return summary
+    def _ended(self, summary: Summary, damaged: int) -> RunEnd:
+        """How it ended. A finished run whose journal was damaged since must not look whole."""
+        end = run_end(self.info, summary)
+        if not damaged or not summary.complete:
+            return end
+        what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
+        return replace(end, reason=f"{damaged} {what} passed over", damaged=True)
 
     def _lines(self, damaged: list[int]) -> Iterator[Line | Told]:
         """What was written since the run last went on; and what stands before that, if it is needed."""
@@ -124,6 +127,8 @@ class Replay:
             raise LoadError(notes)
         if len(starts) > 1:
             for offset, line in read_lines(self._journal):
+                if offset <= starts[-1][0]:
+                    self._sessions.see(line)
                 if offset < starts[-1][0] and isinstance(line, Trial):
                     self._earlier[line.result.key] = offset
         return starts[-1]
@@ -133,6 +138,18 @@ def _spot(one: Told) -> tuple[str, str, int, int, int]:
     return one.file, one.result.agent, one.index, one.result.variation, one.result.run
 
 
+class _LeftOut(Case):
+    """A case of which only that is known."""
+
+    why: str | None = None
+
+    @property
+    def skip_reason(self) -> str | None:
+        return self.why
+
+
 def _case(line: Skipped) -> Case:
     place = Place(line=line.line)
-    return Case.model_construct(id=line.case, name=line.name, tags=line.tags, skip=True, place=place)
+    return _LeftOut.model_construct(
+        id=line.case, name=line.name, tags=line.tags, skip=True, place=place, why=line.reason
+    )

@@ -8,9 +8,10 @@ from msgspec import to_builtins
 from atp.report.encode import encode
 from atp.report.hiding import Hide
 from atp.report.stability_object import stability_object
+from atp.report.used import agent_usage, total_usage
 from atp.stats.stability import blames_agent, case_score
 from atp.stats.summary import percent
-from atp.suite.result import Artifact, CaseResult, ToolCall, TrialResult, Turn, Usage, Verdict
+from atp.suite.result import Artifact, CaseResult, ToolCall, TrialResult, Turn, Verdict
 
 NO_ASSERTIONS = "no assertions"
 """The warning of a trial that nothing was checked in."""
@@ -33,7 +34,7 @@ def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
         "duration_ms": milliseconds(sum([one.duration_ms for one in case.trials])),
         "error": None if case.status == "passed" else hide(trial.error or case.error),
         "blame": None if case.status == "passed" else trial.blame,
-        "pass_rate": percent(sum([one.status == "passed" for one in case.trials]), len(case.trials)),
+        "pass_rate": percent(sum([one.status == "passed" for one in case.trials]), len(case.trials) + case.missing),
         "messages_count": messages_count(case, trial),
         "response": response(output),
         "assertions": [_assertion(one, hide) for one in trial.verdicts],
@@ -58,7 +59,7 @@ def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
         "warnings": hide(warnings(case.trials)),
         "no_assertions": no_assertions(case.trials),
     }
-    if len(case.trials) > 1:
+    if case.repeated:
         made |= stability_object(case)
         made["run_details"] = [_detail(one, hide) for one in case.trials]
     return made
@@ -118,9 +119,7 @@ def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
 
 def usage(trials: list[TrialResult]) -> dict[str, Any] | None:
     """What all trials used together, as far as it is known."""
-    total = Usage()
-    for trial in trials:
-        total.add(trial.transcript.usage)
+    total = total_usage(map(agent_usage, trials))
     known: dict[str, Any] = to_builtins(total)  # which leaves out what is unknown
     return known or None
 

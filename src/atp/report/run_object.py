@@ -75,7 +75,7 @@ def metadata_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
 
 def skipped_object(file: str | None, case: Case, hide: Hide) -> dict[str, Any]:
     """A case that its file leaves out."""
-    return {
+    made = {
         "id": hide(case.id),
         "name": hide(case.name or case.id),
         "status": "skipped",
@@ -83,6 +83,7 @@ def skipped_object(file: str | None, case: Case, hide: Hide) -> dict[str, Any]:
         "line": case.place.line,
         "tags": hide(case.tags),
     }
+    return made if case.skip_reason is None else {**made, "reason": hide(case.skip_reason)}
 
 
 def skipped_test_object(case: CaseResult, hide: Hide) -> dict[str, Any]:

@@ -67,6 +67,8 @@ _SUMMARY = {
     "run_id": _TEXT,
     "stopped": _or_null(_TEXT),
 }
+_STOPPED = {"planned_runs": _WHOLE}
+"""What is said beside that of a run that was stopped between the trials of a case."""
 _ENVIRONMENT: Schema = {
     "type": "object",
     "properties": {"user_id": _TEXT, "team_id": _TEXT, "locale": _TEXT, "metadata": {"type": "object"}},
@@ -129,12 +131,14 @@ _STABILITY = {
     "consistency": _SHARE,
     "output_consistency": _or_null(_SHARE),
     "stable": _YES_NO,
-    "classification": _CLASS,
+    "classification": _or_null(_CLASS),
     "avg_duration_ms": _WHOLE,
     "min_duration_ms": _WHOLE,
     "max_duration_ms": _WHOLE,
     "std_deviation_ms": _NUMBER,
 }
+_CUT_SHORT = {"planned": _WHOLE}
+"""What is said beside that of a case which a stop has cut short."""
 _DETAIL = _object(
     {
         "run": _WHOLE,
@@ -192,10 +196,13 @@ _RESULT = {
 }
 _REPEATED = {
     **_STABILITY,
+    **_CUT_SHORT,
     "std_deviation_score": _NUMBER,
     "iterations": _WHOLE,
     "variations": _list(
-        _object({"variation": _WHOLE, "pass_rate": _PERCENT, **_STABILITY}, {"std_deviation_score": _NUMBER})
+        _object(
+            {"variation": _WHOLE, "pass_rate": _PERCENT, **_STABILITY}, {**_CUT_SHORT, "std_deviation_score": _NUMBER}
+        )
     ),
     "run_details": _list(_DETAIL),
 }
@@ -204,7 +211,7 @@ _REPEATED = {
 def report_schema() -> Schema:
     """Of `-o x.json`."""
     keys = {
-        "summary": _object(_SUMMARY),
+        "summary": _object(_SUMMARY, _STOPPED),
         "environment": _ENVIRONMENT,
         "results": _list(_object(_RESULT, _REPEATED)),
         "skipped": _list(_object(_SKIPPED, _SKIPPED_BY_TEST)),
@@ -219,7 +226,7 @@ def event_schema() -> Schema:
         "start": _object({"type": {"const": "start"}, **_START}),
         "skipped": _object({"type": {"const": "skipped"}, **_SKIPPED}, _SKIPPED_BY_TEST),
         "result": _object({"type": {"const": "result"}, **_RESULT}, _REPEATED),
-        "summary": _object({"type": {"const": "summary"}, **_SUMMARY}),
+        "summary": _object({"type": {"const": "summary"}, **_SUMMARY}, _STOPPED),
     }
     return _schema("ATP event", {"oneOf": list(kinds.values())})
 

@@ -70,7 +70,10 @@ class LineStream:
 
 def open_stdout() -> TextIO:
     """Stdout. Raises `OSError` when it was closed before we began: Python has none then, nor has what stands for it."""
-    if getattr(sys.stdout, "real", sys.stdout) is None:
+    stream: TextIO | None = sys.stdout
+    while stream is not None and hasattr(stream, "real"):
+        stream = stream.real
+    if stream is None:
         raise OSError(errno.EBADF, "it is closed")
     return sys.stdout
 

@@ -35,7 +35,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
     lines.extend(more)
     if end.reason:
-        lines.append((f"  Stopped: {one_line(hide(end.reason))}", "error"))
+        lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
     return lines
 
 
@@ -51,12 +51,14 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
 def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
     """Variations and runs are two axes: where there are both, neither may pass for the other."""
     total, cases = counts.get("total_runs", 0), counts.get("total_cases", 0)
-    if total <= cases:
+    planned = counts.get("planned_runs", total)  # more only where a stop left some out
+    if planned <= cases:
         return
     variations = counts.get("total_variations", cases)
+    said = str(total) if planned == total else f"{total} of {planned} planned"
     rate = f"{counts['overall_pass_rate']:g}% passed"
     if variations > cases:
-        yield f"  Trials:  {total} ({trials_text(total, variations, runs)}), {rate}", ""
+        yield f"  Trials:  {said} ({trials_text(planned, variations, runs)}), {rate}", ""
     else:
-        yield f"  Runs:    {total}, {rate}", ""
+        yield f"  Runs:    {said}, {rate}", ""
     yield f"  Stable:  {counts['stable_cases']} of {counted(cases, 'case')}", ""

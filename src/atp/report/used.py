@@ -1,16 +1,36 @@
 """What a run used: tokens and money, of the agents and of those who judge and simulate, kept apart."""
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from atp.checks.limits import read_meter
 from atp.report.shown import Line
 from atp.suite.result import TrialResult, Usage
 
+_MOST_WRITTEN_OUT = 1e12
 
-def tokens(usage: Usage) -> int | None:
-    """All tokens, as far as they are known."""
-    if usage.total_tokens is not None:
-        return usage.total_tokens
-    if usage.input_tokens is None and usage.output_tokens is None:
-        return None
-    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+def agent_usage(trial: TrialResult) -> Usage:
+    """What the agent used in a trial. Tokens and money are the same that limits and budgets go by."""
+    seen = trial.transcript
+    if not seen.events and seen.usage.tokens == seen.usage.total_tokens:
+        return seen.usage
+    meter = read_meter(seen)
+    return replace(seen.usage, total_tokens=meter.tokens, cost_usd=meter.usd)
+
+
+def total_usage(all_usage: Iterable[Usage]) -> Usage:
+    """What was used together."""
+    total = Usage()
+    for usage in all_usage:
+        total.add(usage)
+    return total
+
+
+def dollars(usd: float) -> str:
+    """An amount of money; one that nobody has spent, but an agent may report, with few of its digits."""
+    return f"${usd:.4f}" if usd < _MOST_WRITTEN_OUT else f"${usd:.4g}"
 
 
 class Used:
@@ -24,7 +44,7 @@ class Used:
 
     def add(self, trial: TrialResult) -> None:
         """One more trial."""
-        self.agents.add(trial.transcript.usage)
+        self.agents.add(agent_usage(trial))
         if trial.role_usage is not None:
             self.roles.add(trial.role_usage)
 
@@ -32,11 +52,11 @@ class Used:
         """What there is to say of it."""
         found: list[Line] = []
         if self.agents.usd:
-            found.append((f"  Cost:    ${self.agents.usd:.4f}", ""))
+            found.append((f"  Cost:    {dollars(self.agents.usd)}", ""))
         if self.agents.tokens:
             found.append((f"  Tokens:  {self.agents.tokens:,}", ""))
         if self.roles.usd or self.roles.tokens:
-            parts = [f"${self.roles.usd:.4f}"] if self.roles.usd else []
+            parts = [dollars(self.roles.usd)] if self.roles.usd else []
             parts += [f"{self.roles.tokens:,} tokens"] if self.roles.tokens else []
             found.append((f"  Judging: {', '.join(parts)} (judge and simulator, not in the above)", ""))
         return found
@@ -50,5 +70,5 @@ class _Sum:
         self.usd = 0.0
 
     def add(self, usage: Usage) -> None:
-        self.tokens += tokens(usage) or 0
+        self.tokens += usage.tokens or 0
         self.usd += usage.cost_usd or 0.0

@@ -52,13 +52,14 @@ class AgentCheck:
         root = find_root(given_input.anchor)
         env = environment(root, flags.get("env_file"))
         options = resolve_options(flags, root, env)
-        given = Given(env=env, agent=bool(options.name), simulator=True, assessor=True)
+        by_flag = options.given("name") and bool(options.name)
+        given = Given(env=env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True)
         sources, _ = open_input(given_input, given, lambda _: True)
         notes = Diagnostics()
         project = Project(root, env)
         self._agents: dict[tuple[str, str], NamedAgent] = {}
         for source in sources:
-            for named in resolve_agents(source, options.name, project, notes):
+            for named in resolve_agents(source, options, project, notes):
                 self._agents[str(named.base), named.agent.model_dump_json()] = named
         if has_errors(notes):
             raise LoadError(notes)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from atp.run.tested import Tested
 
 MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
-HOW = "name an agent or a connector with --{flag}, or a model for all roles with --role-connector"
+HOW = (
+    "name an agent or a connector with --{flag}, or a model for all roles with --role-connector; a function of your "
+    "own needs no key: --{flag} scripts:file.function"
+)
 
 
 class Cast:
@@ -53,6 +56,8 @@ class Cast:
         self._called: dict[tuple[str, Path], Tested] = {}
         self._judges: dict[int, SourceJudges] = {}
         self._recall = Recall(options, root, lambda: self.secrets | self.hidden)
+        self.notes = Diagnostics()
+        """What would keep somebody from playing in a run, where it is only planned."""
         self.hidden: frozenset[str] = frozenset()
         """What no judge is shown and no file of the roles keeps."""
 
@@ -112,6 +117,11 @@ class Cast:
             from atp.models.recorded import replayed
 
             return replayed(self.models.described(name, needed_by), self.cassette)
+        if self._options.dry_run and (lacking := self.models.lacking(name, needed_by)) is not None:
+            from atp.models.recorded import PlannedModel
+
+            self.notes.warn("no-key", str(lacking), hint=lacking.hint)
+            return PlannedModel(self.models.described(name, needed_by))
         model = self.models.get(name, needed_by)
         if self.cassette is not None:
             self.cassette.hide(self.models.secrets)
@@ -174,6 +184,8 @@ class Cast:
             try:
                 return ModelPlayer(self._plain_model(name, f"the {role}"))
             except NoModel as no_model:
+                if self._is_connector(name):
+                    raise ConfigurationError(str(no_model), no_model.hint) from no_model
                 if no_model.hint is None or "." not in name:
                     raise no_agent from no_model
                 raise ConfigurationError(f"{no_agent}, and {no_model}", no_agent.hint or no_model.hint) from no_model
@@ -181,6 +193,16 @@ class Cast:
         # What a prompt runs on may be the command line's choice, of which its files say nothing.
         identity = {"agent": role_digest(named, adapter, self._root), **getattr(adapter, "runs_on", {})}
         return AgentPlayer(adapter, name, identity, folder=self._folder)
+
+    def _is_connector(self, name: str) -> bool:
+        """Whether there is such a connector, usable or not."""
+        from atp.models.model import NoModel
+
+        try:
+            self.models.described(name, "")
+        except NoModel:
+            return False
+        return True
 
     def _default(self, role: str, flag: str, source: CaseSource | None) -> "Player":
         from atp.models.model import NoModel

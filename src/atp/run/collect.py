@@ -17,10 +17,12 @@ def about_case(trial: Trial) -> About:
         line=case.place.line,
         tags=case.tags,
         input=case.input,
+        input_data=case.task.input_data if case.task is not None else None,
         expected=case.expected,
         pass_rate=case.pass_rate,
         min_score=case.min_score,
         trials=trial.siblings,
+        runs=trial.runs,
     )
 
 
@@ -73,8 +75,11 @@ def _opened(file: str | None, index: int, result: TrialResult, about: About) -> 
         line=about.line,
         tags=about.tags,
         input=about.input,
+        input_data=about.input_data,
         expected=about.expected,
         required_rate=about.pass_rate,
+        planned=about.trials,
+        planned_runs=about.runs,
     )
     return whole, about
 
@@ -84,7 +89,8 @@ def _finish(whole: CaseResult, min_score: float | None, complete: bool = True) -
     required = whole.required_rate if complete else None
     whole.status = case_status(whole.trials, required, min_score)
     if whole.status == "passed" and not complete:
-        whole.status, whole.reason = "cancelled", "stopped before all its trials had run"
+        ran = f"{len(whole.trials)} of {whole.planned} trials ran"
+        whole.status, whole.reason = "cancelled", f"stopped before all its trials had run: {ran}"
     elif whole.status == "failed" and all(trial.status == "passed" for trial in whole.trials):
         whole.reason = below(case_score(whole.trials), min_score)
     return whole

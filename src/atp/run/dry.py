@@ -142,7 +142,7 @@ def _line(trial: Trial) -> str:
     if trial.case.mode == "script":
         comes_to = "turns and checks as its function says"
     return (
-        f"{trial.tested.name} × {trial.case.id}  variation {trial.variation}, run {trial.run}/{trial.runs}, "
+        f"{trial.tested.name} × {trial.case.id}  variation {trial.variation + 1}, run {trial.run}/{trial.runs}, "
         f"{comes_to}, at most {duration(trial.timeout)}"
     )
 

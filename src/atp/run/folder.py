@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from atp.agents.leftovers import OF_RUN, end_leftovers
+from atp.agents.leftovers import OF_RUN, Copies, end_leftovers
 from atp.run.journal import NAME, Line, Start, Summary, read_lines
 from atp.run.places import runs_folder, unreadable
 
@@ -78,6 +78,7 @@ def marking(marker: str) -> Iterator[None]:
     """Mark the processes that agents in our own process start, too, and end those that are left."""
     before = os.environ.get(OF_RUN)
     os.environ[OF_RUN] = marker
+    copies = Copies()
     try:
         yield
     finally:
@@ -85,6 +86,7 @@ def marking(marker: str) -> Iterator[None]:
             os.environ.pop(OF_RUN, None)
         else:
             os.environ[OF_RUN] = before
+        copies.end()
         end_leftovers(marker)
 
 

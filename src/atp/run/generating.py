@@ -8,6 +8,7 @@ from pathlib import Path
 
 from atp.agents.adapter import ConfigurationError
 from atp.checks.deciders import Decider
+from atp.checks.scripts import find_script
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.loader.given import Given
 from atp.models.model import CassetteError, CassetteMiss
@@ -31,12 +32,23 @@ def generate_source(text: str, given: Given, setting: Setting) -> tuple[CaseSour
         tests = _tests(reference, text, setting)
         if tests is not None:
             return tests
+    elif reference is not None and reference.kind == "scripts":
+        _look_for(reference, text, setting, notes)
     if not setting.options.name:
         notes.error("no-agent", f"{text}: its cases are for an agent, and none is named", hint="name one with -n")
     if reference is None or has_errors(notes):
         raise LoadError(notes)
     source, warnings = _made(reference, text, given, setting)
     return source, [*notes, *warnings]
+
+
+def _look_for(reference: Reference, text: str, setting: Setting, notes: Diagnostics) -> None:
+    """See that the script is there, before anybody thinks about the agent that its cases are for."""
+    try:
+        find_script(reference.name, _folders(setting))
+    except ConfigurationError as error:
+        said = str(error) if reference.name in str(error) else f"{text}: {error}"
+        notes.error("no-generator", said, hint=error.hint)
 
 
 def _made(reference: Reference, text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from atp.suite.result import TrialResult
+from atp.suite.result import Transcript, TrialResult
 from atp.suite.secrets import mask
 
 NAME = "journal.jsonl"
@@ -60,6 +60,8 @@ class Start(Line, omit_defaults=True, kw_only=True):
     """The connector that was named."""
     parallel: int = 1
     """Trials at a time."""
+    varied: bool = False
+    """Some case runs with more than one prompt."""
     kept: int = 0
     """Trials taken over from above."""
     notes: list[str] = []
@@ -79,6 +81,8 @@ class Skipped(Line, omit_defaults=True, kw_only=True):
     """The line it begins on."""
     tags: list[str] = []
     """Its tags."""
+    reason: str | None = None
+    """Why, if that is known."""
 
 
 class About(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -92,6 +96,8 @@ class About(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Its tags."""
     input: Any = None
     """What is said to the agent."""
+    input_data: dict[str, Any] | None = None
+    """What its task hands to the agent beside that."""
     expected: Any = None
     """The expected output, if the case gives one."""
     pass_rate: float | None = None
@@ -100,6 +106,8 @@ class About(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The least score that passes."""
     trials: int = 1
     """How many trials the case has against an agent."""
+    runs: int = 1
+    """How many of them each variation has."""
 
 
 class Trial(Line, omit_defaults=True, kw_only=True):
@@ -154,6 +162,8 @@ class Summary(Line, kw_only=True):
 
 _DECODER = msgspec.json.Decoder(Start | Skipped | Trial | Kept | Before | Summary)
 _ENCODER = msgspec.json.Encoder()
+_UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
+"""What is raised for a value that JSON has no words for. Agents' are refused when they come; others' may slip by."""
 _OF_TRIALS = (b'{"type":"trial"', b'{"type":"kept"')
 
 
@@ -175,8 +185,14 @@ class Journal:
         self._buffer = bytearray()
 
     def write(self, line: Line) -> None:
-        """Append a line. It survives the end of this process from here on. Raises `JournalError`."""
-        self._encode(line)
+        """Append a line. It survives the end of this process from here on. Raises `JournalError`.
+
+        A result that can't be written becomes an error, as a trial that can't be judged does: no other is lost for it.
+        """
+        try:
+            self._encode(line)
+        except _UNWRITABLE as error:
+            self._encode_rest(line, error)
         self._buffer += b"\n"
         try:
             self._append(self._buffer)
@@ -197,6 +213,16 @@ class Journal:
             self._buffer.clear()
             _ENCODER.encode_into(_whole(msgspec.to_builtins(shown)), self._buffer)
 
+    def _encode_rest(self, line: Line, why: Exception) -> None:
+        reason = f"{type(why).__name__}: {why}"
+        try:
+            if not isinstance(line, Trial | Before):
+                raise JournalError(f"{self.path}: a line can't be written: {reason}") from why
+            _empty(line.result, f"the result can't be written: {reason}")
+            self._encode(line)
+        except _UNWRITABLE as error:
+            raise JournalError(f"{self.path}: a line can't be written: {type(error).__name__}: {error}") from error
+
     def _append(self, data: bytearray) -> None:
         with memoryview(data) as whole:
             written = 0
@@ -214,6 +240,14 @@ class Journal:
         with suppress(OSError):  # a disk that failed has been told of
             self.sync()
         os.close(self._fd)
+
+
+def _empty(result: TrialResult, why: str) -> None:
+    """Take all out of a result that isn't ours, and say so: whoever is told of it after the journal can't write it."""
+    result.status, result.blame, result.error = "error", "internal", why
+    result.transcript, result.verdicts, result.role_usage = Transcript(), [], None
+    result.score, result.dimensions, result.left_out = None, {}, {}
+    result.retries, result.warnings = [], []
 
 
 def _whole(value: Any) -> Any:

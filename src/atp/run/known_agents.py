@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from atp.loader.diagnostics import Diagnostic, Diagnostics
+from atp.agents.adapter import ConfigurationError
+from atp.loader.diagnostics import Diagnostic, Diagnostics, has_errors
 from atp.run.resolve import Project, find_agent
 from atp.run.settings import find_config
+from atp.suite.agent import PromptConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,27 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
     for name, place in _named(project.root):
         said = Diagnostics(place)
         named = find_agent(name, None, project, said)
+        if named is not None and isinstance(named.agent.config, PromptConfig):
+            _check_files(name, project.root / named.agent.config.path, project, said)
         notes.extend(said)
-        if named is not None:
+        if named is not None and not has_errors(said):
             agent = named.agent
             found.append(KnownAgent(name=name, type=agent.type, place=place, description=agent.description))
     return found, list(dict.fromkeys(notes))
+
+
+def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) -> None:
+    """Read what a prompt is made of, which only its adapter does otherwise."""
+    from atp.agents.prompt_file import read_prompt_file
+    from atp.agents.prompt_package import read_package
+    from atp.agents.prompt_reading import Reading
+
+    reading = Reading(project.root, project.environment)
+    try:
+        (read_package if path.is_dir() else read_prompt_file)(path, reading)
+        reading.check()
+    except ConfigurationError as error:
+        notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
 
 
 def _named(root: Path) -> Iterator[tuple[str, str]]:

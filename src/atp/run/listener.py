@@ -26,9 +26,9 @@ class RunInfo:
     trials: int
     """How many trials."""
     runs: int
-    """Runs per case."""
+    """Runs per case; the most, where they differ."""
     started_at: float
-    """Seconds since 1970."""
+    """Seconds since 1970. Of a run that went on: when it first began."""
     version: str
     """ATP's version."""
     environment: dict[str, Any] = field(default_factory=dict)
@@ -37,8 +37,14 @@ class RunInfo:
     """The connector that was named."""
     parallel: int = 1
     """Trials at a time."""
+    varied: bool = False
+    """Some case runs with more than one prompt."""
     resumed: int = 0
     """Trials taken over from before."""
+    resumed_at: float | None = None
+    """When it last went on, if it did."""
+    earlier_ms: float = 0.0
+    """How long it took before that, breaks left out."""
     notes: tuple[str, ...] = ()
     """What a person should know before it starts."""
     files: tuple[str, ...] = ()
@@ -63,6 +69,8 @@ class RunEnd:
     """Why it ended early, if it did."""
     exit_code: int
     """What the process should end with."""
+    damaged: bool = False
+    """It was not stopped: its journal was damaged since, so that not all of it can be told. The reason says so."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
 

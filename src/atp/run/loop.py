@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import signal
 import socket
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from atp.agents import exits
 from atp.agents.threads import DaemonExecutor
 from atp.stats.summary import INTERRUPTED
 
@@ -74,7 +74,7 @@ def _signals(
 
     def leave_now() -> None:
         leave()
-        os._exit(INTERRUPTED)
+        exits.leave(INTERRUPTED)
 
     impatience = threading.Timer(DEAF_SECONDS, leave_now)
     impatience.daemon = True

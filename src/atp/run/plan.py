@@ -99,6 +99,11 @@ class Plan:
         asked = [own for unit in self.units for own in unit.source.survey.variations]
         return max((own or self.options.runs for own in asked), default=self.options.runs)
 
+    @property
+    def varied(self) -> bool:
+        """Whether any case runs with more than one prompt."""
+        return any(sum(unit.source.survey.variations.values()) > unit.source.survey.count for unit in self.units)
+
     def tested(self) -> list[Tested]:
         """The agents, each once."""
         found = {id(one): one for unit in self.units for one in unit.agents}

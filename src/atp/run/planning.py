@@ -36,7 +36,7 @@ def make_plan(
     made: dict[tuple[str, str], Tested] = {}
     for source in sources:
         agents = []
-        for named in resolve_agents(source, options.name, Project(root, surroundings["environment"]), notes):
+        for named in resolve_agents(source, options, Project(root, surroundings["environment"]), notes):
             if isinstance(named.agent.config, PromptConfig) and options.given("connector"):
                 named.agent.config.connector = options.connector
             tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
@@ -62,7 +62,10 @@ def _make(
     try:
         adapter = make_adapter(named.agent, around)
     except ConfigurationError as error:
-        notes.error("agent-configuration", f"agent `{named.agent.name}`: {error}", hint=error.hint)
+        place = named.agent.place
+        here = Diagnostics(source.suite.path if place.line else None)
+        here.error("agent-configuration", f"agent `{named.agent.name}`: {error}", place, error.hint)
+        notes.extend(here)
         return None
     limit = getattr(named.agent.config, "parallel", None)
     hidden = named.secrets | adapter.secrets

@@ -29,7 +29,13 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
     root = find_root(given_input.anchor)
     env = environment(root, flags.get("env_file"))
     options = resolve_options(flags, root, env)
-    given = Given(env=env, agent=bool(options.name), simulator=bool(options.simulator), assessor=bool(options.assessor))
+    given = Given(
+        env=env,
+        agent=options.given("name") and bool(options.name),
+        spare_agent=bool(options.name),
+        simulator=bool(options.simulator),
+        assessor=bool(options.assessor),
+    )
     setting = Setting(options, Filter(options), root, env)
     sources, found = open_input(given_input, given, setting.wanted.wants)
     for text in filter(is_reference, given_input.texts):
@@ -50,7 +56,7 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
     cast = setting.cast(marker)
     plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
     check_roles(plan, cast)
-    found = [*found, *plan.warnings]
+    found = [*found, *plan.warnings, *dict.fromkeys(cast.notes)]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):

@@ -10,6 +10,8 @@ from pydantic import Field
 from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.shapes import Nowhere, read
+from atp.run.forgotten import NAME_ONE, function_meant
+from atp.run.options import Options
 from atp.run.settings import find_config
 from atp.run.source import CaseSource
 from atp.suite.agent import (
@@ -46,18 +48,26 @@ class Project(NamedTuple):
     environment: Mapping[str, str]
 
 
-def resolve_agents(source: CaseSource, names: Iterable[str], project: Project, notes: Diagnostics) -> list[NamedAgent]:
-    """The agents that a suite's cases run against."""
-    suite, names = source.suite, list(dict.fromkeys(names))
+def resolve_agents(source: CaseSource, options: Options, project: Project, notes: Diagnostics) -> list[NamedAgent]:
+    """The agents that a suite's cases run against: those of the flag, its own, those of the environment or `atp.toml`.
+
+    Where none of these names any, it is the agent in whose folder the file stands (document 4).
+    """
+    suite = source.suite
     own = {agent.name: agent for agent in suite.agents}
-    if not names:
-        known = len(notes)
-        found = [NamedAgent(agent, source.folder) for agent in suite.agents] or _implied(source, project, notes)
-        if not found and len(notes) == known:
-            notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint="name one with -n")
+    if not options.given("name") or not options.name:
+        if suite.agents:
+            return [NamedAgent(agent, source.folder) for agent in suite.agents]
+        if suite.target is not None:
+            target = _in_file(_stem(suite.target), project.root / _md(suite.target.lstrip("/")), project, notes)
+            return [] if target is None else [target]
+    if not options.name:
+        found = _around(source)
+        if not found:
+            notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint=NAME_ONE)
         return found
     chosen: list[NamedAgent] = []
-    for name in names:
+    for name in dict.fromkeys(options.name):
         if name in own:
             chosen.append(NamedAgent(own[name], source.folder))
         elif (agent := _ad_hoc(name, project, own, notes)) is not None:
@@ -76,12 +86,8 @@ def find_agent(name: str, source: CaseSource | None, project: Project, notes: Di
     return _ad_hoc(name, project, own, notes)
 
 
-def _implied(source: CaseSource, project: Project, notes: Diagnostics) -> list[NamedAgent]:
-    """The Markdown `target`, or the agent in whose folder the file stands (document 4)."""
-    target = source.suite.target
-    if target is not None:
-        found = _in_file(_stem(target), project.root / _md(target.lstrip("/")), project, notes)
-        return [] if found is None else [found]
+def _around(source: CaseSource) -> list[NamedAgent]:
+    """The agent in whose folder the file stands."""
     for folder in [source.folder, *source.folder.parents]:
         if (folder / "package.yao").is_file():
             return [NamedAgent(_prompt(folder.name, folder), folder)]
@@ -150,6 +156,7 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
         return None
     if not found:
         meant = near_miss(name, [*own, *configured])
+        meant = meant or function_meant(name, (Path.cwd(), root))
         hint = f"did you mean `{meant}`?" if meant else "use a name of the suite, module:function, a URL, or an id"
         notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
     return made

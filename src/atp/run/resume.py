@@ -6,6 +6,7 @@ from atp.loader.diagnostics import LoadError, refused
 from atp.run.folder import all_runs, bounds
 from atp.run.journal import NAME, About, Kept, Trial, decode_trial, mend, read_lines
 from atp.run.places import runs_folder
+from atp.run.told import Sessions
 from atp.stats.stability import case_status
 from atp.suite.result import TrialResult
 
@@ -18,9 +19,11 @@ class Done:
 
     def __init__(self, journal: Path | None = None) -> None:
         self._offsets: dict[str, int] = {}
+        self._sessions = Sessions()
         self._file = journal.open("rb") if journal else None
         if journal is not None:
             for offset, line in read_lines(journal):
+                self._sessions.see(line)
                 if isinstance(line, Trial):
                     if line.result.status in AGAIN:
                         self._offsets.pop(line.result.key, None)
@@ -32,6 +35,16 @@ class Done:
 
     def __contains__(self, key: str) -> bool:
         return key in self._offsets
+
+    @property
+    def began_at(self) -> float | None:
+        """When the run first began."""
+        return self._sessions.began_at
+
+    @property
+    def spent_ms(self) -> float:
+        """How long it has taken so far."""
+        return self._sessions.earlier_ms + self._sessions.session_ms
 
     def get(self, key: str) -> TrialResult | None:
         """The result of a trial that is done."""
@@ -60,7 +73,7 @@ def last_run(root: Path) -> Path:
     """The newest run."""
     for run in all_runs(root):
         return run
-    raise _nothing(f"there are no runs in {runs_folder(root)}", "run something: atp test")
+    raise refused("no-run", f"there are no runs in {runs_folder(root)}", "run something: atp test")
 
 
 def find_run(root: Path, name: str) -> Path:
@@ -68,7 +81,7 @@ def find_run(root: Path, name: str) -> Path:
     found = [run for run in all_runs(root) if run.name.startswith(name)]
     if len(found) != 1:
         known = "several runs begin so" if found else "there is no such run"
-        raise _nothing(f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
+        raise refused("no-run", f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
     return found[0]
 
 

@@ -149,6 +149,8 @@ class _Before:
         """The turn alone, with all messages up to it."""
         fields = own.usage.__struct_fields__
         used = {name: _more(getattr(self._usage, name), getattr(own.usage, name)) for name in fields}
+        if own.usage.total_tokens is not None:
+            used["total_tokens"] = own.usage.total_tokens - (self._usage.tokens or 0)
         return Transcript(
             messages=list(own.messages),
             turns=own.turns[self._turns :],

@@ -12,8 +12,17 @@ from atp.checks.compare import difference, has_type, type_of
 from atp.checks.verdicts import SHORT, show
 from atp.run.script_agent import Response
 from atp.run.script_stage import ScriptError, Stage, caller
-from atp.run.script_verdict import check_now, compared, judge, judge_words, make_assertion, needs_response, settle
-from atp.suite.assertion import TypeName
+from atp.run.script_verdict import (
+    check_now,
+    compared,
+    given_assertion,
+    judge,
+    judge_words,
+    make_assertion,
+    needs_response,
+    settle,
+)
+from atp.suite.assertion import Assertion, TypeName
 from atp.suite.found_json import MISSING
 from atp.suite.matcher import check_matchers
 from atp.suite.near import near_miss
@@ -106,8 +115,9 @@ class Assert:
     def len(self, value: Any, length: int, message: str | None = None) -> None:
         """It has so many characters, elements or keys."""
         __tracebackhide__ = True
-        found = _length(value)
-        text = f"expected the length {length}, found {found}"
+        found = _length(value, self._stage)
+        what = found if found is not None else f"{show(_plain(value), SHORT)}, which has none"
+        text = f"expected the length {length}, found {what}"
         self._settle(compared("len", found == length, text, expected=length, found=found), message)
 
     def greater(self, one: Any, other: Any, message: str | None = None) -> None:
@@ -229,20 +239,21 @@ class Assert:
         if "criteria" in given:
             given["metadata"] = {"criteria": given.pop("criteria"), **given.get("metadata", {})}
         use = validator if validator.startswith("agents:") else f"agents:{validator}"
-        return self._judged("agent", response, {"use": use, "options": given}, message)
+        return self._judged(make_assertion("agent", {"use": use, "options": given}), response, message)
 
     def llm_eval(
         self, response: Any, criteria: str, threshold: float = 0.7, message: str | None = None, **keys: Any
     ) -> Any:
         """A model scores it; `judge`, `votes` as in files. In a coroutine it is awaited."""
         __tracebackhide__ = True
-        return self._judged("llm_eval", response, {"criteria": criteria, "threshold": threshold, **keys}, message)
+        made = make_assertion("llm_eval", {"criteria": criteria, "threshold": threshold, **keys})
+        return self._judged(made, response, message)
 
     def script(self, response: Any, name: str, value: Any = MISSING, message: str | None = None) -> Any:
         """A Python function of the user's decides (`scripts:a.b`). In a coroutine it is awaited."""
         __tracebackhide__ = True
         expected = {} if value is MISSING else {"value": value}
-        return self._judged("script", response, {"script": name, **expected}, message)
+        return self._judged(make_assertion("script", {"script": name, **expected}), response, message)
 
     def expect(self, response: Any, *expectations: str) -> Any:
         """What must hold, in words: decided exactly if that is possible, else by the judge of the run.
@@ -267,22 +278,21 @@ class Assert:
     def check(self, response: Any, assertion: dict[str, Any]) -> Any:
         """An assertion as files give it: `{"type": "contains", "value": "tea"}`. In a coroutine it is awaited."""
         __tracebackhide__ = True
-        keys = dict(assertion)
-        return self._judged(str(keys.pop("type", "")), response, keys, None)
+        return self._judged(given_assertion(assertion), response, None)
 
     def _exact(self, kind: str, actual: Any, keys: dict[str, Any], message: str | None) -> None:
         __tracebackhide__ = True
         self._settle(check_now(self._stage, make_assertion(kind, keys), actual), message)
 
-    def _judged(self, kind: str, actual: Any, keys: dict[str, Any], message: str | None) -> Any:
+    def _judged(self, assertion: Assertion, actual: Any, message: str | None) -> Any:
         __tracebackhide__ = True
-        assertion, here = make_assertion(kind, keys), caller()
+        here = caller()
 
         def hear(verdict: Verdict) -> None:
             __tracebackhide__ = True
             settle(self._stage, verdict, here, message)
 
-        return self._stage.bring(kind, lambda: judge(self._stage, assertion, actual), hear)
+        return self._stage.bring(assertion.type, lambda: judge(self._stage, assertion, actual), hear)
 
     def _settle(self, verdict: Verdict, message: str | None) -> None:
         __tracebackhide__ = True
@@ -303,12 +313,22 @@ def _equal(actual: Any, expected: Any) -> Verdict:
     return compared("equals", False, f"expected {wanted}{place}, found {found}", expected=expected, found=actual)
 
 
-def _length(value: Any) -> int | None:
-    """How long it is; nothing if it has no length."""
+def _plain(value: Any) -> Any:
+    return value.output if isinstance(value, Response) else value
+
+
+def _length(value: Any, stage: Stage) -> int | None:
+    """How long it is; nothing if an agent may have answered it and it has no length.
+
+    Raises `ScriptError` for what no agent can have answered: then the test has taken the wrong thing.
+    """
     try:
-        return len(value.output if isinstance(value, Response) else value)
+        return len(_plain(value))
     except TypeError:
-        return None
+        answered = bool(stage.responses) and isinstance(value, bool | int | float | None)
+        if isinstance(value, Response) or answered:
+            return None
+        raise ScriptError(f"`len`: {show(value, SHORT)} has no length") from None
 
 
 def _ordered(kind: str, one: Any, other: Any, holds: bool, sign: Literal[">", "≥", "<", "≤"]) -> Verdict:

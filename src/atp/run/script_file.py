@@ -17,7 +17,7 @@ from atp.agents.worker.load import load_place
 from atp.agents.worker.unusable import Unusable
 from atp.checks.scripts import find_module, find_script
 from atp.loader.diagnostics import Diagnostics, has_errors
-from atp.run.script_reading import Reading, read_script
+from atp.run.script_reading import Reading, defined_twice, read_script
 from atp.suite.agent import CustomAgent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.record import Place
@@ -27,6 +27,8 @@ OFFERED = ("t", "ctx")
 """What a test is called with, those of them that it names."""
 NOBODY = "script"
 """Stands for the agent under test where none is named: the tests name theirs themselves."""
+_TESTS = ("Test", "test_")
+"""How tests are called."""
 _PYTESTS_OWN = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"})
 """Marks that tell pytest what to do; all others are tags."""
 
@@ -42,6 +44,8 @@ class ScriptCase(Case):
     """The agents that it calls by a name written in it; once they are found, with what tells each from another."""
     validators: list[str] = Field(default_factory=list)
     """The validators that it asks by a name written in it."""
+    left_out: str | None = None
+    """Why its mark leaves it out, if that says why."""
     plain_asserts: bool = False
     """It also checks with `assert` statements, which leave no trace when they hold."""
     _callable: Callable[..., Any] = PrivateAttr()
@@ -55,6 +59,11 @@ class ScriptCase(Case):
     def input(self) -> Any:
         """Nothing that could be told before it runs."""
         return None
+
+    @property
+    def skip_reason(self) -> str | None:
+        """What its mark says."""
+        return self.left_out
 
     @property
     def callable(self) -> Callable[..., Any]:
@@ -92,6 +101,10 @@ def is_test_name(step: str) -> bool:
 def script_suite(path: Path, only: str | None, notes: Diagnostics, *, agent_named: bool) -> Suite:
     """The tests of a file, or one of them, as a suite. What is wrong is noted. Runs the file's code."""
     suite = Suite(name=path.stem, dialect="script", path=str(path))
+    for name, first, again in defined_twice(path):
+        if name.startswith(_TESTS) and only in (None, name):
+            message = f"`{name}` stands in line {first} as well, where it would never run"
+            notes.error("duplicate-test", message, Place(again, 1), "call one of them otherwise")
     try:
         module = load_place(str(path), (path.parent,))
     except Unusable as error:
@@ -99,7 +112,7 @@ def script_suite(path: Path, only: str | None, notes: Diagnostics, *, agent_name
         return suite
     readings = read_script(path)
     for name, value in vars(module).items():
-        if not name.startswith(("Test", "test_")) or only not in (None, name):
+        if not name.startswith(_TESTS) or only not in (None, name):
             continue
         reading = readings.get(name, Reading())
         if inspect.isfunction(value):
@@ -132,11 +145,13 @@ def _case(
     if why := _unfit(function) or _not_for_us(marks):
         notes.error("no-script-tests", f"`{name}` {why}", place, "run it with pytest, or name another test")
         return None
+    skipping = [one for one in marks if one.name == "skip" or (one.name == "skipif" and any(one.args))]
     case = ScriptCase(
         id=name,
         name=_title(function) or name,
         tags=list(dict.fromkeys(one.name for one in marks if one.name not in _PYTESTS_OWN)),
-        skip=any(one.name == "skip" or (one.name == "skipif" and any(one.args)) for one in marks),
+        skip=bool(skipping),
+        left_out=next(filter(None, map(_skip_reason, skipping)), None),
         function=name,
         content=reading.content,
         called=dict.fromkeys(reading.agents, ""),
@@ -152,6 +167,12 @@ def _marks(marked: Any) -> list[Any]:
     """The marks that pytest's decorators have put on something."""
     found = getattr(marked, "pytestmark", ())
     return [one for one in (found if isinstance(found, list) else [found]) if hasattr(one, "name")]
+
+
+def _skip_reason(mark: Any) -> str | None:
+    """Why a mark leaves a test out: `reason=`, or what `skip` is given without a name."""
+    found = mark.kwargs.get("reason") or (mark.args[0] if mark.name == "skip" and mark.args else None)
+    return str(found) if found else None
 
 
 def _title(function: Callable[..., Any]) -> str:

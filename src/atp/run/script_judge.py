@@ -4,7 +4,7 @@ from typing import Any
 
 from atp.run.script_assert import Assert
 from atp.run.script_stage import ScriptError, Stage
-from atp.run.script_verdict import NotJudged, judge, judge_words, make_assertion
+from atp.run.script_verdict import NotJudged, given_assertion, judge, judge_words, make_assertion
 from atp.suite.result import Verdict
 
 
@@ -16,8 +16,8 @@ class Judge:
 
     def check(self, response: Any, assertion: dict[str, Any]) -> Verdict:
         """What comes of an assertion as files give it: `{"type": "contains", "value": "tea"}`."""
-        keys = dict(assertion)
-        made = make_assertion(str(keys.pop("type", "")), keys)
+        __tracebackhide__ = True
+        made = given_assertion(assertion)
         verdict: Verdict = self._stage.bring("check", lambda: judge(self._stage, made, response))
         return verdict
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from atp.run.key import digest
 from atp.run.named_files import content, named_in
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_FILES = 200
 """How many files that import each other are followed."""
 
@@ -29,16 +30,30 @@ class Reading(Struct, kw_only=True):
 
 
 def read_script(path: Path) -> dict[str, Reading]:
-    """The functions of a file by name. What can't be read has failed to be imported before."""
+    """The functions and classes of a file by name. What can't be read has failed to be imported before."""
     tree = ast.parse(path.read_bytes(), str(path))
     seen = digest([content(one) for one in _files(path)])
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return {node.name: _read(node, seen) for node in functions}
+    found = [node for node in ast.walk(tree) if isinstance(node, Definition)]
+    return {node.name: _read(node, seen) for node in reversed(found)}  # the outermost of a name is the one that counts
 
 
-def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, seen: str) -> Reading:
-    reading = Reading(line=function.lineno, agents=[], validators=[], content=seen)
-    for node in ast.walk(function):
+def defined_twice(path: Path) -> Iterator[tuple[str, int, int]]:
+    """The names that a file defines again, so that the first can never be called; with the lines of both."""
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError):
+        return  # importing it says so
+    lines: dict[str, int] = {}
+    for node in tree.body:  # below an `if`, only one of two may come to be
+        if isinstance(node, Definition):
+            if node.name in lines:
+                yield node.name, lines[node.name], node.lineno
+            lines[node.name] = node.lineno
+
+
+def _read(definition: Definition, seen: str) -> Reading:
+    reading = Reading(line=definition.lineno, agents=[], validators=[], content=seen)
+    for node in ast.walk(definition):
         if isinstance(node, ast.Assert):
             reading.asserts = True
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

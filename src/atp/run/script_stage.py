@@ -87,6 +87,8 @@ class Stage:
     """Told who is at work."""
     limit: float | None = None
     """Seconds that a single call may take, where nobody watches over the whole test."""
+    name_flag: str = "-n"
+    """The flag that names the agent under test."""
     turns: int = 0
     """How many turns were held, with whomever."""
     responses: "list[Response]" = field(default_factory=list)
@@ -105,7 +107,7 @@ class Stage:
         if name is not None:
             return self.cast.called(name.removeprefix("agents:"), self.trial.source)
         if self.trial.tested.name == NOBODY:
-            raise ScriptError("no agent is under test: name one in `ctx.agent(…)`, or with -n")
+            raise ScriptError(f"no agent is under test: name one in `ctx.agent(…)`, or with {self.name_flag}")
         return self.trial.tested
 
     def bring(self, what: str, begin: Begin, then: Callable[[Any], Any] = lambda found: found) -> Any:

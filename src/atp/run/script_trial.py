@@ -14,6 +14,7 @@ from atp.agents.adapter import AgentError, ConfigurationError
 from atp.agents.contain import contained
 from atp.agents.printed import Printed
 from atp.agents.threads import Raised, Thread
+from atp.checks.verdicts import SHORT, show
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.player import RoleError
 from atp.run.script_file import OFFERED, ScriptCase
@@ -44,6 +45,8 @@ async def hold_script(stage: Stage) -> str | None:
             ctx.end()
     if isinstance(outcome, Raised):
         _heard(outcome.error, stage)
+    elif outcome is not None:
+        _returned(outcome, stage)
     verdicts = stage.result.verdicts
     forgotten = stage.never_awaited()
     if forgotten is not None and not any(one.outcome == "failed" for one in verdicts):
@@ -95,6 +98,14 @@ def _heard(error: BaseException, stage: Stage) -> None:
         lines = traceback.format_list(_theirs(error)) + traceback.format_exception_only(error)
         stage.result.transcript.logs.extend("".join(lines).splitlines())
         raise ScriptError(_said(error)) from error
+
+
+def _returned(value: Any, stage: Stage) -> None:
+    """A test that returns something may mean it for its verdict, which it is not. Of true and false that is certain."""
+    told = f"it returned {show(value, SHORT)}, and what a test returns decides nothing"
+    if isinstance(value, bool) and not any(one.outcome == "failed" for one in stage.result.verdicts):
+        raise ScriptError(f"{told}: write `assert`, or t.assert_.true(…)")
+    stage.result.warnings.append(told)
 
 
 def _is_pytests(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from atp.checks.observable import met, needs
@@ -66,6 +66,16 @@ def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:
         hint = f" ({notes[0].hint})" if notes[0].hint else ""
         raise ScriptError(f"`{kind}`: {notes[0].message}{hint}")
     return made.assertion
+
+
+def given_assertion(assertion: Any) -> Assertion:
+    """The assertion that a test gives to `check`. Raises `ScriptError` if it is none."""
+    __tracebackhide__ = True
+    if not isinstance(assertion, Mapping):
+        example = '{"type": "contains", "value": "tea"}'
+        raise ScriptError(f"`check` takes an assertion as files give it ({example}), not {show(assertion)}")
+    keys = dict(assertion)
+    return make_assertion(str(keys.pop("type", "")), keys)
 
 
 def check_now(stage: Stage, assertion: Assertion, actual: Any) -> Verdict:

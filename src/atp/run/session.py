@@ -150,8 +150,16 @@ class Session:
             file = unit.source.suite.path
             for case in unit.source.survey.skipped:
                 engine.summary.add_skipped()
-                line = case.place.line
-                journal.write(Skipped(case=case.id, name=case.name, file=file or "", line=line, tags=case.tags))
+                journal.write(
+                    Skipped(
+                        case=case.id,
+                        name=case.name,
+                        file=file or "",
+                        line=case.place.line,
+                        tags=case.tags,
+                        reason=case.skip_reason,
+                    )
+                )
                 audience.skipped(file, case)
 
     async def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Audience) -> int:
@@ -188,7 +196,7 @@ class Session:
     def _info(self, folder: RunFolder, done: Done, notes: tuple[str, ...]) -> RunInfo:
         cases, trials = self.plan.counts()
         resumed = sum(trial.key in done for trial in self.plan.trials()) if done else 0
-        identity = Identities(self.options).of(Case(id="-"))
+        identity, now = Identities(self.options).of(Case(id="-")), time.time()
         return RunInfo(
             id=folder.id,
             folder=str(folder.path),
@@ -197,12 +205,15 @@ class Session:
             cases=cases,
             trials=trials,
             runs=self.plan.runs,
-            started_at=time.time(),
+            started_at=now if done.began_at is None else done.began_at,
             version=__version__,
             environment=identity,
             connector=self.options.connector,
             parallel=self.options.parallel,
+            varied=self.plan.varied,
             resumed=resumed,
+            resumed_at=now if self.resumes else None,
+            earlier_ms=done.spent_ms,
             notes=notes,
             files=tuple(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
             options={name: value for name, value in self._options().items() if self.options.given(name)},
@@ -214,7 +225,7 @@ class Session:
     def _start_line(self, info: RunInfo) -> Start:
         return Start(
             run=info.id,
-            at=info.started_at,
+            at=info.resumed_at or info.started_at,
             version=info.version,
             input=self.given_input.identity,
             agents=info.agents,
@@ -229,6 +240,7 @@ class Session:
             environment=info.environment,
             connector=info.connector,
             parallel=info.parallel,
+            varied=info.varied,
             kept=info.resumed,
             notes=list(info.notes),
         )

@@ -6,12 +6,7 @@ from collections.abc import Callable
 from atp.checks.limits import read_meter
 from atp.run.durations import duration
 from atp.run.options import Options
-from atp.suite.result import TrialResult, Usage
-
-
-def tokens_of(usage: Usage) -> int:
-    """All tokens that were used, as far as they are known."""
-    return usage.total_tokens or (usage.input_tokens or 0) + (usage.output_tokens or 0)
+from atp.suite.result import TrialResult
 
 
 class Stop:
@@ -61,7 +56,8 @@ class Stop:
         if options.fail_fast and failed:
             self._stop(f"first failure: {result.case}", cancel=True)
         if options.max_errors is not None and self._errors >= options.max_errors:
-            self._budget(f"{self._errors} errors that are not the agent's", cancel=True)
+            what = "error that is" if self._errors == 1 else "errors that are"
+            self._budget(f"{self._errors} {what} not the agent's", cancel=True)
         self.see_again(result)
 
     def see_again(self, result: TrialResult) -> None:
@@ -73,7 +69,7 @@ class Stop:
             return
         used, roles = read_meter(result.transcript), result.role_usage
         self._usd += (used.usd or 0.0) + (roles.cost_usd or 0.0 if roles else 0.0)
-        self._tokens += (used.tokens or 0) + (tokens_of(roles) if roles else 0)
+        self._tokens += (used.tokens or 0) + (roles.tokens or 0 if roles else 0)
         if options.budget_usd is not None and self._usd > options.budget_usd:
             self._exhaust("budget_usd", f"${self._usd:.4g} of ${options.budget_usd:g}")
         if options.budget_tokens is not None and self._tokens > options.budget_tokens:

@@ -31,18 +31,20 @@ class Score(Struct, kw_only=True):
 def score(result: TrialResult, case: Case) -> Score:
     """The score of a trial that could be completed and judged."""
     limits, transcript = case.limits, result.transcript
-    known = {
-        "quality": quality(result.verdicts),
-        "completeness": completeness(result.verdicts),
-        "efficiency": efficiency(limits, transcript),
-        "cost": cost(limits, transcript),
-    }
-    dimensions = {name: value for name, value in known.items() if value is not None}
-    return Score(
-        value=_total(dimensions, case.scoring or _DEFAULT, result.verdicts),
-        dimensions=dimensions,
-        left_out={name: _why(name, limits) for name in DIMENSIONS if name not in dimensions},
-    )
+    known = [verdict for verdict in result.verdicts if verdict.outcome != "unjudged"]
+    found = Score(value=None)
+    for name, value in (
+        ("quality", quality(known)),
+        ("completeness", completeness(known)),
+        ("efficiency", efficiency(limits, transcript)),
+        ("cost", cost(limits, transcript)),
+    ):
+        if value is None:
+            found.left_out[name] = _why(name, limits)
+        else:
+            found.dimensions[name] = value
+    found.value = _total(found.dimensions, case.scoring or _DEFAULT, known)
+    return found
 
 
 def _total(dimensions: dict[str, float], weights: Weights, verdicts: list[Verdict]) -> float | None:
@@ -53,14 +55,14 @@ def _total(dimensions: dict[str, float], weights: Weights, verdicts: list[Verdic
     return 0.0 if broken else 100 * mean
 
 
-def quality(verdicts: Iterable[Verdict]) -> float | None:
-    """The weighted mean score of the judged and behavioural checks."""
-    return _weighted_mean([(one.weight, _points(one)) for one in verdicts if _is_known(one) and _is_about_quality(one)])
+def quality(known: Iterable[Verdict]) -> float | None:
+    """The weighted mean score of the judged and behavioural checks, of those that could be judged."""
+    return _weighted_mean([(one.weight, _points(one)) for one in known if _is_about_quality(one)])
 
 
-def completeness(verdicts: Iterable[Verdict]) -> float | None:
+def completeness(known: Iterable[Verdict]) -> float | None:
     """The weighted share of checks that passed, expected artifacts among them."""
-    return _weighted_mean([(one.weight, float(one.passed)) for one in verdicts if _is_known(one)])
+    return _weighted_mean([(one.weight, float(one.passed)) for one in known])
 
 
 def efficiency(limits: Limits, transcript: Transcript) -> float | None:
@@ -85,10 +87,6 @@ def _unspent(used: float | None, allowed: float | None) -> float | None:
     return min(max(1 - used / allowed, 0.0), 1.0)
 
 
-def _is_known(verdict: Verdict) -> bool:
-    return verdict.outcome != "unjudged"
-
-
 def _is_about_quality(verdict: Verdict) -> bool:
     if verdict.judged or verdict.type == "behavior":
         return True
@@ -101,8 +99,9 @@ def _points(verdict: Verdict) -> float:
 
 
 def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
-    if not pairs:
-        return None
+    if len(pairs) == 1:
+        weight, value = pairs[0]
+        return value if weight > 0 else None
     total = fsum([weight for weight, _ in pairs])
     return fsum([weight * value for weight, value in pairs]) / total if total > 0 else None
 

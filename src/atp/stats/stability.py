@@ -53,20 +53,22 @@ class Stability(Struct, kw_only=True):
 
     runs: int
     """How many trials there were."""
+    planned: int
+    """How many there were to be: more, if the run was stopped."""
     passed: int
     """How many passed."""
     failed: int
     """How many did not, for whatever reason."""
     pass_rate: float
-    """The share that passed, in percent."""
+    """The share of those planned that passed, in percent."""
     consistency: float
     """The share with the most frequent verdict, from 0 to 1."""
     output_consistency: float | None
     """The share with the most frequent answer, from 0 to 1; nothing if none of them answered."""
     stable: bool
-    """All of them passed."""
-    classification: Classification
-    """By the pass rate: 100, from 80, from 50, below."""
+    """All that were planned passed."""
+    classification: Classification | None
+    """By the pass rate: 100, from 80, from 50, below. Nothing if not all have run: nobody knows it then."""
     avg_duration_ms: float
     """The mean duration."""
     min_duration_ms: float
@@ -81,23 +83,28 @@ class Stability(Struct, kw_only=True):
     """The population's standard deviation of the scores."""
 
 
-def stability(trials: Sequence[TrialResult]) -> Stability:
-    """The stability of a case, over all its trials or those of one variation; there is at least one."""
+def stability(trials: Sequence[TrialResult], planned: int = 0) -> Stability:
+    """The stability of a case, over all its trials or those of one variation; there is at least one.
+
+    `planned` is how many there were to be, if the run may have been stopped before all of them had run.
+    """
     total = len(trials)
+    planned = max(planned, total)
     passed = sum(trial.status == "passed" for trial in trials)
-    pass_rate = 100 * passed / total
+    pass_rate = 100 * passed / planned
     took = [trial.duration_ms for trial in trials]
     scores = [trial.score for trial in trials if trial.score is not None]
     answers = [answer_key(trial.transcript.output) for trial in trials if trial.transcript.turns]
     return Stability(
         runs=total,
+        planned=planned,
         passed=passed,
         failed=total - passed,
         pass_rate=pass_rate,
         consistency=_most_frequent(trial.status for trial in trials) / total,
         output_consistency=_most_frequent(answers) / total if answers else None,
-        stable=passed == total,
-        classification=classify(pass_rate),
+        stable=passed == planned,
+        classification=classify(pass_rate) if total == planned else None,
         avg_duration_ms=mean(took) or 0.0,
         min_duration_ms=min(took),
         max_duration_ms=max(took),
@@ -107,12 +114,15 @@ def stability(trials: Sequence[TrialResult]) -> Stability:
     )
 
 
-def by_variation(trials: Iterable[TrialResult]) -> dict[int, Stability]:
-    """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another."""
+def by_variation(trials: Iterable[TrialResult], planned: int = 0) -> dict[int, Stability]:
+    """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another.
+
+    `planned` is how many repeats each was to have.
+    """
     groups: dict[int, list[TrialResult]] = {}
     for trial in trials:
         groups.setdefault(trial.variation, []).append(trial)
-    return {variation: stability(groups[variation]) for variation in sorted(groups)}
+    return {variation: stability(groups[variation], planned) for variation in sorted(groups)}
 
 
 def classify(pass_rate: float) -> Classification:

@@ -30,13 +30,15 @@ class Summary:
         self.skipped_by_test = 0
         """Of these, the ones that were planned: the test itself asked to be left out, when it ran."""
         self.stable = 0
-        """Cases of which every trial passed."""
+        """Cases of which every trial that was planned passed."""
         self.variations = 0
         """Variations of the prompt, of all cases that ran; a case without any is one."""
         self.runs = 0
         """Trials, of all cases that ran."""
         self.passed_runs = 0
         """Trials that passed."""
+        self.missing_runs = 0
+        """Trials that a stop left out, of cases that ran otherwise."""
 
     def add_case(self, case: CaseResult) -> None:
         """Take in a case whose trials have ended."""
@@ -45,10 +47,11 @@ class Summary:
             self.skipped_by_test += 1
             return
         passed = sum(trial.status == "passed" for trial in case.trials)
-        self.variations += len({trial.variation for trial in case.trials}) if len(case.trials) > 1 else 1
+        self.variations += case.variations
         self.runs += len(case.trials)
         self.passed_runs += passed
-        self.stable += passed == len(case.trials)
+        self.missing_runs += case.missing
+        self.stable += passed == len(case.trials) + case.missing
         match case.status:
             case "passed":
                 self.passed += 1
@@ -71,8 +74,11 @@ class Summary:
         return self.passed + self.failed + self.errors + self.blocked + self.cancelled
 
     def counts(self) -> dict[str, Any]:
-        """The summary in document 4's words. `total` is the sum of the six counts after it."""
-        return {
+        """The summary in document 4's words. `total` is the sum of the six counts after it.
+
+        `planned_runs` is there only if a stop left some trials of the cases out: they count as not passed.
+        """
+        made = {
             "total": self.ran + self.skipped,
             "passed": self.passed,
             "failed": self.failed,
@@ -85,10 +91,13 @@ class Summary:
             "total_variations": self.variations,
             "total_runs": self.runs,
             "passed_runs": self.passed_runs,
-            "overall_pass_rate": percent(self.passed_runs, self.runs),
+            "overall_pass_rate": percent(self.passed_runs, self.runs + self.missing_runs),
             "stable_cases": self.stable,
             "unstable_cases": self.ran - self.stable,
         }
+        if self.missing_runs:
+            made["planned_runs"] = self.runs + self.missing_runs
+        return made
 
     def exit_code(self, *, stopped: bool = False, unwritten: bool = False, interrupted: bool = False) -> int:
         """The exit code of the process.

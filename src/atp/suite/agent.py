@@ -1,14 +1,15 @@
 """Agents: what is tested and how to reach it, typed by kind."""
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from atp.suite.container import WORKSPACE, Cpus, Memory, Volumes, mount_points
 from atp.suite.kinds import Kinds
+from atp.suite.near import near_miss
 from atp.suite.paths import JsonPathText
-from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
+from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Place, Record, Seconds, Text, Whole
 from atp.suite.reference import Entry
 
 
@@ -87,15 +88,19 @@ def _check_protocol(config: "HttpConfig | DockerConfig") -> None:
 
 
 def _has_words(command: str | list[str]) -> str | list[str]:
-    if not command:
+    if not (command.strip() if isinstance(command, str) else command):
         raise PydanticCustomError("too_short", "a command has at least one word")
     return command
+
+
+Words = Annotated[Text | list[Text], AfterValidator(_has_words)]
+"""A command: a list, or text that is split without a shell."""
 
 
 class CliConfig(AgentConfig):
     """An agent that is a command."""
 
-    command: Annotated[Text | list[Text], AfterValidator(_has_words)]
+    command: Words
     """The command: a list, or text that is split without a shell."""
     args: list[str] = Field(default_factory=list)
     """Further arguments."""
@@ -109,22 +114,6 @@ class CliConfig(AgentConfig):
     """Hand on all of our environment."""
 
 
-VOLUME = re.compile(r"(?P<host>.+?):(?P<container>/[^:]*)(:(?P<mode>ro|rw))?", re.DOTALL)
-"""A mount: `host:container`, read-only with `:ro`."""
-
-
-def _are_mounts(volumes: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
-    written = volumes if isinstance(volumes, list) else [f"{host}:{inside}" for host, inside in volumes.items()]
-    for one in written:
-        if not VOLUME.fullmatch(one):
-            raise PydanticCustomError(
-                "docker_volume",
-                "`{volume}` is not a mount: `host:/container`, with `:ro` at its end if it is only to be read",
-                {"volume": one},
-            )
-    return volumes
-
-
 class DockerConfig(HttpSpeech):
     """An agent in a container."""
 
@@ -134,24 +123,24 @@ class DockerConfig(HttpSpeech):
     """A folder with a `Dockerfile` to build the image from."""
     pull: bool = False
     """Fetch the image if it isn't there; with `build`, those that the `Dockerfile` starts from."""
-    command: Text | list[Text] | None = None
+    command: Words | None = None
     """Replaces the image's command: a list, or text that is split without a shell."""
-    entrypoint: Text | list[Text] | None = None
+    entrypoint: Words | None = None
     """Replaces the image's entry point, in the same forms."""
     protocol: Literal["atp", "text", "openai", "json"] = "atp"
     """ATP's own protocol, or the prompt on stdin and the answer on stdout; with `port` also OpenAI chat completions
     or JSON of the agent's own shape."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Environment variables."""
-    volumes: Annotated[list[Text] | dict[str, Text], AfterValidator(_are_mounts)] = Field(default_factory=list)
+    volumes: Volumes = Field(default_factory=list)
     """Files and folders to mount, as a list of `host:container[:ro]` or a map of `host: container[:ro]`. `host` is
     relative to the suite's folder, and may begin with `~`."""
     network: Text = "none"
     """The network: `none`, `bridge`, `host`, or the name of one that the engine has."""
-    memory: Annotated[str, Field(pattern=r"^\d+(\.\d+)?\s*([bkmgBKMG][bB]?)?$")] | Count = "2g"
-    """The most memory it may use."""
-    cpus: Annotated[float, Field(gt=0)] = 1.0
-    """How many processors it may use."""
+    memory: Memory = "2g"
+    """The most memory it may use: bytes, or text as `512m`, `1.5g`."""
+    cpus: Cpus = 1.0
+    """How many processors it may use; at least 0.01."""
     pids: Count = 256
     """How many processes it may have."""
     user: Text | None = None
@@ -175,6 +164,12 @@ class DockerConfig(HttpSpeech):
         wrong = self._wrong_with_port() if self.port is not None else self._wrong_without_port()
         if wrong is not None:
             raise PydanticCustomError("docker_port", "{wrong}", {"wrong": wrong})
+        if self.port is None and WORKSPACE in mount_points(self.volumes):
+            raise PydanticCustomError(
+                "docker_volume",
+                "nothing can be mounted on `{point}`, where the trial's own folder is",
+                {"point": WORKSPACE, "key": "volumes", "hint": "mount it beside that, or on a folder in it"},
+            )
         return self
 
     def _wrong_with_port(self) -> str | None:
@@ -191,6 +186,16 @@ class DockerConfig(HttpSpeech):
             if getattr(self, key):
                 return f"`{key}` goes with `port`"
         return None
+
+
+def _wrong_place(config: "LangGraphConfig | CrewAiConfig", path: str, name: str) -> dict[str, str] | None:
+    """Code is found in a file, or in a module under a name; both ways at once may lead to two things."""
+    has_path, has_module = (getattr(config, key) is not None for key in (path, "module"))
+    if has_path and has_module:
+        return {"wrong": f"has both `{path}` and `module`", "hint": f"keep `{path}`, or `module` and `{name}`"}
+    if has_path or has_module:
+        return None
+    return {"wrong": f"needs `{path}`, or `module` and `{name}`", "hint": f"add `{path}: file.py:name`"}
 
 
 class LangGraphConfig(OpenRecord, AgentConfig):
@@ -213,8 +218,8 @@ class LangGraphConfig(OpenRecord, AgentConfig):
 
     @model_validator(mode="after")
     def _has_graph(self) -> "LangGraphConfig":
-        if (self.graph_path is None) == (self.module is None):
-            raise PydanticCustomError("langgraph_graph", "`langgraph` needs `graph_path`, or `module` and `graph`")
+        if wrong := _wrong_place(self, "graph_path", "graph"):
+            raise PydanticCustomError("langgraph_graph", "`langgraph` {wrong}", wrong)
         return self
 
 
@@ -234,8 +239,8 @@ class CrewAiConfig(AgentConfig):
 
     @model_validator(mode="after")
     def _has_crew(self) -> "CrewAiConfig":
-        if (self.crew_path is None) == (self.module is None):
-            raise PydanticCustomError("crewai_crew", "`crewai` needs `crew_path`, or `module` and `crew`")
+        if wrong := _wrong_place(self, "crew_path", "crew"):
+            raise PydanticCustomError("crewai_crew", "`crewai` {wrong}", wrong)
         return self
 
 
@@ -249,6 +254,14 @@ class CustomConfig(AgentConfig):
     """`module:function` or `path/to/file.py:function`."""
     python: Text | None = None
     """The interpreter of the environment it lives in."""
+
+    @model_validator(mode="after")
+    def _has_entry(self) -> "CustomConfig":
+        slip = near_miss("entry", self.__pydantic_extra__) if self.entry is None else None
+        if slip is not None:
+            message = "unknown key `{key}`: did you mean `{meant}`?"
+            raise PydanticCustomError("near_miss", message, {"key": slip, "meant": "entry"})
+        return self
 
 
 class PromptConfig(AgentConfig):
@@ -271,6 +284,16 @@ class Agent(Record):
     """What it is."""
     config: Any
     """How to reach it; its keys depend on the kind."""
+    _place: Place = PrivateAttr(default_factory=Place)
+
+    @property
+    def place(self) -> Place:
+        """Where its suite describes it; line 0 if it stands in none."""
+        return self._place
+
+    def stands_at(self, place: Place) -> None:
+        """Its suite's loader says where it was found: no file can."""
+        self._place = place
 
 
 AGENTS = Kinds[Agent]("atp.agents")

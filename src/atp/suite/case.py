@@ -93,7 +93,7 @@ class Simulator(Record):
     """The agent that plays the user in a dialogue."""
 
     use: BareAgent | None = None
-    """The simulator agent's id, without a prefix; `--simulator` gives the default."""
+    """The simulator agent's id, without a prefix, or `scripts.file.function`; `--simulator` gives the default."""
     options: Options | None = None
     """Handed to the simulator; `metadata` holds `persona` and `goal`."""
 
@@ -215,6 +215,11 @@ class Case(Record):
     def _matchers_exist(cls, expected: Any, info: ValidationInfo) -> Any:
         # Alone it means `equals`, with its matchers; beside assertions it may be data for a script.
         return expected if info.data.get("assertions") else check_matchers(expected)
+
+    @property
+    def skip_reason(self) -> str | None:
+        """Why it is left out, where that is known: files don't say."""
+        return None
 
     @property
     def mode(self) -> Literal["task", "messages", "chains", "dialogue", "script"]:

@@ -6,7 +6,12 @@ from typing import Any, TypeGuard
 
 def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether something is a number that one can count with."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that is larger than any fraction
+        return False
 
 
 def is_score(value: Any) -> TypeGuard[int | float]:

@@ -16,6 +16,9 @@ def _prefixed_agent(text: str) -> str:
 
 
 def _bare_agent(text: str) -> str:
+    if text.startswith("scripts:") and text != "scripts:":
+        words = "expected no prefix: a function of `scripts/` is `{id}` here"
+        raise PydanticCustomError("reference", words, {"id": text.replace(":", ".", 1)})
     if text.startswith(("agents:", "scripts:")) or not text.strip():
         bare = text.partition(":")[2] or "my.simulator"
         raise PydanticCustomError("reference", "expected an agent's id without a prefix, like `{id}`", {"id": bare})

@@ -74,14 +74,25 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
     wall_time_seconds: float | None = None
     """The agent's own clock."""
 
+    @property
+    def tokens(self) -> int | None:
+        """All tokens, as far as they are known: the total, or what was read and written; the larger, given both."""
+        parts = [one for one in (self.input_tokens, self.output_tokens) if one is not None]
+        known = [one for one in (self.total_tokens, sum(parts) if parts else None) if one is not None]
+        return max(known, default=None)
+
     def add(self, other: "Usage") -> None:
-        """Count a further turn's usage in."""
+        """Count a further turn's usage in. Where only one of the two gives a total, the other's parts count in it."""
         if other == _NOTHING_USED:  # the most frequent, and told at once
             return
+        total = None
+        if self.total_tokens is not None or other.total_tokens is not None:
+            total = (self.tokens or 0) + (other.tokens or 0)
         for name in self.__struct_fields__:
             more = getattr(other, name)
             if more is not None:
                 setattr(self, name, (getattr(self, name) or 0) + more)
+        self.total_tokens = total
 
 
 _NOTHING_USED = Usage()
@@ -272,6 +283,8 @@ class CaseResult(Struct, omit_defaults=True, kw_only=True):
     """Its tags."""
     input: Any = None
     """What is said to the agent."""
+    input_data: dict[str, Any] | None = None
+    """What its task hands to the agent beside that."""
     expected: Any = None
     """The expected output, if the case gives one."""
     required_rate: float | None = None
@@ -282,6 +295,26 @@ class CaseResult(Struct, omit_defaults=True, kw_only=True):
     """What its trials come to."""
     trials: list[TrialResult] = field(default_factory=list)
     """Its trials: variations × runs, in order."""
+    planned: int = 0
+    """How many trials it was to have; nothing is the same as all that there are."""
+    planned_runs: int = 0
+    """How many of them each variation was to have."""
+
+    @property
+    def missing(self) -> int:
+        """How many of its trials a stop left out."""
+        return max(0, self.planned - len(self.trials))
+
+    @property
+    def variations(self) -> int:
+        """How many variations of the prompt it has, those included that a stop left out."""
+        seen = len({trial.variation for trial in self.trials})
+        return max(seen, self.planned // self.planned_runs if self.planned_runs else 0, 1)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it has, or was to have, more than one trial."""
+        return len(self.trials) + self.missing > 1
 
     @property
     def error(self) -> str | None:

@@ -1,16 +1,12 @@
 """What the Markdown tests share."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from atp.loader.given import Given
 from atp.loader.load import Loaded, load_text
 from atp.suite.case import Case
-
-sys.path.insert(0, str(Path(__file__).parents[3]))  # `tests.loader.markdown.styles` is found from the root
 
 FRAME = "---\ntarget: agents/ocean.md\nassessor: agents/test-assessor.md\n---\n\n"
 

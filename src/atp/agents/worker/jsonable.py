@@ -37,4 +37,7 @@ def told(value: Any) -> Any:
     try:
         return plain(jsonable(value))
     except NotJson:
-        return str(value).encode(errors="replace").decode()
+        try:
+            return str(value).encode(errors="replace").decode()
+        except Exception:  # a number of very many digits, or a class of the agent's
+            return f"<{type(value).__name__}>"

@@ -8,14 +8,16 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .calling import OFFERED, Callee
 from .events import Events
 from .framework import Sought, in_thread, wants_argument
 from .langgraph_state import Entrance, answer_of, handed_over, in_words
-from .langgraph_watch import Watcher
 from .unusable import Unusable
+
+if TYPE_CHECKING:
+    from .langgraph_watch import Watcher
 
 KEPT_THREADS = 1000
 """So many conversations a checkpointer in memory keeps: a run may hold a hundred thousand."""
@@ -77,6 +79,8 @@ class _Agent:
         workspace: Path,
     ) -> AsyncIterator[dict[str, Any]]:
         """Run the graph for a turn."""
+        from .langgraph_watch import Watcher  # where there is no LangGraph, that is said when the graph is loaded
+
         graph = await self._graph(context["config"])
         if self._entrance is None:
             self._entrance = Entrance(graph)
@@ -121,7 +125,7 @@ class _Agent:
     async def _make(self, config: dict[str, Any]) -> Any:
         made = self._found
         if not _is_graph(made) and not _is_draft(made):
-            made = made({"configurable": config}) if wants_argument(made) else made()
+            made = await _called(made, ({"configurable": config},) if wants_argument(made) else ())
             if inspect.isawaitable(made):
                 made = await made
         if _is_draft(made):
@@ -151,6 +155,17 @@ class _Agent:
         self._threads.move_to_end(session)
         while len(self._threads) > KEPT_THREADS:
             saver.delete_thread(self._threads.popitem(last=False)[0])
+
+
+async def _called(maker: Any, given: tuple[Any, ...]) -> Any:
+    """Call what makes a graph, in a thread: it may block, and then its trial's time could not run out."""
+    if not inspect.iscoroutinefunction(maker):
+        try:
+            return await in_thread(lambda: maker(*given))
+        except RuntimeError as error:
+            if "no running event loop" not in str(error):  # checkpointers for asyncio are made within its loop
+                raise
+    return maker(*given)
 
 
 def _memory(draft: Any) -> Any:

@@ -8,6 +8,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
 """Modules that were loaded from files, by path, with the file's stamp."""
 _FOLDERS: set[str] = set()
 """Folders that the user's modules are imported from; the one that was asked for last comes first."""
+_OURS = (os.path.dirname(__file__), os.path.dirname(os.path.dirname(__file__)))
+"""The folders of the code that loads the user's."""
 _PYTHONS_OWN: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
 
 
@@ -152,7 +155,7 @@ def _importing(what: str, load: Callable[[], Any]) -> Any:
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         text = f"{what} can't be imported: {type(error).__name__}: {error}{_line(error)}"
-        raise Unusable(text, missing=missing, raised=missing is None) from error
+        raise Unusable(text, missing=missing) from error
 
 
 def _line(error: BaseException) -> str:
@@ -164,4 +167,4 @@ def _line(error: BaseException) -> str:
 
 
 def _is_machinery(file: str) -> bool:
-    return file == __file__ or "importlib" in file
+    return os.path.dirname(file) in _OURS or "importlib" in file

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+LARGEST_BITS = 1024
+"""Whole numbers may be as large as fractions can be: to most readers of JSON, larger ones are infinite or an error."""
+
 
 class NotJson(Exception):
     """A value that JSON can't say; the message names it, and where it stands."""
@@ -33,6 +36,8 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, str):
         return _text(str.__str__(value), where)
     if isinstance(value, int):
+        if value.bit_length() > LARGEST_BITS:
+            raise NotJson(f"a number that is too large{_at(where)}")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):

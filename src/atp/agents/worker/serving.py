@@ -43,6 +43,7 @@ class Server:
         if request is None:
             return
         asyncio.set_event_loop(self._loop)
+        self._send({"loading": True})
         try:
             # Not within the loop: a module may well call `asyncio.run` when it is loaded.
             callee = make(request["load"])

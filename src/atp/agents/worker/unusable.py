@@ -17,7 +17,6 @@ class Unusable(Exception):
         word: str | None = None,
         known: Iterable[str] = (),
         missing: str | None = None,
-        raised: bool = False,
     ) -> None:
         super().__init__(message)
         self.hint = hint
@@ -28,8 +27,6 @@ class Unusable(Exception):
         """The names that are there."""
         self.missing = missing
         """The package that the environment lacks."""
-        self.raised = raised
-        """The agent's own code went wrong when it was loaded."""
 
     def wire(self) -> dict[str, Any]:
         """All of it, to be sent."""
@@ -39,7 +36,6 @@ class Unusable(Exception):
             "word": self.word,
             "known": self.known,
             "missing": self.missing,
-            "raised": self.raised,
         }
 
     @classmethod
@@ -51,5 +47,4 @@ class Unusable(Exception):
             word=sent["word"],
             known=sent["known"],
             missing=sent["missing"],
-            raised=sent["raised"],
         )

@@ -26,7 +26,7 @@ class Frontmatter(Record):
     target: Text | None = None
     """The path of the agent under test, in the folder `agents/`."""
     assessor: Text | None = None
-    """The path of the agent that judges expectations; the built-in one if there is none."""
+    """The path of the agent that judges expectations without an exact meaning; the built-in one if there is none."""
     generator: Text | None = None
     """The path of the agent that makes variations of prompts."""
     iterations: Count | None = None
@@ -152,10 +152,10 @@ def _fold(data: dict[str, Any], locator: Locator, notes: Diagnostics) -> tuple[d
 
 
 def _check_parts(said: set[str], opening: Place, given: Given, notes: Diagnostics) -> None:
-    if "target" not in said and not given.agent:
+    if "target" not in said and not given.agent and not given.spare_agent:
         notes.error("missing-target", "there is no `target`", opening, "add `target: agents/…`, or name an agent (-n)")
     if "assessor" not in said and not given.assessor:
-        message = "there is no `assessor`: the built-in one judges"
+        message = "there is no `assessor`: the built-in one judges what has no exact meaning, on a model that you name"
         notes.warn("missing-assessor", message, opening, "add `assessor: agents/…`, or give --assessor")
 
 

@@ -24,7 +24,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()  # a symbolic link stays one
     if target.exists() and not target.is_file():  # a device would be replaced by a file
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    half = target.with_name(f".atp-{secrets.token_hex(8)}.tmp")  # the name itself may be as long as one can be
     try:
         with half.open("xb") as file:
             yield file

@@ -7,7 +7,7 @@ function makeCases() {
     { name: "case", label: "Case", sort: "case", class: "c-case", cell: caseCell },
     { name: "status", label: "Status", sort: "status", class: "c-status", cell: statusCell },
     data.several && { name: "agent", label: "Agent", sort: "agent", class: "c-agent", cell: (row) => say(row.agent, 60) },
-    data.repeated && { name: "runs", label: data.runs ? "Runs" : "Trials", sort: "rate", class: "c-runs", cell: (row) => (row.trials.length > 1 ? runGrid(row) : "") },
+    data.repeated && { name: "runs", label: data.runs ? "Runs" : "Trials", sort: "rate", class: "c-runs", cell: (row) => (row.planned > 1 ? runGrid(row) : "") },
     data.scored && { name: "score", label: "Score", sort: "score", class: "c-score num", cell: (row) => (typeof row.score === "number" ? row.score.toFixed(0) : "") },
     data.priced && { name: "cost", label: "Cost", sort: "cost", downFirst: true, class: "c-cost num", cell: (row) => (row.usage.cost_usd === undefined ? "" : money(row.usage.cost_usd)) },
     { name: "duration", label: "Time", sort: "duration", downFirst: true, class: "c-time num", cell: (row) => (row.trials.length ? duration(row.duration_ms) : "") },

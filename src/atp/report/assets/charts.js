@@ -29,12 +29,12 @@ function runGrid(row, current) {
 /** A pass rate as a bar with its number. */
 function rateBar(row) {
   const share = row.rate ?? 0;
-  const kind = row.stability?.classification ?? (share === 1 ? "stable" : "highly_unstable");
+  const kind = row.stability?.classification ?? (row.planned > row.trials.length ? "cut_short" : share === 1 ? "stable" : "highly_unstable");
   return h(
     "span",
-    { class: "rate", title: `${row.passed} of ${row.trials.length} passed` },
+    { class: "rate", title: `${row.passed} of ${row.planned} passed` },
     h("span", { class: "track", "aria-hidden": "true" }, h("span", { class: `level is-${kind}`, style: { width: `${share * 100}%` } })),
-    h("span", { class: "figure" }, percent(row.passed, row.trials.length)),
+    h("span", { class: "figure" }, percent(row.passed, row.planned)),
   );
 }
 

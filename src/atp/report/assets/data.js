@@ -35,7 +35,7 @@ async function load() {
   data.counts = tally(data.rows);
   data.agents = run.summary.agents;
   data.several = data.agents.length > 1;
-  data.repeated = data.rows.some((row) => row.trials.length > 1);
+  data.repeated = data.rows.some((row) => row.planned > 1);
   data.varied = data.rows.some((row) => row.trials.some((trial) => trial.variation > 0));
   data.runs = !data.varied && data.rows.some((row) => row.trials.some((trial) => trial.run > 1));
   data.tags = [...new Set(data.rows.flatMap((row) => row.tags))].sort();
@@ -63,7 +63,8 @@ function complete(row, place) {
   row.role_usage ??= {};
   row.trials = (row.trials ?? []).map(([status, duration_ms, variation, run, score, chunk, spot]) => ({ status, duration_ms, variation, run, score, at: [chunk, spot] }));
   row.passed = row.trials.filter((trial) => trial.status === "passed").length;
-  row.rate = row.trials.length ? row.passed / row.trials.length : null;
+  row.planned = row.stability?.planned ?? row.trials.length; // more than there are, if a stop cut the case short
+  row.rate = row.planned ? row.passed / row.planned : null;
   row.bad = row.status !== "passed" && row.status !== "skipped";
   row.rank = RANK.indexOf(row.status);
 }

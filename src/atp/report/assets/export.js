@@ -42,7 +42,7 @@ function exportCsv() {
 function csvCell(value) {
   if (typeof value === "number") return String(value);
   const text = visible(String(value ?? ""));
-  const safe = /^[\s]*[=+\-@\t\r|%\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+  const safe = /^(?:[\t\r\n]|\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20])/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) || safe !== text ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

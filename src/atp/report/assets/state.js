@@ -62,7 +62,7 @@ function chosen(at = state()) {
 /** The rows of the list that a case was opened from. */
 function listed(at = state()) {
   if (at.view !== "stability") return chosen(at);
-  return sorted(data.rows.filter((row) => row.trials.length > 1), at.sort || "mixed");
+  return sorted(data.rows.filter((row) => row.planned > 1), at.sort || "mixed");
 }
 
 function searched(row) {

@@ -20,7 +20,7 @@ function verdictPart() {
   const { counts } = data;
   const parts = RANK.map((name) => ({ name, label: NAMES[name], count: counts[name] ?? 0 })).sort((a, b) => ORDER.indexOf(a.name) - ORDER.indexOf(b.name));
   if (summary.not_run) parts.push({ name: "unrun", label: "not run", count: summary.not_run });
-  const stopped = summary.stopped && h("p", { class: "stopped" }, icon("error"), h("span", null, "The run ended early: ", say(summary.stopped), "."));
+  const stopped = summary.stopped && h("p", { class: "stopped" }, icon("error"), h("span", null, data.run.damaged ? "" : "The run ended early: ", say(summary.stopped), "."));
   return h(
     "section",
     { class: `verdict is-${verdict.kind}` },
@@ -105,6 +105,7 @@ function figuresPart() {
   const { summary } = data.run;
   const trials = data.rows.flatMap((row) => row.trials);
   const passed = trials.filter((trial) => trial.status === "passed").length;
+  const planned = data.rows.reduce((sum, row) => sum + row.planned, 0);
   const [cost, judged] = [spent(data.rows, "usage", "cost_usd"), spent(data.rows, "role_usage", "cost_usd")];
   const [tokens, judgedTokens] = [spent(data.rows, "usage", "tokens"), spent(data.rows, "role_usage", "tokens")];
   const scores = data.rows.map((row) => row.score).filter((score) => typeof score === "number");
@@ -116,7 +117,7 @@ function figuresPart() {
     h(
       "dl",
       null,
-      figure("Pass rate", trials.length ? percent(passed, trials.length) : "–", trials.length === data.rows.length ? plural(trials.length, "trial") : `${number(passed)} of ${plural(trials.length, "trial")}`),
+      figure("Pass rate", planned ? percent(passed, planned) : "–", planned === data.rows.length ? plural(planned, "trial") : `${number(passed)} of ${plural(planned, "trial")}`),
       figure("Duration", duration(summary.duration_ms), trials.length > 1 && `${duration(middle)} median, ${duration(late)} p95`),
       scores.length > 0 && figure("Score", (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1), "mean of cases, of 100"),
       figure("Cost", cost === undefined ? "not reported" : money(cost), judged !== undefined && `and ${money(judged)} for judging`, cost === undefined),
@@ -162,10 +163,15 @@ function agentsPart(more = true) {
   );
 }
 
-const CLASSES = { stable: "stable", mostly_stable: "mostly stable", unstable: "unstable", highly_unstable: "highly unstable" };
+const CLASSES = { stable: "stable", mostly_stable: "mostly stable", unstable: "unstable", highly_unstable: "highly unstable", cut_short: "cut short" };
+
+/** How stable a case is, or how much of it there is. */
+function classOf(row) {
+  return row.planned > row.trials.length ? `only ${row.trials.length} of ${row.planned} trials ran` : CLASSES[row.stability.classification];
+}
 
 function classesOf(rows) {
-  return Object.entries(CLASSES).map(([name, label]) => ({ name, label, count: rows.filter((row) => row.stability?.classification === name).length }));
+  return Object.entries(CLASSES).map(([name, label]) => ({ name, label, count: rows.filter((row) => row.stability && (row.stability.classification ?? "cut_short") === name).length }));
 }
 
 function stabilityPart() {

@@ -4,9 +4,9 @@ function talkPart(trial, about) {
   const seen = trial.transcript ?? {};
   const quotes = quotesOf(trial);
   const steps = talkSteps(trial);
-  if (!steps.length) return h("section", { class: "part" }, h("h2", null, "Conversation"), h("p", { class: "dim" }, about.input === undefined ? "Nothing was said." : "Nothing was said. It was to begin with:"), about.input !== undefined && block(about.input));
+  if (!steps.length) return h("section", { class: "part" }, h("h2", null, "Conversation"), h("p", { class: "dim" }, about.input === undefined ? "Nothing was said." : "Nothing was said. It was to begin with:"), about.input !== undefined && block(about.input), about.input_data && [h("p", { class: "dim" }, "Input data"), block(about.input_data)]);
   const inherited = steps.filter((step) => step.inherited);
-  const own = steps.filter((step) => !step.inherited);
+  const own = withData(steps.filter((step) => !step.inherited), about.input_data);
   const turns = seen.turns?.length ?? 0;
   return h(
     "section",
@@ -17,6 +17,13 @@ function talkPart(trial, about) {
     h("ol", { class: "steps" }, own.map((step) => stepItem(step, quotes))),
     Object.entries(trial.more ?? {}).map(([name, count]) => h("p", { class: "dim" }, `${number(count)} more of the ${name.replace("_", " ")} are in the journal.`)),
   );
+}
+
+/** What the task hands to the agent stands below its first message. */
+function withData(steps, data) {
+  if (data === undefined) return steps;
+  const after = steps.findIndex((step) => step.kind === "message" && step.message.role === "user") + 1;
+  return [...steps.slice(0, after), { kind: "data", data }, ...steps.slice(after)];
 }
 
 /** Everything in the order in which it happened, as far as that is known. */
@@ -110,6 +117,8 @@ function stepItem(step, quotes) {
       return callItem(step.call, at, quotes);
     case "event":
       return eventItem(step.event, at, quotes);
+    case "data":
+      return h("li", { class: "step note" }, h("p", { class: "dim" }, "Input data"), block(step.data));
     case "checkpoint":
       return h("li", { class: "step checkpoint" }, h("p", null, icon("passed"), "Checkpoint ", h("b", null, say(step.point.id, 200)), " reached"));
     default:

@@ -62,7 +62,7 @@ function caseHead(row, trial, seen, about) {
       trial && ` · ${duration(seen.duration_ms ?? trial.duration_ms)}`,
       row.tags.map((tag) => [" ", h("a", { class: "tag", href: link({ ...NO_FILTER, ...NO_CASE, tag }) }, say(tag, 40))]),
     ),
-    row.trials.length > 1 && trialsPart(row, trial, seen, several, about),
+    row.planned > 1 && trialsPart(row, trial, seen, several, about),
     reason && h("div", { class: "why-box is-failed" }, block(reason)),
     why && h("div", { class: `why-box is-${seen.status}` }, block(why)),
   );
@@ -76,7 +76,7 @@ function trialsPart(row, trial, seen, several, about) {
     "div",
     { class: "trials" },
     runGrid(row, trial),
-    h("p", null, h("b", null, several ? `Variation ${trial.variation + 1}${origin}, run ${trial.run}` : `Run ${trial.run}`), h("span", { class: "dim" }, `${row.passed} of ${row.trials.length} passed, ${CLASSES[found.classification]}${needed}${found.output_consistency === null ? "" : `, same answer ${percent(found.output_consistency, 1)}`}`)),
+    h("p", null, h("b", null, several ? `Variation ${trial.variation + 1}${origin}, run ${trial.run}` : `Run ${trial.run}`), h("span", { class: "dim" }, `${row.passed} of ${row.planned} passed, ${classOf(row)}${needed}${found.output_consistency === null ? "" : `, same answer ${percent(found.output_consistency, 1)}`}`)),
   );
 }
 
@@ -93,7 +93,7 @@ function besidePart(row, trial) {
 async function column(row, trial, here) {
   const found = await detail(trial.at);
   const output = found.transcript?.turns?.at(-1)?.output;
-  const facts = [row.trials.length > 1 && `${row.passed} of ${row.trials.length}`, duration(trial.duration_ms), typeof trial.score === "number" && `score ${trial.score.toFixed(0)}`, found.transcript?.usage?.cost_usd !== undefined && money(found.transcript.usage.cost_usd)];
+  const facts = [row.planned > 1 && `${row.passed} of ${row.planned}`, duration(trial.duration_ms), typeof trial.score === "number" && `score ${trial.score.toFixed(0)}`, found.transcript?.usage?.cost_usd !== undefined && money(found.transcript.usage.cost_usd)];
   return h(
     "div",
     { class: `column ${here ? "here" : ""}` },

@@ -3,7 +3,7 @@
 const otherViews = {};
 
 function makeStability() {
-  const rows = data.rows.filter((row) => row.trials.length > 1);
+  const rows = data.rows.filter((row) => row.planned > 1);
   const trials = rows.flatMap((row) => row.trials);
   const scale = timeScale(trials.map((trial) => trial.duration_ms));
   const columns = [
@@ -15,12 +15,12 @@ function makeStability() {
   ];
   const grid = new Grid({ label: "Stability of each case", columns });
   const parts = classesOf(rows);
-  const mixed = rows.filter((row) => row.rate > 0 && row.rate < 1).length;
+  const mixed = rows.filter((row) => row.passed > 0 && row.passed < row.trials.length).length;
   const [middle, late] = quantiles(trials.map((trial) => trial.duration_ms), [0.5, 0.95]);
   const element = h(
     "div",
     { class: "view" },
-    h("header", { class: "lead" }, h("h1", null, mixed ? `${plural(mixed, "case")} of ${number(rows.length)} ${mixed === 1 ? "goes" : "go"} one way or the other` : "Every case goes the same way each time"), h("p", { class: "about" }, "Stable means that every trial passed, mostly stable at least 80% of them, unstable at least 50%.")),
+    h("header", { class: "lead" }, h("h1", null, mixed ? `${plural(mixed, "case")} of ${number(rows.length)} ${mixed === 1 ? "goes" : "go"} one way or the other` : "Every case goes the same way each time"), h("p", { class: "about" }, "Stable means that every trial passed, mostly stable at least 80% of them, unstable at least 50%, highly unstable fewer or none.")),
     h(
       "div",
       { class: "two" },
@@ -38,7 +38,7 @@ function stableCell(row) {
     "span",
     { class: "case-cell" },
     h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), data.several && h("span", { class: "dim" }, " ", say(row.agent, 40))),
-    h("span", { class: "sub" }, CLASSES[row.stability.classification], row.status === "passed" && row.rate < 1 ? ", enough for its pass_rate" : ""),
+    h("span", { class: "sub" }, classOf(row), row.status === "passed" && row.rate < 1 ? ", enough for its pass_rate" : ""),
   );
 }
 
@@ -78,7 +78,7 @@ function makeAgents() {
 
 function byCell(row) {
   if (!row) return h("span", { class: "dim" }, "–");
-  const facts = [row.trials.length > 1 ? `${row.passed} of ${row.trials.length}` : "", duration(row.duration_ms), row.usage.cost_usd === undefined ? "" : money(row.usage.cost_usd), typeof row.score === "number" ? `score ${row.score.toFixed(0)}` : ""];
+  const facts = [row.planned > 1 ? `${row.passed} of ${row.planned}` : "", duration(row.duration_ms), row.usage.cost_usd === undefined ? "" : money(row.usage.cost_usd), typeof row.score === "number" ? `score ${row.score.toFixed(0)}` : ""];
   return h("a", { class: "by", href: caseLink(row), title: row.error ? visible(row.error) : null }, h("span", { class: `word is-${row.status}` }, icon(row.status), row.status), h("span", { class: "sub" }, facts.filter(Boolean).join(" · ")));
 }
 
