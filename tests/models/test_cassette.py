@@ -7,7 +7,8 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """Two further processes. They find this module by the path, which other tests in this process may have changed."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    with multiprocessing.get_context("spawn").Pool(2) as made:
+        yield made
 
 
 def run(scene: Coroutine[Any, Any, Any]) -> Any:
@@ -316,9 +325,8 @@ def record_many(folder: str, own: int) -> None:
     record(Path(folder), *((parts(f"{own}-{number}"), number) for number in range(100)))
 
 
-def test_two_processes_may_record_at_once(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        pool.starmap(record_many, [(str(tmp_path), own) for own in range(4)])
+def test_two_processes_may_record_at_once(tmp_path: Path, pool: Pool) -> None:
+    pool.starmap_async(record_many, [(str(tmp_path), own) for own in range(4)]).get(60)
     assert len(lines(tmp_path)) == 400
     assert replay(tmp_path, parts("3-99")) == [99]
 
@@ -506,9 +514,8 @@ def cache_many(folder: str, own: int) -> None:
     run(scene())
 
 
-def test_several_processes_may_share_a_cache(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        pool.starmap(cache_many, [(str(tmp_path), own) for own in range(4)])
+def test_several_processes_may_share_a_cache(tmp_path: Path, pool: Pool) -> None:
+    pool.starmap_async(cache_many, [(str(tmp_path), own) for own in range(4)]).get(60)
     found = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
     assert len(found) == 800
     assert len({line["key"] for line in found}) == 800
