@@ -67,9 +67,9 @@ def run(folder: Path, file: str, *flags: str) -> tuple[float, float, float]:
 
 
 def a_case(folder: Path, *flags: str) -> float:
-    """Milliseconds of CPU a case, start-up taken off; the least of five, because other work only ever adds to it."""
+    """Milliseconds of CPU a case, start-up taken off; the least of nine, because other work only ever adds to it."""
     costs = []
-    for _ in range(5):
+    for _ in range(9):
         one, _, _ = run(folder, "one.jsonl", *flags)
         all_of_them, _, _ = run(folder, "cases.jsonl", *flags)
         costs.append((all_of_them - one) / (CASES - 1) * 1000)
@@ -127,7 +127,7 @@ def main() -> int:
             write_cases(folder / f"{file}.jsonl", count)
         bare, case = bare_case(folder), a_case(folder, "-n", "agent:echo")
         ratios = []
-        for _ in range(2):
+        for _ in range(4):
             ideal = bare_loop(folder)
             _, took, _ = run(folder, "slow.jsonl", "-n", "agent:slow", "--parallel", str(AT_A_TIME))
             ratios.append(took / ideal)
