@@ -444,7 +444,7 @@ def test_the_workspace_goes_to_the_context_of_a_graph_that_asks_for_it(talk: Tal
 
 
 def test_what_a_graph_hands_over(talk: Talk, where: dict[str, Any]) -> None:
-    """Artifacts, and what models cost, by its custom stream, also from a graph in a node; the rest is for others."""
+    """Artifacts, and what models cost, by events of its own, also from a graph in a node; the rest is for others."""
     reply = run(talk.ask(graph("handing_over", **where)))
     assert [(one.name, one.text, one.data) for one in reply.artifacts] == [
         ("report.txt", "all well ✓", None),
@@ -459,8 +459,8 @@ def test_what_a_graph_hands_over(talk: Talk, where: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("misnaming", "`atp` in the graph's custom stream takes `artifacts` and `usage`; it has artefacts"),
-        ("misshaping", "`atp` in the graph's custom stream takes `artifacts` and `usage`; it is 'done'"),
+        ("misnaming", "the event `atp` takes `artifacts` and `usage`; it has artefacts"),
+        ("misshaping", "the event `atp` takes `artifacts` and `usage`; it is 'done'"),
         ("mispricing", "`usage.cost_usd` is not a number from 0"),
     ],
 )

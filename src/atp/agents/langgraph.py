@@ -2,8 +2,8 @@
 
 `model`, `temperature` and all further keys, below the case's own options, are the graph's `configurable`, where the
 conversation is the `thread_id` and the trial's folder the `workspace`. A graph with a checkpointer is sent what is new,
-any other the whole conversation. What LangChain has no words for, a graph writes to its custom stream:
-`{"atp": {"artifacts": […], "usage": {"cost_usd": …}}}`.
+any other the whole conversation. What LangChain has no words for, a graph hands over in an event of its own:
+`dispatch_custom_event("atp", {"artifacts": […], "usage": {"cost_usd": …}})`.
 """
 
 from atp.agents.adapter import Adapter, Surroundings

@@ -1,6 +1,6 @@
 """The behaviour of the conformance test as a LangGraph graph: a model that asks for tools, and a node that has them.
 
-What LangChain has no words for, artifacts and what a model costs, goes to the graph's custom stream.
+What LangChain has no words for, artifacts and what a model costs, is handed over in events of its own.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import sys
 from itertools import islice
 from typing import Annotated, Any
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -16,7 +17,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from atp.agents.reference.behaviour import Failed, steps
@@ -61,7 +61,7 @@ class Reference(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def model(state: State, config: RunnableConfig, writer: StreamWriter) -> State:
+async def model(state: State, config: RunnableConfig) -> State:
     step = next_step(state, config)
     if step["do"] == "fail":
         raise Failed(step["reason"])
@@ -70,9 +70,10 @@ async def model(state: State, config: RunnableConfig, writer: StreamWriter) -> S
     if step["do"] == "die":
         sys.exit(7)
     if step["do"] == "make":
-        writer({"atp": {"artifacts": [{key: value for key, value in step.items() if key != "do"}]}})
+        made = {key: value for key, value in step.items() if key != "do"}
+        await adispatch_custom_event("atp", {"artifacts": [made]})
     if "cost_usd" in step:
-        writer({"atp": {"usage": {"cost_usd": step["cost_usd"]}}})
+        await adispatch_custom_event("atp", {"usage": {"cost_usd": step["cost_usd"]}})
     return {"messages": [await Reference(step=step).ainvoke(state["messages"])]}
 
 

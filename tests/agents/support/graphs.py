@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from typing import Annotated, Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.callbacks import CallbackManagerForLLMRun, adispatch_custom_event, dispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -269,12 +269,12 @@ styled = with_context(_styled, Taste)
 placed = with_context(_placed, Spot)
 
 
-def saying(*chunks: Any) -> Any:
-    """A graph that writes these to its custom stream."""
+def saying(*events: Any) -> Any:
+    """A graph that hands these over."""
 
-    def node(_state: MessagesState, writer: StreamWriter) -> dict[str, Any]:
-        for chunk in chunks:
-            writer(chunk)
+    def node(_state: MessagesState) -> dict[str, Any]:
+        for event in events:
+            dispatch_custom_event("atp", event)
         return {"messages": [AIMessage("done")]}
 
     return one_node(node)
@@ -282,20 +282,20 @@ def saying(*chunks: Any) -> Any:
 
 REPORT = {"type": "file", "path": "report.txt", "content": "all well ✓"}
 SUMMARY = {"type": "structured", "name": "summary", "data": {"well": True}}
-inside = saying({"atp": {"artifacts": [SUMMARY]}, "ui": "…"}, {"atp": {"usage": {"cost_usd": 0.25}}})
+inside = saying({"artifacts": [SUMMARY]}, {"usage": {"cost_usd": 0.25}})
 
 
 async def _hands_over(state: MessagesState, writer: StreamWriter) -> Any:
-    writer("words for a person")
-    writer({"usage": "nothing of ATP's"})
-    writer({"atp": {"artifacts": [REPORT], "usage": {"cost_usd": 0.5}}})
+    writer({"atp": "for whoever looks at the graph's stream"})
+    await adispatch_custom_event("words", {"usage": "nothing of ATP's"})
+    await adispatch_custom_event("atp", {"artifacts": [REPORT], "usage": {"cost_usd": 0.5}})
     return await inside.ainvoke(state)
 
 
 handing_over = one_node(_hands_over)
-misnaming = saying({"atp": {"artefacts": [REPORT]}})
-misshaping = saying({"atp": "done"})
-mispricing = saying({"atp": {"usage": {"cost_usd": "cheap"}}})
+misnaming = saying({"artefacts": [REPORT]})
+misshaping = saying("done")
+mispricing = saying({"usage": {"cost_usd": "cheap"}})
 
 
 @tool

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .calling import OFFERED, Callee
 from .events import Events
 from .framework import Sought, in_thread, wants_argument
-from .langgraph_state import Entrance, answer_of, handed_over, in_words
+from .langgraph_state import Entrance, answer_of, in_words
 from .unusable import Unusable
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _Agent:
             # The step too many is told as an event when it begins, and so is stopped.
             config["recursion_limit"] = max(constraints["max_steps"] - before["steps"], 0) + 1
         given = self._entrance.take(messages[known:], prompt, task)
-        async for event in events.during(_run(graph, given, config, watcher, events)):
+        async for event in events.during(_run(graph, given, config, watcher)):
             yield event
         self._keep(graph, session)
         yield {
@@ -175,24 +175,21 @@ def _memory(draft: Any) -> Any:
     return InMemorySaver() if "messages" in draft.channels else None
 
 
-async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher, events: Events) -> Any:
+async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher) -> Any:
     """Run a graph to its end. Its last state."""
     last: list[Any] = [{}]
 
-    def see(inside: tuple[str, ...], mode: str, chunk: Any) -> None:
-        if mode == "custom":
-            for told in handed_over(chunk):
-                events.hand_on(told)
-        elif inside:
-            return  # a graph in a node: its models and tools are heard by callbacks, and its state is not the answer
-        elif mode == "values":
+    def see(mode: str, chunk: Any) -> None:
+        if mode == "values":
             last[0] = chunk
         elif "__interrupt__" in chunk:
             raise Interrupted(f"the graph waits for a person{in_words(chunk['__interrupt__'])}, and there is none")
         else:
             watcher.see(chunk)
 
-    more = {"stream_mode": ["updates", "values", "custom"], "subgraphs": True, **_context(graph, config)}
+    # Only these two, which LangGraph needs itself: with any other, or with graphs in nodes, it waits in another way,
+    # which costs a tenth more.
+    more = {"stream_mode": ["updates", "values"], **_context(graph, config)}
     try:
         async for one in graph.astream(given, config, **more):
             see(*one)

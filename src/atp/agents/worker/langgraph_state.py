@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from .jsonable import jsonable
 from .prompt_keys import PROMPT_KEYS
-
-_OURS = "atp"
-_HANDED_OVER = frozenset(("artifacts", "usage"))
 
 
 def _input_schema(graph: Any) -> dict[str, Any]:
@@ -84,20 +80,6 @@ def answer_of(state: Any) -> Any:
         if message.type == "human":
             break
     return None if messages[-1].type == "human" else text_of(messages[-1])
-
-
-def handed_over(chunk: Any) -> Iterator[dict[str, Any]]:
-    """What a graph writes to its custom stream for us, under the key `atp`. All else there is for others.
-
-    That are artifacts, and what was used past LangChain's models or has no place in their answers, like what it cost.
-    """
-    if not isinstance(chunk, dict) or _OURS not in chunk:
-        return
-    told = chunk[_OURS]
-    if not isinstance(told, dict) or not told or not told.keys() <= _HANDED_OVER:
-        keys = f"has {', '.join(map(str, told))}" if isinstance(told, dict) and told else f"is {told!r:.60}"
-        raise ValueError(f"`{_OURS}` in the graph's custom stream takes `artifacts` and `usage`; it {keys}")
-    yield told
 
 
 def _is_message(value: Any) -> bool:

@@ -17,11 +17,16 @@ from .events import Events
 from .jsonable import told
 from .langgraph_state import parsed, text_of
 
+OURS = "atp"
+"""The name of the events in which a graph hands over what LangChain has no words for."""
+_HANDED_OVER = frozenset(("artifacts", "usage"))
+
 
 class Watcher(BaseCallbackHandler):
     """Tells of nodes, models and tools."""
 
     run_inline = True  # in the order in which things happen
+    raise_error = True  # LangChain would log it and go on, and something that happened would be missing
 
     def __init__(self, events: Events, steps: int) -> None:
         self._events = events
@@ -109,6 +114,15 @@ class Watcher(BaseCallbackHandler):
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         """A tool failed; a graph may have the model try again."""
         self._tell_call(run_id, f"{type(error).__name__}: {error}", True, more.get("tool_call_id"))
+
+    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **more: Any) -> None:
+        """The graph hands something over, artifacts or what something used; events of other names are for others."""
+        if name != OURS:
+            return
+        if not isinstance(data, dict) or not data or not data.keys() <= _HANDED_OVER:
+            came = f"has {', '.join(map(str, data))}" if isinstance(data, dict) and data else f"is {data!r:.60}"
+            raise ValueError(f"the event `{OURS}` takes `artifacts` and `usage`; it {came}")
+        self._events.hand_on(data)
 
     def see(self, update: dict[str, Any]) -> None:
         """What nodes have changed: calls, and answers to calls, that went past LangChain's tools."""

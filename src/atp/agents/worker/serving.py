@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import platform
-import queue
+import select
 import signal
 import sys
 import threading
@@ -24,6 +24,7 @@ from .unusable import Unusable
 
 LAST_SECONDS = 1.0
 """How long a worker may take to end once nobody asks any more: then it is ended, with what it has started."""
+_PIECE = 256 * 1024
 
 
 class Server:
@@ -32,14 +33,12 @@ class Server:
     def __init__(self, requests: int, replies: int) -> None:
         self._requests = requests
         self._replies = replies
-        self._first: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._asked: asyncio.Queue[Any] | None = None
         self._loop = asyncio.new_event_loop()
 
     def run(self) -> None:
         """Load an agent, then hold turns until the requests end."""
-        threading.Thread(target=self._read, name="requests", daemon=True).start()
-        request = self._first.get()
+        threading.Thread(target=self._watch, name="requests", daemon=True).start()
+        request = self._read()
         if request is None:
             return
         asyncio.set_event_loop(self._loop)
@@ -57,31 +56,36 @@ class Server:
                 self._loop.run_until_complete(serving)
 
     async def _serve(self, turns: Turns, takes: tuple[str, ...]) -> None:
-        self._asked = asyncio.Queue()
         self._send({"ready": {"takes": list(takes), "python": platform.python_version()}})
+        asked = asyncio.Event()
+        self._loop.add_reader(self._requests, asked.set)
         while True:
-            request = await self._asked.get()
+            await asked.wait()
+            request = self._read()
             if request is None:
                 return
+            asked.clear()
             # A task of its own: what the agent puts into its context must not be there in the next turn.
             await self._loop.create_task(turns.hold(request["turn"]))
 
-    def _read(self) -> None:
-        with os.fdopen(self._requests, "rb") as lines:
-            for line in lines:
-                self._deliver(json.loads(line))
-        self._deliver(None)
+    def _read(self) -> Any:
+        """A request, of which there is only ever one; it is waited for. None when there are no more."""
+        pieces = []
+        while piece := os.read(self._requests, _PIECE):
+            pieces.append(piece)
+            if piece.endswith(b"\n"):
+                return json.loads(b"".join(pieces))
+        return None
+
+    def _watch(self) -> None:
+        """End all of it when nobody asks any more, even if the agent never comes back."""
+        gone = select.poll()
+        gone.register(self._requests, 0)  # only that the other end is closed
+        gone.poll()
         time.sleep(LAST_SECONDS)
         if os.getpgrp() == os.getpid():
             os.killpg(os.getpgrp(), signal.SIGKILL)
         os._exit(1)
-
-    def _deliver(self, request: Any) -> None:
-        if self._asked is None:
-            self._first.put(request)
-            return
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._asked.put_nowait, request)
 
     def _send(self, message: dict[str, Any]) -> None:
         for stream in (sys.stdout, sys.stderr):
