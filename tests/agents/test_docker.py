@@ -13,7 +13,7 @@ from tests.agents.support.docker_images import FOREIGN, PYTHON
 from tests.agents.support.docker_talk import boxed, shell, use
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Observes
+from atp.agents.adapter import Adapter, AgentError, AgentTimeout, ConfigurationError, Observes, Reply
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,17 @@ def shared(talk: Talk) -> Path:
     folder = talk.folder / "shared"
     folder.mkdir()
     return folder
+
+
+async def speaking(talk: Talk, engine: TestEngine) -> tuple[Adapter, "asyncio.Future[Reply]", dict[str, Any]]:
+    """An agent in the midst of a turn, the turn, and its container."""
+    began = asyncio.Event()
+    adapter = talk.adapter(boxed("ignores_term"))
+    await adapter.start()
+    turn = asyncio.ensure_future(adapter.turn(talk.request(emit=lambda _: began.set())))
+    await began.wait()
+    (found,) = engine.containers(f"atp.run={talk.marker}")
+    return adapter, turn, found
 
 
 class TestWhatItGets:
@@ -201,12 +212,7 @@ class TestHowItEnds:
 
     def test_cancelled_as_it_speaks(self, talk: Talk, engine: TestEngine) -> None:
         async def scene() -> None:
-            began = asyncio.Event()
-            adapter = talk.adapter(boxed("ignores_term"))
-            await adapter.start()
-            turn = asyncio.ensure_future(adapter.turn(talk.request(emit=lambda _: began.set())))
-            await began.wait()
-            (found,) = engine.containers(f"atp.run={talk.marker}")
+            adapter, turn, found = await speaking(talk, engine)
             assert found["Names"][0].startswith("/atp-my-agent-")
             assert found["State"] == "running"
             assert found["Labels"]["atp.case"] == "case-1"
@@ -222,12 +228,7 @@ class TestHowItEnds:
         """Which looks like an end by force, and must not be taken for one that the agent brought about."""
 
         async def scene() -> AgentError:
-            began = asyncio.Event()
-            adapter = talk.adapter(boxed("ignores_term"))
-            await adapter.start()
-            turn = asyncio.ensure_future(adapter.turn(talk.request(emit=lambda _: began.set())))
-            await began.wait()
-            (found,) = engine.containers(f"atp.run={talk.marker}")
+            adapter, turn, found = await speaking(talk, engine)
             await asyncio.to_thread(engine.ask, "DELETE", f"/containers/{found['Id']}?force=1")
             with pytest.raises(AgentError) as caught:
                 await turn

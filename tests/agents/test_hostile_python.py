@@ -20,6 +20,12 @@ def checked(name: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "input": name, "assert": checks, **more}
 
 
+def living_in(python: str | None, kind: str = "custom", **config: str) -> dict[str, Any]:
+    """An agent in a Python of its own, or in ours."""
+    own = {"python": python} if python else {}
+    return {"name": "agent", "type": kind, "config": {**(config or {"entry": "agent.py:run"}), **own}}
+
+
 ENDS = """
     import atexit, multiprocessing, os, posix, threading
 
@@ -203,12 +209,10 @@ def test_nothing_that_a_generator_yields_is_lost_without_a_word(project: Project
         "text after the answer": "it goes on after its answer, hello",
         "an answer as its return value": "a second answer, after hello",
     }
-    config = {"entry": "agent.py:run", **({"python": python} if python else {})}
-    named = {"name": "agent", "type": "custom", "config": config}
     checks = [{"type": "contains", "value": "hello"}, {"type": "not_tool_called", "name": "delete"}]
     tests = [{"id": f"t{number}", "input": said, "assertions": checks} for number, said in enumerate(why)]
     well = [{"id": name, "input": said, "assertions": checks} for name, said in (("d", "a draft"), ("p", "in parts"))]
-    ran = project.test(project.suite([named], [*tests, *well]))
+    ran = project.test(project.suite([living_in(python)], [*tests, *well]))
     for number, text in enumerate(why.values()):
         result = ran.results[f"t{number}"]
         assert (result["status"], result["error"]) == ("error", f"agent error: broke the protocol: {text}")
@@ -252,9 +256,8 @@ def test_numbers_that_nobody_can_read(project: Project, python: str | None) -> N
         "5000 time": "returned a number that is too large at `tool_calls[0].duration_ms`, which is not JSON",
     }
     well = ("300", "300 tokens", "300 cost", "300 arguments", "300 artifact", "300 time")
-    config = {"entry": "agent.py:run", **({"python": python} if python else {})}
     tests = [{"id": f"t{number}", "input": said} for number, said in enumerate([*why, *well])]
-    suite = project.suite([{"name": "agent", "type": "custom", "config": config}], tests)
+    suite = project.suite([living_in(python)], tests)
     ran = project.test(suite, "-o", "run.json", "-o", "run.html", "-o", "run.xml")
     for number, text in enumerate(why.values()):
         assert ran.results[f"t{number}"]["error"] == f"agent error: {text}"
@@ -403,8 +406,7 @@ def test_a_module_that_does_not_come_to_its_end(project: Project) -> None:
 @pytest.mark.parametrize("python", [None, sys.executable])
 def test_a_function_that_never_makes_its_graph_is_timed(project: Project, python: str | None) -> None:
     project.write("graph.py", "import time\ndef app():\n    time.sleep(600)\n")
-    config = {"graph_path": "graph.py:app", **({"python": python} if python else {})}
-    agent = {"name": "graph", "type": "langgraph", "config": config}
+    agent = living_in(python, "langgraph", graph_path="graph.py:app")
     tests = [{"id": name, "constraints": {"timeout_seconds": 10 if python else 2}} for name in ("one", "two")]
     ran = project.test(project.suite([agent], tests), "--parallel", "2")
     assert ran.statuses == {"one": "timeout", "two": "timeout"}

@@ -1,7 +1,6 @@
 """MCP servers that answer what they should not, or in ways that the SDK's own never do."""
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -86,23 +85,6 @@ def test_what_it_does_not_know_costs_little_time(talk: Talk) -> None:
     stage = McpStage(talk, uses("s__pay"), "done")
     run(ask(stage, stage.agent_with(s=raw(stage, "ignores", ready_within="8s"))))
     assert stage.results == ["paid"]
-
-
-def test_the_clock_starts_with_the_server(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To load the SDK takes long on a busy machine, which the server can't help."""
-    import mcp.client.session  # noqa: F401
-
-    from atp.agents import mcp_connection
-
-    load = mcp_connection._load
-
-    def slowly() -> None:
-        time.sleep(3)
-        load()
-
-    monkeypatch.setattr(mcp_connection, "_load", slowly)
-    stage = McpStage(talk, "done")
-    run(ask(stage, stage.agent_with(s=raw(stage, "none", ready_within="2s"))))
 
 
 @pytest.mark.parametrize(

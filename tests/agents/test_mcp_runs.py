@@ -10,6 +10,17 @@ from tests.agents.support.mcp_stage import SERVER
 from tests.models.mock_server import Answer, Heard, MockModels, calls
 from tests.run.support.project import Project, alive, kill, until
 
+RAW = SERVER.with_name("mcp_raw.py")
+SLOW_SDK = """\
+import sys, time
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mcp":
+            time.sleep(7)
+sys.meta_path.insert(0, Finder())
+"""
+"""A `sitecustomize.py` by which the SDK takes longer to import than a server may take to answer."""
+
 
 def behave(heard: Heard) -> Answer:
     """Calls the tool that the prompt names, with its arguments; says what came of it."""
@@ -130,3 +141,14 @@ def test_nothing_is_left_after_a_kill(project: Project, models: MockModels, monk
     models._behave = lambda _: "done"
     assert project.test(project.cases("hello"), "-n", "x").code == 0
     assert not alive(litter)
+
+
+def test_the_clock_starts_with_the_server(project: Project, models: MockModels) -> None:
+    """To load the SDK takes long on a busy machine, which the server can't help."""
+    project.write("slow/sitecustomize.py", SLOW_SDK)
+    env = {"MCP_CALLS": str(project.folder / "calls.txt")}
+    agent(project, "shop", s={"command": sys.executable, "args": [str(RAW), "none"], "env": env, "ready_within": "6s"})
+    cases = project.cases(case("s__pay", {"type": "tool_result", "name": "pay", "value": "paid"}))
+    ran = project.test(cases, "-n", "shop", env={**models.env, "PYTHONPATH": str(project.folder / "slow")})
+    assert ran.statuses == {"s__pay": "passed"}, ran.out
+    assert project.lines("calls.txt") == ["called"]

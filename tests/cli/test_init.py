@@ -113,6 +113,13 @@ def test_a_folder_that_cannot_be_made_is_an_error(run: Run, tmp_path: Path) -> N
     assert written(tmp_path) == {"agents"}
 
 
+def test_a_folder_that_cannot_be_written_to_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "locked").symlink_to("/proc/self")  # locked for root, too
+    done = run("init", "jsonl", "--dir", "locked")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Error: locked/cases.jsonl cannot be written: " in done.stderr
+
+
 def test_the_agent_does_what_the_cases_expect(run: Run, tmp_path: Path) -> None:
     run("init")
     code = "from agent import answer; print(answer('Say hello.')); print(answer('How much is 17 + 25?'))"

@@ -216,7 +216,8 @@ def test_for_people_mistakes_go_to_stderr(atp: Atp) -> None:
     done = atp("show", "shop.yaml")
     assert done.returncode == 2
     assert done.stdout.startswith("shop  (yaml, shop.yaml)")
-    assert "error[unknown-key]" in done.stderr
+    assert done.stderr.startswith("\nerror[unknown-key]")  # a blank line after what is shown
+    assert atp("show", "gone.yaml").stderr.startswith("error[no-such-file]")
 
 
 def test_expectations_that_have_an_exact_meaning_are_shown_with_it(atp: Atp) -> None:

@@ -9,7 +9,7 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
 - A `python` block is run. Its lines that begin with `# > ` are what it must print.
 - A `pyproject.toml` counts as installed: its entry points are found.
 - `openai.…` and `anthropic.…` connectors reach a model that `stand_in.py` describes; the keys are in the environment.
-- A block after `<!-- not run: WHY -->` is left alone.
+- A block after `<!-- run by: FILE -->` is carried out by that test instead; after `<!-- not run: WHY -->`, by none.
 """
 
 import contextlib
@@ -28,19 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.docs.blocks import BLOCK, PAGES, ROOT, commands
 from tests.docs.stand_in import stand_in
 from tests.models.mock_server import MockModels
 from tests.starting import run_atp
 
 from atp.loader.load import dialect_of, load_path
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(
-    r"(?:^<!-- (?P<order>file|added to|not run): (?P<what>.*?) -->\n+)?"
-    r"^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$",
-    re.MULTILINE | re.DOTALL,
-)
 TOOK = re.compile(r"(?:(?<=\()|(?<=Time:    ))(?:\d+m)?[\d.]+m?s\b")
 """How long something took, which is never the same."""
 SHELL = re.compile(r"[^\w\s./:=,@%+'\"-]")
@@ -80,8 +74,11 @@ class PageRun:
                 file.write(body)
             if what == "pyproject.toml":
                 self.install(body)
+        elif order == "run by":
+            assert what is not None
+            assert "run_by(__file__)" in (ROOT / what).read_text(encoding="utf-8"), f"{what} does not look for it"
         elif order is None and kind == "console":
-            for command, expected in _commands(body):
+            for command, expected in commands(body):
                 self.run(command, expected)
         elif order is None and kind == "python":
             self.python(body)
@@ -146,15 +143,6 @@ class PageRun:
                 continue
             if path.name not in self.named and path.name != "prompts.yml" and not path.name.startswith("output-"):
                 assert load_path(path).diagnostics == [], f"{inside} is not in order"
-
-
-def _commands(body: str) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
-        while command.endswith("\\"):
-            more, _, expected = expected.partition("\n")
-            command = command[:-1] + more.strip()
-        yield command, expected.strip()
 
 
 def _fits(expected: str, printed: str) -> bool:

@@ -5,8 +5,13 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 
+import msgspec
 import pytest
+
+from atp.run import journal
+from atp.suite import result
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,3 +41,16 @@ def test_every_diagnostic_is_documented() -> None:
     assert sorted(known.keys() - listed.keys()) == [], "add a line for each to docs/diagnostics.md"
     assert sorted(listed.keys() - known.keys()) == [], "nothing gives these any more: remove them"
     assert [code for code, severity in listed.items() if severity not in known[code]] == []
+
+
+def test_every_field_of_the_journal_is_documented() -> None:
+    page = (ROOT / "docs/journal.md").read_text(encoding="utf-8").partition("## The fields")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)`", page))
+    kinds = {one for module in (journal, result) for one in vars(module).values() if _is_record(one)}
+    written = kinds - {result.CaseResult}  # made of the trials
+    unnamed = {f"{kind.__name__}.{one}" for kind in written for one in kind.__struct_fields__ if one not in named}
+    assert sorted(unnamed) == [], "name each in docs/journal.md"
+
+
+def _is_record(value: object) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(value, type) and issubclass(value, msgspec.Struct)

@@ -1,17 +1,13 @@
 """Assertions of all kinds: what each takes, in every dialect, and what is wrong with one."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.loader.shop import HEAD, Expect
 
 from atp.loader import Loaded, TestLoader
 from atp.loader.outline import assertion_outline
 from atp.suite import ASSERTIONS, Assertion
-
-Expect = Callable[..., Loaded]
-
-HEAD = "test_suite: shop\nagents: [{name: clerk, type: custom, config: {}}]\n"
 
 
 def yaml_with(*assertions: str) -> str:

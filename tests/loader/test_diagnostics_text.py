@@ -43,6 +43,11 @@ def test_without_a_file_and_beyond_its_end(file: Path) -> None:
     assert len(shown(file.parent / "gone.yaml", 1, 1)) == 3
 
 
+@pytest.mark.parametrize("name", ["gone.yaml", "<command line>"])
+def test_what_is_not_there_has_no_lines(name: str) -> None:
+    assert shown(Path(name), 1, 1)[1] == f"  --> {name}"
+
+
 @pytest.mark.parametrize(
     ("line", "column", "width"),
     [("abc", 3, 2), ("äöü", 3, 2), ("日本x", 3, 4), ("e\u0301x", 3, 1), ("\tx", 2, 1), ("\x1bx", 2, 1), ("a", 2, 1)],

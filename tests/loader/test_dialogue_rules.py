@@ -1,19 +1,9 @@
 """Simulated dialogues: simulator, checkpoints and their order, in both dialects that write them out."""
 
-from collections.abc import Callable
-
 import pytest
+from tests.loader.shop import Expect, suite_with
 
-from atp.loader import Loaded
-
-Expect = Callable[..., Loaded]
-
-HEAD = "test_suite: shop\nagents: [{name: clerk, type: custom, config: {}}]\n"
 SAYS = "assertion: {type: contains, value: x}"
-
-
-def suite_with(test: str) -> str:
-    return f"{HEAD}tests:\n  - id: one\n    name: One\n    {test}\n"
 
 
 def test_a_dialogue_needs_a_simulator(expect: Expect) -> None:
@@ -26,19 +16,19 @@ def test_a_dialogue_needs_a_simulator(expect: Expect) -> None:
 
 @pytest.mark.parametrize("simulator", ["{}", "{options: {metadata: {goal: g}}}"])
 def test_a_simulator_needs_an_agent(expect: Expect, simulator: str) -> None:
-    text = suite_with(f"«no-simulator»simulator: {simulator}\n    checkpoints: [{{id: a, {SAYS}}}]")
+    text = suite_with(f"«no-simulator»simulator: {simulator}\ncheckpoints: [{{id: a, {SAYS}}}]")
     expect(text)
     expect(text.replace("«no-simulator»", ""), simulator=True)
 
 
 @pytest.mark.parametrize("use", ["agents:workers.sim", "scripts:a.b", "'scripts:'", "''"])
 def test_a_simulator_is_named_without_a_prefix(expect: Expect, use: str) -> None:
-    expect(suite_with(f"simulator: {{use: «reference»{use}}}\n    checkpoints: [{{id: a, {SAYS}}}]"))
+    expect(suite_with(f"simulator: {{use: «reference»{use}}}\ncheckpoints: [{{id: a, {SAYS}}}]"))
 
 
 def test_a_script_that_simulates_is_named_with_a_dot(expect: Expect) -> None:
     def used(use: str) -> str:
-        return suite_with(f"simulator: {{use: {use}}}\n    checkpoints: [{{id: a, {SAYS}}}]")
+        return suite_with(f"simulator: {{use: {use}}}\ncheckpoints: [{{id: a, {SAYS}}}]")
 
     (refused,) = expect(used("«reference»scripts:buyer.speak")).diagnostics
     assert "`scripts.buyer.speak`" in refused.message
@@ -47,7 +37,7 @@ def test_a_script_that_simulates_is_named_with_a_dot(expect: Expect) -> None:
 
 def test_a_dialogue_needs_checkpoints(expect: Expect) -> None:
     expect(suite_with("«no-checkpoints»simulator: {use: s}"))
-    expect(suite_with("simulator: {use: s}\n    «no-checkpoints»checkpoints: []"))
+    expect(suite_with("simulator: {use: s}\n«no-checkpoints»checkpoints: []"))
 
 
 @pytest.mark.parametrize(
@@ -66,14 +56,14 @@ def test_a_dialogue_needs_checkpoints(expect: Expect) -> None:
     ],
 )
 def test_checkpoints_are_checked(expect: Expect, checkpoint: str) -> None:
-    expect(suite_with(f"simulator: {{use: s}}\n    checkpoints:\n      - {{id: a, {SAYS}}}\n      - {checkpoint}"))
+    expect(suite_with(f"simulator: {{use: s}}\ncheckpoints:\n  - {{id: a, {SAYS}}}\n  - {checkpoint}"))
 
 
 def test_an_unknown_checkpoint_gets_a_suggestion(expect: Expect) -> None:
     loaded = expect(
         suite_with(
-            "simulator: {use: s}\n    checkpoints:\n"
-            f"      - {{id: ask_type, {SAYS}}}\n      - {{id: b, {SAYS}, after: [«unknown-checkpoint»ask_tpye]}}"
+            "simulator: {use: s}\ncheckpoints:\n"
+            f"  - {{id: ask_type, {SAYS}}}\n  - {{id: b, {SAYS}, after: [«unknown-checkpoint»ask_tpye]}}"
         )
     )
     assert loaded.diagnostics[0].hint == "did you mean `ask_type`?"
@@ -82,9 +72,9 @@ def test_an_unknown_checkpoint_gets_a_suggestion(expect: Expect) -> None:
 def test_a_longer_circle_is_told_with_its_way(expect: Expect) -> None:
     loaded = expect(
         suite_with(
-            "simulator: {use: s}\n    checkpoints:\n"
-            f"      - {{id: a, {SAYS}, after: «checkpoint-cycle»[c]}}\n"
-            f"      - {{id: b, {SAYS}, after: [a]}}\n      - {{id: c, {SAYS}, after: [b]}}"
+            "simulator: {use: s}\ncheckpoints:\n"
+            f"  - {{id: a, {SAYS}, after: «checkpoint-cycle»[c]}}\n"
+            f"  - {{id: b, {SAYS}, after: [a]}}\n  - {{id: c, {SAYS}, after: [b]}}"
         )
     )
     assert loaded.diagnostics[0].message == "the checkpoint waits for itself: a → c → b → a"
@@ -93,25 +83,25 @@ def test_a_longer_circle_is_told_with_its_way(expect: Expect) -> None:
 def test_after_may_name_a_later_checkpoint(expect: Expect) -> None:
     expect(
         suite_with(
-            "simulator: {use: s}\n    checkpoints:\n"
-            f"      - {{id: a, {SAYS}, after: [b], required: false}}\n      - {{id: b, {SAYS}}}"
+            "simulator: {use: s}\ncheckpoints:\n"
+            f"  - {{id: a, {SAYS}, after: [b], required: false}}\n  - {{id: b, {SAYS}}}"
         )
     )
 
 
 def test_turn_one_may_be_given(expect: Expect) -> None:
-    loaded = expect(suite_with(f"input: Hello\n    simulator: {{use: s}}\n    checkpoints: [{{id: a, {SAYS}}}]"))
+    loaded = expect(suite_with(f"input: Hello\nsimulator: {{use: s}}\ncheckpoints: [{{id: a, {SAYS}}}]"))
     assert loaded.suite is not None
     assert loaded.suite.cases[0].mode == "dialogue"
 
 
 def test_max_turns_without_a_dialogue_warns(expect: Expect) -> None:
-    expect(suite_with("input: Hello\n    «warning:max-turns-unused»max_turns: 3"))
+    expect(suite_with("input: Hello\n«warning:max-turns-unused»max_turns: 3"))
 
 
 @pytest.mark.parametrize(("code", "value"), [("out-of-range", "0"), ("wrong-type", "many")])
 def test_max_turns_is_a_count(expect: Expect, code: str, value: str) -> None:
-    expect(suite_with(f"simulator: {{use: s}}\n    checkpoints: [{{id: a, {SAYS}}}]\n    max_turns: «{code}»{value}"))
+    expect(suite_with(f"simulator: {{use: s}}\ncheckpoints: [{{id: a, {SAYS}}}]\nmax_turns: «{code}»{value}"))
 
 
 def test_the_same_rules_hold_in_jsonl(expect: Expect) -> None:
@@ -129,10 +119,10 @@ def test_the_same_rules_hold_in_jsonl(expect: Expect) -> None:
 def test_each_circle_is_told_once(expect: Expect) -> None:
     loaded = expect(
         suite_with(
-            "simulator: {use: s}\n    checkpoints:\n"
-            f"      - {{id: a, {SAYS}, after: «checkpoint-cycle»[b]}}\n      - {{id: b, {SAYS}, after: [a]}}\n"
-            f"      - {{id: c, {SAYS}, after: «checkpoint-cycle»[d]}}\n      - {{id: d, {SAYS}, after: [c, a]}}\n"
-            f"      - {{id: e, {SAYS}, after: [c]}}"
+            "simulator: {use: s}\ncheckpoints:\n"
+            f"  - {{id: a, {SAYS}, after: «checkpoint-cycle»[b]}}\n  - {{id: b, {SAYS}, after: [a]}}\n"
+            f"  - {{id: c, {SAYS}, after: «checkpoint-cycle»[d]}}\n  - {{id: d, {SAYS}, after: [c, a]}}\n"
+            f"  - {{id: e, {SAYS}, after: [c]}}"
         )
     )
     assert [one.message.partition(": ")[2] for one in loaded.diagnostics] == ["a → b → a", "c → d → c"]

@@ -1,13 +1,12 @@
 """Every mistake of form comes with a way out that works."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests.loader.shop import Expect
 
-from atp.loader import Loaded
+from atp.loader.load import load_path
 from atp.suite.near import meant_key
-
-Expect = Callable[..., Loaded]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +36,14 @@ Expect = Callable[..., Loaded]
             "put a backslash before a character such as ( [ * + ? that stands for itself",
         ),
         (
+            '"assert": {"type": "json_path", "path": «json-path»"$.a["}',
+            "write the way to a value, for example $.items[0].name",
+        ),
+        (
+            '"assert": {"type": "artifact_exists", "path": "a", "sha256": «bad-value»"abc"}',
+            "sha256sum prints those of a file",
+        ),
+        (
             '«both-spellings»"assert": {"type": "type", "value": "null"}, "assertions": []',
             "remove `assert`, and keep `assertions`",
         ),
@@ -61,6 +68,26 @@ def test_short_names_of_defaults(expect: Expect) -> None:
         "defaults: {«unknown-key»timeout: 3, «unknown-key»runs: 2}\ntests: [{id: t, name: T, input: x}]\n"
     ).diagnostics
     assert (one.hint, two.hint) == ("did you mean `timeout_seconds`?", "did you mean `runs_per_test`?")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("siute.yaml", "did you mean `tests/suite.yaml`?"),
+        ("suite.yml", "did you mean `tests/suite.yaml`?"),
+        ("other.yaml", "check the path"),
+        ("further/suite.yaml", "check the path: there is no folder tests/further"),
+        ("link.yaml", "it is a link to nowhere.yaml, which is not there"),
+    ],
+)
+def test_a_file_that_was_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("tests")
+    folder.mkdir()
+    (folder / "suite.yaml").touch()
+    (folder / "link.yaml").symlink_to("nowhere.yaml")
+    (one,) = load_path(folder / name).diagnostics
+    assert (one.code, one.hint) == ("no-such-file", hint)
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,16 @@
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.loader.shop import Expect
 
 from atp.loader import Loaded, TestLoader
 from atp.loader.diagnostics import Diagnostics
 from atp.loader.given import Given
 from atp.loader.jsonl import MOST_RECORD_BYTES, stream_cases
 from atp.loader.load import load_path
-
-Expect = Callable[..., Loaded]
 
 
 def ids(loaded: Loaded) -> list[str]:
@@ -135,6 +133,10 @@ def test_each_broken_record_is_told(expect: Expect) -> None:
         ('{"id": None}', "JSON writes true, false and null in small letters"),
         ('{"id": "b\n', "close the text before the line ends; a line break in it is written \\n"),
         ('{"id" "b"}', "check the commas and quotes before this"),
+        ('{"id": "b', "close the text that begins here"),
+        ('{"id": "b"', "close the `{` that opens at 1:1"),
+        ('{"id": "b", "input": [{"role": "user"},\n', "close the `[` that opens at 1:22"),
+        ('{"id": "[", "input":', "close the `{` that opens at 1:1"),
     ],
 )
 def test_a_syntax_error_comes_with_the_likely_reason(record: str, hint: str) -> None:

@@ -1,12 +1,7 @@
 """What a case says to the agent: it has words, whichever way they are written."""
 
-from collections.abc import Callable
-
 import pytest
-
-from atp.loader import Loaded
-
-Expect = Callable[..., Loaded]
+from tests.loader.shop import Expect
 
 
 @pytest.mark.parametrize(

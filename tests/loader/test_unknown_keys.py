@@ -1,26 +1,16 @@
 """Keys that aren't known, keys given twice, and two spellings of one key: errors at every level of a file."""
 
-from collections.abc import Callable
-from textwrap import dedent, indent
-
 import pytest
+from tests.loader.shop import Expect, suite_with
 
 from atp.loader import Loaded
 
-Expect = Callable[..., Loaded]
-
 AGENTS = "agents: [{name: clerk, type: custom, config: {}}]\n"
 TESTS = "tests: [{id: one, name: One, input: Hello}]\n"
-HEAD = f"test_suite: shop\n{AGENTS}"
 CHECKPOINTS = "checkpoints: [{id: c, assertion: {type: equals, value: 1}}]"
 EQUALS = '{"type": "equals", "value": 1}'
 ALSO = '«both-spellings»"assert"'
 BOTH = f'{{"id": "c", "assertion": {EQUALS}, {ALSO}: {EQUALS}}}'
-
-
-def suite_with(test: str) -> str:
-    """A suite whose only test has these lines beside its id and name."""
-    return f"{HEAD}tests:\n  - id: one\n    name: One\n{indent(dedent(test).strip(), '    ')}\n"
 
 
 def suite_for(kind: str, config: str) -> str:

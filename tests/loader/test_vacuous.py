@@ -5,10 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.loader.shop import Expect
 
-from atp.loader import Loaded
-
-Expect = Callable[..., Loaded]
 HINT = "say what to look for"
 
 

@@ -1,28 +1,13 @@
 """Variables in YAML suites: every sentence of the rulings, and document 1's rule 7."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loader.shop import Expect, one_case, suite_with
 
 from atp.loader import Loaded, LoadError, TestLoader
-from atp.suite import Case
-
-Expect = Callable[..., Loaded]
-
-HEAD = "test_suite: shop\nagents: [{name: clerk, type: custom, config: {}}]\n"
-
-
-def suite_with(test: str) -> str:
-    return f"{HEAD}tests:\n  - id: one\n    name: One\n    {test}\n"
-
-
-def one_case(loaded: Loaded) -> Case:
-    assert loaded.suite is not None
-    (case,) = loaded.suite.cases
-    return case
 
 
 def data(loaded: Loaded) -> Any:
@@ -47,10 +32,10 @@ def test_several_in_one_string(expect: Expect) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["input: ${X}", "tags: ['${X}']", "metadata: {deep: [{down: '${X}'}]}", "description: >\n      about\n      ${X}"],
+    ["input: ${X}", "tags: ['${X}']", "metadata: {deep: [{down: '${X}'}]}", "description: >\n  about\n  ${X}"],
 )
 def test_in_any_string_value(expect: Expect, place: str) -> None:
-    said = "" if place.startswith("input") else "input: Hello\n    "
+    said = "" if place.startswith("input") else "input: Hello\n"
     case = one_case(expect(suite_with(said + place), env={"X": "found"}))
     assert "found" in str(case)
     assert "${X}" not in str(case)
@@ -72,7 +57,7 @@ def test_typed_fields_parse_the_text(expect: Expect, line: str, value: object) -
     env = {"N": "7", "YES": "true", "T": "1m", "U": "30s"}
     for name in re.findall(r"\$\{(\w+):", line):  # a default is only used where there is no value
         env.pop(name, None)
-    case = one_case(expect(suite_with(f"input: Hello\n    {line}"), env=env))
+    case = one_case(expect(suite_with(f"input: Hello\n{line}"), env=env))
     key = line.partition(":")[0]
     assert (case.limits.timeout_seconds if key == "timeout" else getattr(case, key)) == value
 
@@ -88,7 +73,7 @@ def test_typed_fields_parse_the_text(expect: Expect, line: str, value: object) -
     ],
 )
 def test_text_that_is_not_of_the_fields_type_is_an_error_at_the_value(expect: Expect, line: str, code: str) -> None:
-    assert expect(suite_with(f"input: Hello\n    {line}"), env={"WORD": "often"}).diagnostics[0].code == code
+    assert expect(suite_with(f"input: Hello\n{line}"), env={"WORD": "often"}).diagnostics[0].code == code
 
 
 @pytest.mark.parametrize(
@@ -140,8 +125,8 @@ UNTYPED = [
 @pytest.mark.parametrize("place", UNTYPED)
 def test_all_untyped_places_of_a_test(expect: Expect, place: str) -> None:
     given, plain = ('"${N:30}"', "30")
-    with_variable = one_case(expect(suite_with("input: Hello\n    " + place.format(given))))
-    assert with_variable == one_case(expect(suite_with("input: Hello\n    " + place.format(plain))))
+    with_variable = one_case(expect(suite_with("input: Hello\n" + place.format(given))))
+    assert with_variable == one_case(expect(suite_with("input: Hello\n" + place.format(plain))))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +149,7 @@ def test_free_keys_of_an_agents_config(expect: Expect, kind: str, needs: str, ke
 
 
 def test_a_default_serves_every_bare_use_before_and_after(expect: Expect) -> None:
-    loaded = expect(suite_with("input: '${URL}/a ${URL:http://x} ${URL}/b'\n    expected: ${URL}"))
+    loaded = expect(suite_with("input: '${URL}/a ${URL:http://x} ${URL}/b'\nexpected: ${URL}"))
     assert one_case(loaded).input == "http://x/a http://x http://x/b"
     assert one_case(loaded).expected == "http://x"
 
@@ -180,7 +165,7 @@ def test_the_same_default_twice_is_fine(expect: Expect) -> None:
 def test_two_different_defaults_are_an_error_also_when_the_variable_is_set(expect: Expect) -> None:
     for env in ({}, {"A": "3"}):
         expect(suite_with("input: '${A:1} «conflicting-default»${A:2}'"), env=env)
-        expect(suite_with("input: '${A:1}'\n    tags: ['«conflicting-default»${A:}']"), env=env)
+        expect(suite_with("input: '${A:1}'\ntags: ['«conflicting-default»${A:}']"), env=env)
 
 
 @pytest.mark.parametrize(
@@ -239,14 +224,14 @@ def test_what_only_looks_like_a_variable_is_an_error(expect: Expect, written: st
 
 
 def test_comments_and_keys_are_not_filled_in(expect: Expect) -> None:
-    loaded = expect(suite_with("input: x # ${MISSING}\n    metadata: {'${MISSING}': 1}"))
+    loaded = expect(suite_with("input: x # ${MISSING}\nmetadata: {'${MISSING}': 1}"))
     assert one_case(loaded).metadata == {"${MISSING}": 1}
 
 
 def test_variables_behind_aliases_and_merge_keys(expect: Expect) -> None:
     loaded = expect(
         suite_with(
-            "input: x\n    metadata: {base: &base {a: '${A}', n: '${N:30}'}, same: *base, more: {<<: *base, a: mine}}"
+            "input: x\nmetadata: {base: &base {a: '${A}', n: '${N:30}'}, same: *base, more: {<<: *base, a: mine}}"
         ),
         env={"A": "a"},
     )
@@ -258,7 +243,7 @@ def test_variables_behind_aliases_and_merge_keys(expect: Expect) -> None:
 
 
 def test_a_missing_variable_behind_an_alias_is_told_once(expect: Expect) -> None:
-    expect(suite_with("input: x\n    metadata: {a: &a {b: '«missing-variable»${A}'}, c: *a, d: {<<: *a}}"))
+    expect(suite_with("input: x\nmetadata: {a: &a {b: '«missing-variable»${A}'}, c: *a, d: {<<: *a}}"))
 
 
 def test_a_value_is_not_filled_in_again(expect: Expect) -> None:
@@ -294,11 +279,11 @@ def test_env_replaces_the_process_environment(monkeypatch: pytest.MonkeyPatch, t
     ],
 )
 def test_a_missing_variable_is_one_mistake_whatever_its_place_takes(expect: Expect, line: str) -> None:
-    expect(suite_with(f"input: Hello\n    {line}"))
+    expect(suite_with(f"input: Hello\n{line}"))
 
 
 def test_a_missing_variable_below_an_unknown_key_is_two(expect: Expect) -> None:
-    expect(suite_with("input: Hello\n    «unknown-key»rnus: «missing-variable»${N}"))
+    expect(suite_with("input: Hello\n«unknown-key»rnus: «missing-variable»${N}"))
 
 
 @pytest.mark.parametrize("env", [{}, {"A": "1"}, {"A": "1", "B": "2"}])
@@ -316,7 +301,8 @@ def test_a_default_may_hold_braces_in_pairs(expect: Expect) -> None:
 
 
 def test_a_list_or_mapping_may_come_from_a_variable(expect: Expect) -> None:
-    lines = """input: Hello
+    lines = """
+    input: Hello
     tags: "${TAGS:[a, b]}"
     constraints: {allowed_tools: "${TOOLS}"}
     metadata: "${DATA:{x: {y: 1}}}"
@@ -342,4 +328,4 @@ def test_a_list_or_mapping_may_come_from_a_variable(expect: Expect) -> None:
     ],
 )
 def test_text_of_a_variable_that_is_no_such_list_or_mapping(expect: Expect, line: str) -> None:
-    expect(suite_with(f"input: Hello\n    {line}"))
+    expect(suite_with(f"input: Hello\n{line}"))

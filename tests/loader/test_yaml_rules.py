@@ -1,34 +1,11 @@
 """Document 1's validation rules and the rulings on YAML suites: what is wrong, and exactly where."""
 
-from collections.abc import Callable
-from textwrap import dedent, indent
-
 import pytest
+from tests.loader.shop import HEAD, Expect, one_case, suite_with
 
 from atp.loader import Loaded, TestLoader
 from atp.loader.diagnostics import LoadError
-from atp.suite import Case, Suite
-
-Expect = Callable[..., Loaded]
-
-HEAD = """\
-test_suite: shop
-agents:
-  - name: clerk
-    type: custom
-    config: {entry: "clerk:answer"}
-"""
-
-
-def suite_with(test: str) -> str:
-    """A suite whose only test has these lines beside its id and name."""
-    return f"{HEAD}tests:\n  - id: one\n    name: One\n{indent(dedent(test).strip(), '    ')}\n"
-
-
-def one_case(loaded: Loaded) -> Case:
-    assert loaded.suite is not None
-    (case,) = loaded.suite.cases
-    return case
+from atp.suite import Suite
 
 
 def the_suite(loaded: Loaded) -> Suite:

@@ -61,3 +61,16 @@ def test_a_markdown_target_goes_before_the_project_s_settings(project: Project) 
     ran = project.atp("test", "a.test.md", "--assessor", "scripts:house.judge", "--dry-run")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("t × a ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["http://", "https://", "ftp://x", "x:", "agent.py:", ":x", "a/b", "agents/q", "/etc/passwd", "gone.md", "a:b.md"],
+)
+def test_what_names_no_agent_is_a_mistake(project: Project, name: str) -> None:
+    for call in (("test", project.cases("a"), "-n", name), ("chat", name)):
+        ran = project.atp(*call)
+        assert ran.code == 2, ran.err
+        assert "no-such-agent" in ran.err
+        assert "Traceback" not in ran.err
+        assert name in ran.err

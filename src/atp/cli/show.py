@@ -41,7 +41,8 @@ def command(
             for line in text(one, _exact):
                 click.echo(printable(line))
         if found:
-            click.echo("\n" + render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
+            click.echo("", nl=any(one.suite for one in loaded), err=True)
+            click.echo(render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
     return 2 if has_errors(found) else 0
 
 

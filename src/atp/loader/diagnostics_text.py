@@ -43,7 +43,7 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
     first, *further = diagnostic.message.split("\n  ")  # a message may have a list of things in it
     parts = [f"{head}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
     if diagnostic.file:
-        parts.append(f"  --> {printable(f'{diagnostic.file}:{diagnostic.line}:{diagnostic.column}')}")
+        parts.append(f"  --> {printable(_place(diagnostic.file, diagnostic.line, diagnostic.column))}")
     source = lines.line(diagnostic.file, diagnostic.line)
     if source:
         shown, indent = _window(source, diagnostic.column)
@@ -53,6 +53,11 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
     if diagnostic.hint:
         parts.append(f"  help: {printable(diagnostic.hint)}")
     return "\n".join(parts)
+
+
+def _place(file: str, line: int, column: int) -> str:
+    """Where it is; what is no file, such as `<command line>`, and a file that is not there have no lines."""
+    return f"{file}:{line}:{column}" if os.path.exists(file) else file
 
 
 def _window(source: str, column: int) -> tuple[str, int]:

@@ -20,6 +20,7 @@ _TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = re.compile(rf"{_PAIR}|(\\u[dD][89a-fA-F])|\\.")
+_BLANKS = b" \t\n\r"
 
 
 class _Twice(Exception):
@@ -160,11 +161,11 @@ def parse_line(line: bytes) -> Any:
     if line.count(b",") >= MOST_VALUES:
         return None
     try:
-        text = line.decode()
-        value = _STRICT.decode(text)
+        text = line.strip(_BLANKS).decode()
+        value, end = _STRICT.raw_decode(text)
     except (ValueError, RecursionError, _Twice):
         return None
-    if line.count(b"[") + line.count(b"{") > DEEPEST and _is_too_deep(value):
+    if end < len(text) or (line.count(b"[") + line.count(b"{") > DEEPEST and _is_too_deep(value)):
         return None
     return value if _half_character(text) is None else None
 
@@ -184,7 +185,12 @@ def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any,
                 notes.error("duplicate-key", f"`{name}` is given twice in one object", at, "remove one of them")
     except json.JSONDecodeError as error:
         offset = _offset(text, error)
-        notes.error("syntax", f"not JSON: {_plain(error.msg)}", locate.place(offset), _hint(text, offset))
+        if (cut := _unclosed(text, offset)) is not None:
+            opens = locate.place(cut)
+            message, hint = "it ends too early", f"close the `{text[cut]}` that opens at {opens.line}:{opens.column}"
+        else:
+            message, hint = _plain(error.msg), _hint(error.msg, text, offset)
+        notes.error("syntax", f"not JSON: {message}", locate.place(offset), hint)
         return None
     except RecursionError:
         data = None
@@ -236,6 +242,19 @@ def _first_too_deep(text: str) -> int | None:
     return None
 
 
+def _unclosed(text: str, offset: int) -> int | None:
+    """Of a text that is in order until it ends at an offset: where its innermost open bracket stands."""
+    if text[offset:].strip() or text[:offset].count('"') % 2:
+        return None
+    opened: list[int] = []
+    for token in _TOKEN.finditer(text):
+        if token.group(1) in ("[", "{"):
+            opened.append(token.start(1))
+        elif token.group(1) in ("]", "}") and opened:
+            opened.pop()
+    return opened[-1] if opened else None
+
+
 def _bad_number(text: str) -> tuple[int, str]:
     """The first word that looks like a number and can't be one."""
     for token in _TOKEN.finditer(text):
@@ -268,13 +287,15 @@ def _offset(text: str, error: json.JSONDecodeError) -> int:
     return error.pos + 1 + len(rest) - len(rest.lstrip())
 
 
-def _hint(text: str, offset: int) -> str:
+def _hint(message: str, text: str, offset: int) -> str:
     """What most often is behind a JSON error."""
     before, after = text[:offset].rstrip(), text[offset : offset + 1]
     if before.endswith(",") and after in ("}", "]"):
         return "remove the comma before this"
     if after == "\n" and before.count('"') % 2:
         return "close the text before the line ends; a line break in it is written \\n"
+    if message.startswith("Unterminated string"):
+        return "close the text that begins here"
     if after == "'":
         return "JSON takes double quotes only"
     if text[offset : offset + 4] in ("True", "None", "Fals"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atp.loader.diagnostics import Diagnostics
+from atp.suite.near import near_miss
 from atp.suite.record import Place
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -39,13 +40,27 @@ def check_regular(path: Path, notes: Diagnostics) -> bool:
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         why = "there is no such file" if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        notes.error("no-such-file" if missing else "unreadable", f"{path}: {why}", hint="check the path")
+        hint = _way_out(path) if missing else "check the path"
+        notes.error("no-such-file" if missing else "unreadable", f"{path}: {why}", hint=hint)
         return False
     if stat.S_ISREG(mode):
         return True
     kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
     notes.error("not-a-file", f"{path} is {kind}, not a file", hint="name a regular file")
     return False
+
+
+def _way_out(path: Path) -> str:
+    """What to look at in place of a file that is not there."""
+    if path.is_symlink():
+        return f"it is a link to {os.readlink(path)}, which is not there"
+    if not path.parent.is_dir():
+        return f"check the path: there is no folder {path.parent}"
+    try:
+        meant = near_miss(path.name, os.listdir(path.parent))
+    except OSError:
+        meant = None
+    return f"did you mean `{path.with_name(meant)}`?" if meant else "check the path"
 
 
 def read_source(path: Path, notes: Diagnostics) -> Source | None:

@@ -126,6 +126,7 @@ _LEAST = {65535: 1}
 _HINTS = {
     "weights_sum": "a weight that is not given is quality 0.4, completeness 0.3, efficiency 0.2 or cost 0.1",
     "regex": "put a backslash before a character such as ( [ * + ? that stands for itself",
+    "json_path": "write the way to a value, for example $.items[0].name",
     "duration": 'write a number of seconds, or text like "30s"',
     "given_twice": "remove one of them",
 }
@@ -136,10 +137,12 @@ _FIXED = {
     "string_unicode": ("not-utf8", "is not Unicode: {}", "write it in UTF-8; if it is a name, choose another"),
 }
 """What is always said alike: code, words and hint."""
-_PATTERNS = {
-    r"^https?://.+": "an address that begins with http:// or https://",
-    r"^[0-9a-fA-F]{64}$": "64 hexadecimal digits",
+_PATTERNS: dict[str, tuple[str, str | None]] = {
+    r"^https?://.+": ("an address that begins with http:// or https://", "write it in full: http://localhost:8000"),
+    r"^/": ("a path that begins with /", "write it from the root, for example /data"),
+    r"^[0-9a-fA-F]{64}$": ("64 hexadecimal digits", "sha256sum prints those of a file"),
 }
+"""What a pattern stands for, in words, and how to get there."""
 
 
 def _options(context: dict[str, Any]) -> list[str]:
@@ -200,8 +203,9 @@ def word(
         code, what, hint = _FIXED[kind]
         return Mistake(code, f"`{key}` {what.format(describe(value))}", hint)
     if kind == "string_pattern_mismatch":
-        expected = _PATTERNS.get(str(context.get("pattern")), f"text that fits {context.get('pattern')}")
-        return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}")
+        pattern = str(context.get("pattern"))
+        expected, help_text = _PATTERNS.get(pattern, (f"text that fits {pattern}", None))
+        return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}", help_text)
     if kind in ("int_from_float", "int_parsing", "float_parsing", "bool_parsing", "finite_number", "int_parsing_size"):
         return _wrong_type(kind.split("_")[0] if kind != "finite_number" else "float", key, value, is_item)
     if kind == "near_miss":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from atp.agents.adapter import ConfigurationError
 from atp.loader.diagnostics import Diagnostics
@@ -26,6 +26,9 @@ from atp.suite.agent import (
 )
 from atp.suite.near import near_miss
 from atp.suite.record import Record
+
+_URLS = ("http://", "https://")
+_HOW = "use a name of the suite, module:function, a URL, or an id"
 
 
 class NamedAgent:
@@ -124,17 +127,28 @@ def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_
 
 def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
     here = Path.cwd()
-    if name.startswith(("http://", "https://")):
-        return NamedAgent(HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name)), here, ad_hoc=True)
+    if name.startswith(_URLS) or (":" in name and not name.endswith(".md")):
+        made = _described(name)
+        if made is None:
+            notes.error("no-such-agent", f"`{name}` names no agent", hint=_HOW)
+        return None if made is None else NamedAgent(made, here, ad_hoc=True)
     if name.endswith(".md"):
         path = next((one for one in (here / name, project.root / name.lstrip("/")) if one.is_file()), None)
         if path is None:
             notes.error("no-such-agent", f"the agent file {name} is not there", hint="check the path")
             return None
         return _in_file(_stem(os.path.relpath(path, project.root)), path, project, notes, ad_hoc=True)
-    if ":" in name:
-        return NamedAgent(CustomAgent(name=name, type="custom", config=CustomConfig(entry=name)), here, ad_hoc=True)
     return _by_id(name, project, own, notes)
+
+
+def _described(name: str) -> AnyAgent | None:
+    """The agent that a URL or `module:function` is; nothing if it is only half of one."""
+    try:
+        if name.startswith(_URLS):
+            return HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name))
+        return CustomAgent(name=name, type="custom", config=CustomConfig(entry=name))
+    except ValidationError:
+        return None
 
 
 def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
@@ -145,11 +159,11 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     if name in configured:
         found, made = found + 1, NamedAgent(configured[name], root, ad_hoc=True)
     parts = name.removeprefix("assistants.").split(".")
-    folder = root.joinpath("assistants", *parts)
-    if (folder / "package.yao").is_file():
+    folder, file = root.joinpath("assistants", *parts), root.joinpath("agents", *parts[:-1], f"{parts[-1]}.md")
+    is_id = "/" not in name
+    if is_id and (folder / "package.yao").is_file():
         found, made = found + 1, NamedAgent(_prompt(name, folder), folder, ad_hoc=True)
-    file = root.joinpath("agents", *parts).with_name(f"{parts[-1]}.md")
-    if file.is_file():
+    if is_id and file.is_file():
         found, made = found + 1, _in_file(name, file, project, notes, ad_hoc=True)
     if found > 1:
         notes.error("ambiguous-agent", f"{found} agents are called `{name}`", hint="name its file instead")
@@ -157,7 +171,9 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     if not found:
         meant = near_miss(name, [*own, *configured])
         meant = meant or function_meant(name, (Path.cwd(), root))
-        hint = f"did you mean `{meant}`?" if meant else "use a name of the suite, module:function, a URL, or an id"
+        if meant is None and (root / _md(name)).is_file():
+            meant = _md(name)
+        hint = f"did you mean `{meant}`?" if meant else _HOW
         notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
     return made
 

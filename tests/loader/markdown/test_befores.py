@@ -61,28 +61,21 @@ def test_a_name_is_found_before_an_index(load: Callable[[str], Loaded]) -> None:
     assert last(loaded).befores == [0]
 
 
-def test_links_follow_the_anchors_of_all_headings(load: Callable[[str], Loaded]) -> None:
-    loaded = load(f"# Ocean\n\n## Ocean\n{BOTH}\n## Main\n{BOTH}**Before:** [this](#ocean-1)\n")
+@pytest.mark.parametrize(
+    ("body", "index"),
+    [
+        pytest.param(
+            f"# Ocean\n\n## Ocean\n{BOTH}\n## Main\n{BOTH}**Before:** [this](#ocean-1)\n", 0, id="all headings"
+        ),
+        pytest.param(f"{SETUP}**Before:** [Warm it](#fill-the-ocean)\n", 0, id="whatever the link says"),
+        pytest.param(f"# A\n**ID:** b\n{BOTH}\n# B\n{BOTH}\n# Main\n{BOTH}**Before:** [B](#b)\n", 1, id="not an id"),
+        pytest.param(f"# Test: Fill it\n{BOTH}\n# Main\n{BOTH}**Before:** [it](#fill-it)\n", 0, id="without a prefix"),
+    ],
+)
+def test_a_link_leads_to_the_anchor_of_a_heading(body: str, index: int, load: Callable[[str], Loaded]) -> None:
+    loaded = load(body)
     assert loaded.diagnostics == []
-    assert last(loaded).befores == [0]
-
-
-def test_what_a_link_says_is_of_no_account(load: Callable[[str], Loaded]) -> None:
-    loaded = load(f"{SETUP}**Before:** [Warm it](#fill-the-ocean)\n")
-    assert loaded.diagnostics == []
-    assert last(loaded).befores == [0]
-
-
-def test_an_anchor_is_found_before_an_id(load: Callable[[str], Loaded]) -> None:
-    loaded = load(f"# A\n**ID:** b\n{BOTH}\n# B\n{BOTH}\n# Main\n{BOTH}**Before:** [B](#b)\n")
-    assert loaded.diagnostics == []
-    assert last(loaded).befores == [1]
-
-
-def test_a_link_to_the_name_without_its_prefix(load: Callable[[str], Loaded]) -> None:
-    loaded = load(f"# Test: Fill it\n{BOTH}\n# Main\n{BOTH}**Before:** [Fill it](#fill-it)\n")
-    assert loaded.diagnostics == []
-    assert last(loaded).befores == [0]
+    assert last(loaded).befores == [index]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if target.exists():
             half.chmod(target.stat().st_mode & 0o777)
         half.replace(target)
-    except BaseException:
+    except BaseException as error:
         half.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(half):
+            error.filename = str(path)  # nobody has heard of the other
         raise
