@@ -23,6 +23,7 @@ class FunctionAdapter(Adapter):
 
     def __init__(self, callee: Callee, offer: Offer) -> None:
         self._callee = callee
+        self._takes = callee.takes
         self._offer = offer
         self._capturing = False
 
@@ -61,7 +62,7 @@ class FunctionAdapter(Adapter):
 
     async def _call(self, request: TurnRequest, answer: Answer, context: contextvars.Context) -> None:
         function = self._callee.function
-        args, kwargs = self._callee.arguments(self._offer.of(self._callee.takes, request))
+        args, kwargs = self._callee.arguments(self._offer.of(self._takes, request))
         if self._callee.is_async:
             made = function(*args, **kwargs)
         else:

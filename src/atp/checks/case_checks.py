@@ -35,11 +35,10 @@ def assertions_of(case: Case) -> list[Assertion]:
 
 def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
     """Why checks of a case can't be judged at all, whoever judges: no such kind of check, no such script."""
-    checkpoints = [checkpoint.assertion for checkpoint in case.checkpoints]
-    for assertion in (*case.assertions, *checkpoints):
+    for assertion in case.asserted:
         if reason := unsupported(assertion):
             yield reason
-    for script in named_scripts(case):
+    for script in named_scripts(case.asserted):
         try:
             find_script(script, folders)
         except ConfigurationError as error:

@@ -1,6 +1,6 @@
 """Who must decide on a case beside exact rules: found before a run, so that none is missing when it is needed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
@@ -22,10 +22,7 @@ def deciders(case: Case) -> Iterator[Decider]:
     """Who must decide on a case."""
     if case.expectations and _in_words(case.expectations):
         yield Decider("assessor", None, "its expectations in words")
-    for assertion in case.assertions:
-        yield from _of(assertion)
-    for checkpoint in case.checkpoints:
-        yield from _of(checkpoint.assertion)
+    yield from _of(case.asserted)
 
 
 def _in_words(expectations: list[str]) -> bool:
@@ -35,11 +32,13 @@ def _in_words(expectations: list[str]) -> bool:
     return any(compile_expectation(words) is None for words in expectations)
 
 
-def _of(assertion: Assertion) -> Iterator[Decider]:
-    if isinstance(assertion, LlmEval):
-        yield Decider("assessor", assertion.judge, "`llm_eval`")
-    elif isinstance(assertion, AgentAssertion):
-        yield Decider("validator", assertion.use.removeprefix("agents:"), "`agent`")
-    elif isinstance(assertion, Group):
-        for one in assertion.assertions:
-            yield from _of(one)
+def _of(assertions: Iterable[Assertion]) -> Iterator[Decider]:
+    for assertion in assertions:
+        if isinstance(assertion, Group):
+            yield from _of(assertion.assertions)
+        elif not assertion.judged:
+            continue
+        elif isinstance(assertion, LlmEval):
+            yield Decider("assessor", assertion.judge, "`llm_eval`")
+        elif isinstance(assertion, AgentAssertion):
+            yield Decider("validator", assertion.use.removeprefix("agents:"), "`agent`")

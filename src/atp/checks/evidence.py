@@ -1,10 +1,10 @@
 """Evidence: all that a check may look at, and what several checks need of it worked out once."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from atp.checks.lazy import lazy
 from atp.checks.subject import Subject
 from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
@@ -68,7 +68,7 @@ class Evidence:
             judge=self.judge,
         )
 
-    @cached_property
+    @lazy
     def answer(self) -> Subject:
         """What the agent answered."""
         turns = self.transcript.turns
@@ -83,7 +83,7 @@ class Evidence:
         """The answer as it is: text or any JSON value; nothing is an empty answer."""
         return self.answer.value
 
-    @cached_property
+    @lazy
     def input(self) -> Any:
         """What was said to the agent: as the case gives it, or what this turn or this variation of it said."""
         turns = self.transcript.turns
@@ -93,19 +93,19 @@ class Evidence:
             return turns[0].input if len(turns) == 1 else [one.input for one in turns]
         return self.case.input
 
-    @cached_property
+    @lazy
     def tool_calls(self) -> list[ToolCall]:
         """The tools called, in order."""
         calls = self.transcript.tool_calls
         return calls if self.turn is None else [call for call in calls if call.turn == self.turn]
 
-    @cached_property
+    @lazy
     def events(self) -> list[Event]:
         """What else was seen, in order."""
         events = self.transcript.events
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 
-    @cached_property
+    @lazy
     def made(self) -> Mapping[str, Path]:
         """The files that the agent made or changed in its workspace."""
         return self.workspace.made() if self.workspace is not None else {}

@@ -3,7 +3,8 @@
 A limit, or a check that something did *not* happen, would hold because nobody looked. That is found before a run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from atp.agents.adapter import Observes
@@ -32,8 +33,7 @@ def needs(case: Case) -> Iterator[Need]:
         yield Need("tokens", "its tokens (`max_tokens`)")
     if limits.budget_usd is not None:
         yield Need("cost", "its cost (`budget_usd`)")
-    for assertion in _checked(case):
-        yield from _of_assertion(assertion, False)
+    yield from _of_assertions(_checked(case), False)
 
 
 def met(need: Need, observes: Observes) -> bool:
@@ -45,24 +45,31 @@ def met(need: Need, observes: Observes) -> bool:
     return bool(getattr(observes, need.what))
 
 
-def _checked(case: Case) -> Iterator[Assertion]:
+def _checked(case: Case) -> list[Assertion]:
     """What a case checks exactly, expectations in words that have an exact meaning included."""
-    yield from case.assertions
-    for checkpoint in case.checkpoints:
-        yield checkpoint.assertion
-    if case.expectations:
-        from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+    if not case.expectations:
+        return case.asserted
+    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
 
-        yield from filter(None, map(compile_expectation, case.expectations))
+    return [*case.asserted, *filter(None, map(compile_expectation, case.expectations))]
+
+
+def _of_assertions(assertions: Iterable[Assertion], turned: bool) -> Iterator[Need]:
+    """`turned`: a group around them turns their verdicts round."""
+    for assertion in assertions:
+        if isinstance(assertion, Group):
+            yield from _of_assertions(assertion.assertions, turned ^ turns_round(assertion))
+        elif _is_about_tools(type(assertion)):
+            yield from _of_assertion(assertion, turned ^ assertion.negate)
+
+
+@cache
+def _is_about_tools(kind: type[Assertion]) -> bool:
+    return issubclass(kind, (Behavior, NotToolCalled, ToolCalled, ToolOrder, ToolResult))
 
 
 def _of_assertion(assertion: Assertion, turned: bool) -> Iterator[Need]:
-    """`turned`: a group around it turns its verdict round."""
-    if isinstance(assertion, Group):
-        for one in assertion.assertions:
-            yield from _of_assertion(one, turned ^ turns_round(assertion))
-        return
-    turned ^= assertion.negate
+    """`turned`: the verdict is turned round, by itself or by a group around it."""
     match assertion:
         case Behavior():
             yield Need("tool_calls", f"its tool calls (`behavior` {assertion.check or 'rules'})")

@@ -2,7 +2,7 @@
 
 import ast
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from atp.agents.adapter import ConfigurationError, Surroundings
 from atp.agents.entry import load_function as load_entry
 from atp.suite.assertion import Assertion, Group, ScriptAssertion
-from atp.suite.case import Case
 from atp.suite.near import near_miss
 
 _LOCKS: dict[Path, threading.Lock] = {}
@@ -35,18 +34,15 @@ def is_script(name: str) -> bool:
     return name.startswith(("scripts:", "scripts."))
 
 
-def named_scripts(case: Case) -> Iterator[str]:
-    """The scripts that a case names in its assertions and checkpoints, those in groups included."""
-    for assertion in (*case.assertions, *(checkpoint.assertion for checkpoint in case.checkpoints)):
-        yield from _named_in(assertion)
-
-
-def _named_in(assertion: Assertion) -> Iterator[str]:
-    if isinstance(assertion, ScriptAssertion):
-        yield assertion.script
-    elif isinstance(assertion, Group):
-        for one in assertion.assertions:
-            yield from _named_in(one)
+def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
+    """The scripts that assertions name, those in groups included."""
+    found: list[str] = []
+    for assertion in assertions:
+        if isinstance(assertion, Group):
+            found += named_scripts(assertion.assertions)
+        elif assertion.judged and isinstance(assertion, ScriptAssertion):
+            found.append(assertion.script)
+    return found
 
 
 def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:

@@ -1,9 +1,9 @@
 """What a check looks at: the agent's answer, a tool's result, an artifact's content."""
 
-from functools import cached_property
 from typing import Any
 
 from atp.checks.canonical import canonical
+from atp.checks.lazy import lazy
 from atp.suite.found_json import MISSING, find_json, read_whole
 
 
@@ -18,21 +18,21 @@ class Subject:
         self.where = where
         """Its place, for a verdict."""
 
-    @cached_property
+    @lazy
     def text(self) -> str:
         """The text; of a JSON value, its canonical text."""
         if isinstance(self.value, str):
             return self.value
         return "" if self.value is None else canonical(self.value)
 
-    @cached_property
+    @lazy
     def json(self) -> Any:
         """The JSON value, or the JSON found in the text, or `MISSING`."""
         if isinstance(self.value, str):
             return find_json(self.value)
         return MISSING if self.value is None else self.value
 
-    @cached_property
+    @lazy
     def json_text(self) -> str | None:
         """The canonical text of a JSON object or list, also of one that was given as text; else nothing."""
         if not isinstance(self.value, str):

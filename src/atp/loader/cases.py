@@ -73,7 +73,7 @@ class CaseReader:
 
     def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path, written: dict[str, str]) -> bool:
         """Say which keys don't belong here; whether there are any. Those read as another go to `written`."""
-        unknown = raw.keys() - self.keys
+        unknown = set() if raw.keys() <= self.keys else raw.keys() - self.keys
         for key in unknown:
             mistake = unknown_key(key, self.keys)
             self.notes.error(mistake.code, mistake.message, locate.key((*base, key)), mistake.hint)

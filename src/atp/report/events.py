@@ -52,7 +52,8 @@ class Events(Reporter):
         if self._sink is None:
             return
         try:
-            self._sink.write(encode({"type": kind, **what}) + b"\n")
+            # The type first, put in front of what is encoded already: a result has many keys to copy.
+            self._sink.write(b'{"type":"%s",%s\n' % (kind.encode(), encode(what)[1:]))
         except OSError as error:
             self.problem(error)
             self._sink.close()

@@ -22,11 +22,14 @@ class Notable:
     def add(self, case: CaseResult) -> None:
         """One more case."""
         self._cases += 1
-        longest = max((trial.duration_ms for trial in case.trials), default=0.0)
+        longest, passed, runs = 0.0, 0, 0
+        for trial in case.trials:
+            longest = trial.duration_ms if trial.duration_ms > longest else longest
+            if trial.status != "cancelled":
+                runs += 1
+                passed += trial.status == "passed"
         if longest >= SLOW_MS:
             self._slow = sorted([*self._slow, (-longest, case.case, case.agent, len(case.trials) > 1)])[:MOST]
-        ended = [trial.status for trial in case.trials if trial.status != "cancelled"]
-        passed, runs = ended.count("passed"), len(ended)
         if 0 < passed < runs:
             uneven = abs(passed / runs - 0.5)  # a coin that falls on either side alike is the flakiest
             self._flaky = sorted([*self._flaky, (uneven, case.case, case.agent, f"{passed}/{runs}")])[:MOST]

@@ -1,6 +1,6 @@
 """The result of a case as an object: document 4's keys, document 5's, and ours; the same in every format."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import to_builtins
@@ -11,7 +11,7 @@ from atp.report.stability_object import stability_object
 from atp.report.used import agent_usage, total_usage
 from atp.stats.stability import blames_agent, case_score
 from atp.stats.summary import percent
-from atp.suite.result import Artifact, CaseResult, ToolCall, TrialResult, Turn, Verdict
+from atp.suite.result import Artifact, CaseResult, CheckpointResult, ToolCall, TrialResult, Turn, Verdict
 
 NO_ASSERTIONS = "no assertions"
 """The warning of a trial that nothing was checked in."""
@@ -19,10 +19,15 @@ NO_ASSERTIONS = "no assertions"
 
 def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
     """Everything a reader needs to know of a case, without secrets."""
-    trial = shown_trial(case)
+    trial, trials = shown_trial(case), case.trials
     seen = trial.transcript
     output = hide(seen.output)
-    score = case_score(case.trials)
+    score = case_score(trials)
+    took, passed, attempt = 0.0, 0, 1
+    for one in trials:
+        took += one.duration_ms
+        passed += one.status == "passed"
+        attempt = one.attempt if one.attempt > attempt else attempt
     made: dict[str, Any] = {
         "id": hide(case.case),
         "name": hide(case.name or case.case),
@@ -31,42 +36,46 @@ def result_object(case: CaseResult, hide: Hide) -> dict[str, Any]:
         "input": hide(case.input),
         "output": output,
         "expected": hide(case.expected),
-        "duration_ms": milliseconds(sum([one.duration_ms for one in case.trials])),
+        "duration_ms": milliseconds(took),
         "error": None if case.status == "passed" else hide(trial.error or case.error),
         "blame": None if case.status == "passed" else trial.blame,
-        "pass_rate": percent(sum([one.status == "passed" for one in case.trials]), len(case.trials) + case.missing),
+        "pass_rate": percent(passed, len(trials) + case.missing),
         "messages_count": messages_count(case, trial),
         "response": response(output),
-        "assertions": [_assertion(one, hide) for one in trial.verdicts],
+        "assertions": _each(_assertion, trial.verdicts, hide),
         "assertion_errors": assertion_errors(trial, hide),
-        "turns": [_turn(one, hide) for one in seen.turns],
+        "turns": _each(_turn, seen.turns, hide),
         "total_turns": len(seen.turns),
-        "checkpoints": [
-            {"id": hide(one.id), "reached_at_turn": one.reached_at_turn, "passed": one.passed}
-            for one in trial.checkpoints
-        ],
-        "missing_checkpoints": [hide(one.id) for one in trial.checkpoints if one.required and not one.passed],
-        "tool_calls": [_tool_call(one, hide) for one in seen.tool_calls],
-        "artifacts": [_artifact(one, hide) for one in seen.artifacts],
+        "checkpoints": _each(_checkpoint, trial.checkpoints, hide),
+        "missing_checkpoints": _missing(trial.checkpoints, hide),
+        "tool_calls": _each(_tool_call, seen.tool_calls, hide),
+        "artifacts": _each(_artifact, seen.artifacts, hide),
         "file": hide(case.file),
         "line": case.line,
         "tags": hide(case.tags),
-        "score": None if score is None else round(score, 2),
-        "dimensions": _dimensions(case.trials),
-        "usage": usage(case.trials),
-        "attempt": max([one.attempt for one in case.trials], default=1),
-        "retries": [hide(why) for one in case.trials for why in one.retries],
-        "warnings": hide(warnings(case.trials)),
-        "no_assertions": no_assertions(case.trials),
+        "score": None if score is None else _rounded(score, 2),
+        "dimensions": _dimensions(trials),
+        "usage": usage(trials),
+        "attempt": attempt,
+        "retries": [hide(why) for one in trials for why in one.retries],
+        "warnings": hide(warnings(trials)),
+        "no_assertions": no_assertions(trials),
     }
     if case.repeated:
         made |= stability_object(case)
-        made["run_details"] = [_detail(one, hide) for one in case.trials]
+        made["run_details"] = _each(_detail, trials, hide)
     return made
+
+
+def _each(make: Callable[[Any, Hide], dict[str, Any]], items: Sequence[Any], hide: Hide) -> list[dict[str, Any]]:
+    """An object for each of them; most results have none of most."""
+    return [make(one, hide) for one in items] if items else []
 
 
 def shown_trial(case: CaseResult) -> TrialResult:
     """The trial that stands for its case: the first that ended as the case did, by the agent's doing if that counts."""
+    if len(case.trials) == 1:
+        return case.trials[0]
     alike = [trial for trial in case.trials if trial.status == case.status] or case.trials
     if not alike:
         return TrialResult(key="", agent=case.agent, case=case.case, status=case.status)
@@ -93,10 +102,12 @@ def milliseconds(value: float) -> int:
 def messages_count(case: CaseResult, trial: TrialResult) -> int:
     """How many messages the agent was last given (document 5 counts the history, not the answer)."""
     messages = trial.transcript.messages
-    if (given := given_messages(case)) and messages and len(trial.transcript.turns) < 2:
+    if messages and len(trial.transcript.turns) < 2 and (given := given_messages(case)):
         return given
-    last_said = (number for number in range(len(messages), 0, -1) if messages[number - 1].get("role") == "user")
-    return next(last_said, 0)
+    for number in range(len(messages), 0, -1):
+        if messages[number - 1].get("role") == "user":
+            return number
+    return 0
 
 
 def given_messages(case: CaseResult) -> int:
@@ -119,29 +130,37 @@ def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
 
 def usage(trials: list[TrialResult]) -> dict[str, Any] | None:
     """What all trials used together, as far as it is known."""
-    total = total_usage(map(agent_usage, trials))
+    total = agent_usage(trials[0]) if len(trials) == 1 else total_usage(map(agent_usage, trials))
     known: dict[str, Any] = to_builtins(total)  # which leaves out what is unknown
     return known or None
 
 
 def warnings(trials: list[TrialResult]) -> list[str]:
     """What could not be observed, each said once."""
-    found = dict.fromkeys(warning for trial in trials for warning in trial.warnings)
-    found.pop(NO_ASSERTIONS, None)
-    return list(found)
+    found = [warning for trial in trials for warning in trial.warnings if warning != NO_ASSERTIONS]
+    return list(dict.fromkeys(found)) if found else found
 
 
 def no_assertions(trials: Iterable[TrialResult]) -> bool:
     """Whether it passed, or didn't, without anything being checked."""
-    return any(NO_ASSERTIONS in trial.warnings for trial in trials)
+    for trial in trials:  # noqa: SIM110  (a generator costs more than what it looks at)
+        if NO_ASSERTIONS in trial.warnings:
+            return True
+    return False
 
 
 def _dimensions(trials: list[TrialResult]) -> dict[str, float]:
+    if len(trials) == 1:
+        return {name: _rounded(float(value), 4) for name, value in trials[0].dimensions.items()}
     values: dict[str, list[float]] = {}
     for trial in trials:
         for name, value in trial.dimensions.items():
             values.setdefault(name, []).append(value)
-    return {name: round(sum(found) / len(found), 4) for name, found in values.items()}
+    return {name: _rounded(sum(found) / len(found), 4) for name, found in values.items()}
+
+
+def _rounded(value: float, digits: int) -> float:
+    return value if value % 1 == 0 else round(value, digits)  # most are whole, and to round them takes a while
 
 
 def _assertion(verdict: Verdict, hide: Hide) -> dict[str, Any]:
@@ -170,6 +189,14 @@ def _assertion(verdict: Verdict, hide: Hide) -> dict[str, Any]:
     if verdict.parts:
         made["assertions"] = [_assertion(part, hide) for part in verdict.parts]
     return made
+
+
+def _checkpoint(point: CheckpointResult, hide: Hide) -> dict[str, Any]:
+    return {"id": hide(point.id), "reached_at_turn": point.reached_at_turn, "passed": point.passed}
+
+
+def _missing(points: list[CheckpointResult], hide: Hide) -> list[str]:
+    return [hide(one.id) for one in points if one.required and not one.passed] if points else []
 
 
 def _turn(turn: Turn, hide: Hide) -> dict[str, Any]:

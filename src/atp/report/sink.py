@@ -30,7 +30,7 @@ class LineFile:
     def write(self, line: bytes) -> None:
         """Append a line. When the disk is full, nothing of it stays: half a line is no JSON."""
         try:
-            rest = memoryview(line)
+            rest = line
             while rest:
                 rest = rest[os.write(self._fd, rest) :]
         except OSError:

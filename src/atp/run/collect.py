@@ -85,7 +85,8 @@ def _opened(file: str | None, index: int, result: TrialResult, about: About) -> 
 
 
 def _finish(whole: CaseResult, min_score: float | None, complete: bool = True) -> CaseResult:
-    whole.trials.sort(key=lambda one: (one.variation, one.run))
+    if len(whole.trials) > 1:
+        whole.trials.sort(key=lambda one: (one.variation, one.run))
     required = whole.required_rate if complete else None
     whole.status = case_status(whole.trials, required, min_score)
     if whole.status == "passed" and not complete:

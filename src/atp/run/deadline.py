@@ -7,22 +7,67 @@ GRACE = 1.0
 """Seconds that a cancelled agent gets to clean up before it is left alone."""
 
 
+class Deadlines:
+    """Keeps the deadlines of all trials with one timer: hardly any passes, and a timer each costs more than many take.
+
+    The timer is for the first of them that was known when it was set. Going off, it is set anew for those still open.
+    """
+
+    def __init__(self) -> None:
+        self._open: set[Deadline] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, seconds: float, give_up: Callable[[], None]) -> "Deadline":
+        """Cancel the current task when its time is up, and give it up if it has not ended a moment later."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._timer = loop, None
+        deadline = Deadline(self._open, asyncio.current_task(loop), loop.time() + seconds, give_up)
+        self._open.add(deadline)
+        if self._timer is None or deadline.at < self._timer.when():
+            self._set_timer(loop)
+        return deadline
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        first = min((one.at for one in self._open), default=None)
+        self._timer = None if first is None else loop.call_at(first, self._go_off, loop, first)
+
+    def _go_off(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
+        now = max(when, loop.time())  # which by its own clock may be a hair too early
+        for deadline in [one for one in self._open if one.at <= now]:
+            deadline.pass_by(now)
+        self._timer = None
+        self._set_timer(loop)
+
+
 class Deadline:
-    """Cancels the current task when its time is up, and gives it up if it has not ended a moment later."""
+    """Cancels a task when its time is up, and gives it up if it has not ended a moment later."""
 
-    __slots__ = ("_expired", "_give_up", "_task", "_timer")
+    __slots__ = ("_expired", "_give_up", "_open", "_task", "at")
 
-    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
-        self._task = asyncio.current_task()
+    def __init__(
+        self, still_open: "set[Deadline]", task: "asyncio.Task[None] | None", at: float, give_up: Callable[[], None]
+    ) -> None:
+        self._open = still_open
+        self._task = task
+        self.at = at
+        """When it passes, by the loop's clock."""
         self._give_up = give_up
         self._expired = False
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
-    def _expire(self) -> None:
-        self._expired = True
-        assert self._task is not None
-        self._task.cancel()
-        self._timer = asyncio.get_running_loop().call_later(GRACE, self._give_up)
+    def pass_by(self, now: float) -> None:
+        """The time has come."""
+        if self._expired:
+            self.lift()
+            self._give_up()
+        else:
+            self._expired = True
+            self.at = now + GRACE
+            assert self._task is not None
+            self._task.cancel()
 
     def passed(self) -> bool:
         """Whether a cancellation was ours. It is taken back then, unless somebody else asked for one, too."""
@@ -30,4 +75,4 @@ class Deadline:
 
     def lift(self) -> None:
         """The trial has ended."""
-        self._timer.cancel()
+        self._open.discard(self)

@@ -53,8 +53,14 @@ class Identities:
 
     def of(self, case: Case) -> dict[str, Any]:
         """The environment of a case."""
-        said = (("user", case.user), ("team", case.team), ("locale", case.locale))
-        return {**self._base, **{name: value for name, value in said if value is not None}, **self._flags}
+        found = dict(self._base)
+        if case.user is not None:
+            found["user"] = case.user
+        if case.team is not None:
+            found["team"] = case.team
+        if case.locale is not None:
+            found["locale"] = case.locale
+        return found | self._flags if self._flags else found
 
 
 def _read_ctx(path: Path) -> Identity:

@@ -224,11 +224,8 @@ class Journal:
             raise JournalError(f"{self.path}: a line can't be written: {type(error).__name__}: {error}") from error
 
     def _append(self, data: bytearray) -> None:
-        with memoryview(data) as whole:
-            written = 0
-            while written < len(whole):
-                with whole[written:] as rest:
-                    written += os.write(self._fd, rest)
+        while data:
+            data = data[os.write(self._fd, data) :]
 
     def sync(self) -> None:
         """Have the disk keep what was written."""

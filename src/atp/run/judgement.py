@@ -11,7 +11,7 @@ from atp.run.plan import Trial
 from atp.run.workspace import Workspace
 from atp.stats.score import score
 from atp.suite.case import Case
-from atp.suite.result import TrialResult, Usage
+from atp.suite.result import Outcome, TrialResult, Usage, Verdict
 
 if TYPE_CHECKING:
     from atp.roles.judges import Judging
@@ -58,12 +58,18 @@ async def judge(case: Case, result: TrialResult, evidence: Evidence, dialogue: "
 
 def conclude(case: Case, result: TrialResult, ended_with: str | None = None) -> Ending | None:
     """A failed check makes the trial failed, also beside an unjudged one; unjudged alone is the judge's error."""
-    failed = [one for one in result.verdicts if one.outcome == "failed"]
-    unjudged = [one for one in result.verdicts if one.outcome == "unjudged"]
-    if not unjudged or failed:
+    failed, unjudged = _first("failed", result.verdicts), _first("unjudged", result.verdicts)
+    if unjudged is None or failed is not None:
         scored = score(result, case)
         result.score, result.dimensions = scored.value, scored.dimensions
         result.left_out = scored.left_out
-    if failed:
-        return Ending("failed", ended_with or failed[0].message)
-    return Ending("error", unjudged[0].message, "judge") if unjudged else None
+    if failed is not None:
+        return Ending("failed", ended_with or failed.message)
+    return Ending("error", unjudged.message, "judge") if unjudged is not None else None
+
+
+def _first(outcome: Outcome, verdicts: list[Verdict]) -> Verdict | None:
+    for verdict in verdicts:
+        if verdict.outcome == outcome:
+            return verdict
+    return None

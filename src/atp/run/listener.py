@@ -1,6 +1,6 @@
 """What a run tells those who listen: reports and the console."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,7 +110,7 @@ class Audience(Listener):
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = list(listeners)
-        self._hearing: dict[str, list[Listener]] = {}
+        self._hearing: dict[str, list[tuple[Listener, Callable[..., None]]]] = {}
         """By what is told: those who do anything about it. Most of it is told once a trial, and most don't care."""
         self._all = tuple(listeners)
         self._broken: list[str] = []
@@ -155,11 +155,12 @@ class Audience(Listener):
     def _tell(self, what: str, *words: Any) -> None:
         hearing = self._hearing.get(what)
         if hearing is None:
-            hearing = [one for one in self._listeners if getattr(type(one), what) is not getattr(Listener, what)]
+            deaf = getattr(Listener, what)
+            hearing = [(one, getattr(one, what)) for one in self._listeners if getattr(type(one), what) is not deaf]
             self._hearing[what] = hearing
-        for listener in hearing:
+        for listener, hear in hearing:
             try:
-                getattr(listener, what)(*words)
+                hear(*words)
             except Exception as error:
                 self._drop(listener, error)
 

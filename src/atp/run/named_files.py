@@ -56,16 +56,13 @@ class CaseFiles:
         for hook in (case.before_hook, case.after_hook):
             if hook is not None:
                 found += [self._read(path) for path in named_in(hook, self._folder)]
-        found += [self._read(path) for path in self._scripts(case, base)]
+        for script in named_scripts(case.asserted):
+            with suppress(ConfigurationError):  # the check will say so
+                found.append(self._read(find_script(script, (base, self._folder, self._root))[0]))
         for message in case.messages:
             if isinstance(message.content, list):
                 found += [self._read(path) for path in self._attached(message.content)]
         return found
-
-    def _scripts(self, case: Case, base: Path) -> Iterator[Path]:
-        for script in named_scripts(case):
-            with suppress(ConfigurationError):  # the check will say so
-                yield find_script(script, (base, self._folder, self._root))[0]
 
     def _attached(self, parts: list[Any]) -> Iterator[Path]:
         for part in parts:

@@ -18,8 +18,7 @@ from atp.run.tested import Tested
 from atp.suite.case import Case
 
 
-@dataclass(slots=True)
-class Trial:
+class Trial(msgspec.Struct, kw_only=True):
     """One agent × case × variation × run, to be done."""
 
     tested: Tested
@@ -65,6 +64,11 @@ class Plan:
     warnings: list[Diagnostic] = field(default_factory=list)
     variations: dict[tuple[int, int], list[tuple[list[str] | None, Origin | None]]] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
+    _fixed_runs: int | None = field(init=False)
+    """How often trials are repeated whatever their case says, if that was given."""
+
+    def __post_init__(self) -> None:
+        self._fixed_runs = self.options.runs if self.options.given("runs") else None
 
     def trials(self) -> Iterator[Trial]:
         """All trials, case by case."""
@@ -85,17 +89,17 @@ class Plan:
                 for trial in self._of_unit(unit):
                     cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
                 continue
-            runs = self.options.runs
-            fixed = self.options.given("runs")
-            each = sum(number * (runs if fixed or own is None else own) for own, number in survey.variations.items())
+            each = sum(
+                number * (self._fixed_runs or own or self.options.runs) for own, number in survey.variations.items()
+            )
             cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
         return cases, trials
 
     @property
     def runs(self) -> int:
         """How often trials are repeated; the most, where cases differ."""
-        if self.options.given("runs"):
-            return self.options.runs
+        if self._fixed_runs is not None:
+            return self._fixed_runs
         asked = [own for unit in self.units for own in unit.source.survey.variations]
         return max((own or self.options.runs for own in asked), default=self.options.runs)
 
@@ -111,8 +115,7 @@ class Plan:
 
     def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
         """The trials of one case."""
-        options = self.options
-        runs = options.runs if options.given("runs") or case.runs is None else case.runs
+        runs = self._fixed_runs or case.runs or self.options.runs
         shared = self._shared(case)
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
         for tested in unit.agents:

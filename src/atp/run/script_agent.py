@@ -1,10 +1,9 @@
 """Agents as a test in Python calls them: `ctx.agent("a.b").send("…")` is a turn of a conversation with one."""
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from atp.agents.adapter import Observes
 from atp.checks.subject import Subject
@@ -168,9 +167,9 @@ def _more(before: Any, after: Any) -> Any:
 def _take(whole: Transcript, turn: Transcript, number: int, messages: list[dict[str, Any]]) -> None:
     """Write a turn into the trial's transcript, whose turns are counted through, whoever they are with."""
     whole.messages.extend(messages)
-    whole.turns.extend(changed(one, turn=number) for one in turn.turns)
-    whole.tool_calls.extend(changed(one, turn=number) for one in turn.tool_calls)
-    whole.events.extend(changed(one, turn=number) for one in turn.events)
+    whole.turns.extend(replace(one, turn=number) for one in turn.turns)
+    whole.tool_calls.extend(replace(one, turn=number) for one in turn.tool_calls)
+    whole.events.extend(replace(one, turn=number) for one in turn.events)
     whole.artifacts.extend(turn.artifacts)
     whole.usage.add(turn.usage)
 

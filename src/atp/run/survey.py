@@ -100,4 +100,6 @@ def is_varied(case: Case) -> bool:
 
 def how_many(case: Case) -> int:
     """The number of variations a case runs with."""
+    if not case.chains:
+        return 1
     return case.iterations if is_varied(case) and case.iterations else len(listed(case))

@@ -25,29 +25,31 @@ class Tested:
     """Trials running now."""
     secrets: frozenset[str] = frozenset()
     """Values in its configuration that no output may show."""
+    name: str = field(init=False)
+    """What the suite calls it."""
     config: dict[str, Any] = field(init=False)
     """Its configuration as data, for the agent to see."""
     _starting: "asyncio.Task[None] | None" = None
+    _ready: bool = False
 
     def __post_init__(self) -> None:
+        self.name = self.agent.name
         self.config = self.agent.config.model_dump(exclude_unset=True)
 
     async def ready(self) -> None:
         """Start the adapter, once for all trials. Why it can't start is every trial's error, unless that may pass."""
+        if self._ready:
+            return
         if self._starting is None or _may_pass(self._starting):
             self._starting = asyncio.ensure_future(self.adapter.start())
         if not self._starting.done():
             await asyncio.shield(self._starting)
         self._starting.result()
+        self._ready = True
 
     def is_among(self, names: Sequence[str] | None) -> bool:
         """Whether a case that is only for these agents, or for all, is for it. What -n names is for every case."""
         return names is None or self.ad_hoc or self.name in names
-
-    @property
-    def name(self) -> str:
-        """What the suite calls it."""
-        return self.agent.name
 
 
 def _may_pass(starting: "asyncio.Task[None]") -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from atp.run.attempt import Attempt
 from atp.run.befores import Befores, Replayed, why_not
-from atp.run.deadline import Deadline
+from atp.run.deadline import Deadlines
 from atp.run.ending import Ending
 from atp.run.grounds import Grounds
 from atp.run.plan import Trial
@@ -24,6 +24,7 @@ class TrialRunner:
         self.befores = Befores()
         """What trials go on from."""
         self._grounds = grounds
+        self._deadlines = Deadlines()
 
     async def run(self, trial: Trial, abandon: Abandon) -> TrialResult:
         """The result of a trial. Nothing that happens in it comes out of here as an exception.
@@ -71,7 +72,7 @@ class TrialRunner:
         self._grounds.cast.begin_trial()
         began = time.perf_counter()
         attempt = Attempt(trial, result, self._grounds, start)
-        deadline = Deadline(trial.timeout, lambda: abandon(attempt.late(began)))
+        deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late(began)))
         try:
             await attempt.hold()
         except asyncio.CancelledError:

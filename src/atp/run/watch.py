@@ -19,8 +19,7 @@ class Watch:
         self.transcript = transcript
         self.turn = 1
         self._began = time.monotonic()
-        limited = (limits.max_steps, limits.max_tokens, limits.budget_usd, limits.allowed_tools)
-        self._meter = Meter(limits) if any(limit is not None for limit in limited) else None
+        self._meter = Meter(limits) if limits.given().keys() - {"timeout_seconds"} else None
 
     def event(self, event: Event) -> None:
         """An agent tells of something as it happens."""

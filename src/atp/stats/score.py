@@ -14,7 +14,13 @@ from atp.suite.result import Transcript, TrialResult, Verdict
 
 DIMENSIONS = ("quality", "completeness", "efficiency", "cost")
 """The parts of a score."""
-_DEFAULT = Weights()
+
+
+def _by_dimension(weights: Weights) -> dict[str, float]:
+    return {name: float(getattr(weights, f"{name}_weight")) for name in DIMENSIONS}
+
+
+_DEFAULT = _by_dimension(Weights())
 
 
 class Score(Struct, kw_only=True):
@@ -32,7 +38,8 @@ def score(result: TrialResult, case: Case) -> Score:
     """The score of a trial that could be completed and judged."""
     limits, transcript = case.limits, result.transcript
     known = [verdict for verdict in result.verdicts if verdict.outcome != "unjudged"]
-    found = Score(value=None)
+    dimensions: dict[str, float] = {}
+    left_out: dict[str, str] = {}
     for name, value in (
         ("quality", quality(known)),
         ("completeness", completeness(known)),
@@ -40,19 +47,22 @@ def score(result: TrialResult, case: Case) -> Score:
         ("cost", cost(limits, transcript)),
     ):
         if value is None:
-            found.left_out[name] = _why(name, limits)
+            left_out[name] = _why(name, limits)
         else:
-            found.dimensions[name] = value
-    found.value = _total(found.dimensions, case.scoring or _DEFAULT, known)
-    return found
+            dimensions[name] = value
+    weights = _DEFAULT if case.scoring is None else _by_dimension(case.scoring)
+    total = _total(dimensions, weights, known)
+    return Score(value=total, dimensions=dimensions, left_out=left_out)
 
 
-def _total(dimensions: dict[str, float], weights: Weights, verdicts: list[Verdict]) -> float | None:
-    mean = _weighted_mean([(float(getattr(weights, f"{name}_weight")), dimensions[name]) for name in dimensions])
+def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: list[Verdict]) -> float | None:
+    mean = _weighted_mean([(weights[name], value) for name, value in dimensions.items()])
     if mean is None:
         return None
-    broken = [verdict for verdict in verdicts if verdict.critical and verdict.outcome == "failed"]
-    return 0.0 if broken else 100 * mean
+    for verdict in verdicts:
+        if verdict.critical and verdict.outcome == "failed":
+            return 0.0
+    return 100 * mean
 
 
 def quality(known: Iterable[Verdict]) -> float | None:
@@ -62,7 +72,7 @@ def quality(known: Iterable[Verdict]) -> float | None:
 
 def completeness(known: Iterable[Verdict]) -> float | None:
     """The weighted share of checks that passed, expected artifacts among them."""
-    return _weighted_mean([(one.weight, float(one.passed)) for one in known])
+    return _weighted_mean([(one.weight, float(one.outcome == "passed")) for one in known])
 
 
 def efficiency(limits: Limits, transcript: Transcript) -> float | None:
@@ -99,6 +109,8 @@ def _points(verdict: Verdict) -> float:
 
 
 def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
+    if not pairs:
+        return None
     if len(pairs) == 1:
         weight, value = pairs[0]
         return value if weight > 0 else None

@@ -27,15 +27,21 @@ def case_status(
 
     Every trial counts, also one that ended in an error. A `min_score` is one for the mean of their scores.
     """
-    seen = {trial.status for trial in trials}
-    worst: Status = next((status for status in WORST_FIRST if status in seen), "skipped")
+    worst = _worst(trials)
     if required_rate is not None and worst not in ("passed", "skipped"):
         passed = sum(trial.status == "passed" for trial in trials)
         if passed >= required_rate * len(trials) - _ROUNDING:
             worst = "passed"
-    if worst == "passed" and below(case_score(trials), min_score):
+    if min_score is not None and worst == "passed" and below(case_score(trials), min_score):
         return "failed"
     return worst
+
+
+def _worst(trials: Sequence[TrialResult]) -> Status:
+    if len(trials) == 1:
+        return trials[0].status
+    seen = {trial.status for trial in trials}
+    return next((status for status in WORST_FIRST if status in seen), "skipped")
 
 
 def case_score(trials: Iterable[TrialResult]) -> float | None:

@@ -46,12 +46,13 @@ class Summary:
             self.skipped += 1
             self.skipped_by_test += 1
             return
-        passed = sum(trial.status == "passed" for trial in case.trials)
+        runs, missing = len(case.trials), case.missing
+        passed = sum([trial.status == "passed" for trial in case.trials])
         self.variations += case.variations
-        self.runs += len(case.trials)
+        self.runs += runs
         self.passed_runs += passed
-        self.missing_runs += case.missing
-        self.stable += passed == len(case.trials) + case.missing
+        self.missing_runs += missing
+        self.stable += passed == runs + missing
         match case.status:
             case "passed":
                 self.passed += 1
@@ -117,6 +118,8 @@ def percent(part: int, whole: int) -> float:
     """A share in percent with one decimal, but never rounded up to a whole number that was not reached."""
     if not whole:
         return 0.0
+    if part == whole:
+        return 100.0
     exact = 100 * part / whole
     rounded = round(exact, 1)
     return round(rounded - 0.1, 1) if rounded > exact and rounded.is_integer() else rounded

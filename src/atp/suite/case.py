@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.suite.assertion import AnyAssertion
+from atp.suite.assertion import AnyAssertion, Assertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
@@ -62,6 +62,8 @@ class Limits(Record):
 
     def given(self) -> dict[str, Any]:
         """The limits that are set."""
+        if not self.__pydantic_fields_set__:
+            return {}
         return {name: value for name, value in self.__dict__.items() if value is not None}
 
 
@@ -238,7 +240,7 @@ class Case(Record):
     @property
     def only_before(self) -> bool:
         """It says something and expects nothing of it: others may go on from it, but by itself it is no test."""
-        return self.mode == "chains" and bool(self.chains) and not self.expectations and not self.assertions
+        return bool(self.chains) and self.mode == "chains" and not self.expectations and not self.assertions
 
     @property
     def input(self) -> Any:
@@ -251,6 +253,13 @@ class Case(Record):
         if len(self.messages) == 1 and first.role == "user" and isinstance(first.content, str):
             return first.content
         return [message.wire() for message in self.messages]
+
+    @property
+    def asserted(self) -> list[Assertion]:
+        """All its assertions, those of its checkpoints included."""
+        if not self.checkpoints:
+            return self.assertions
+        return [*self.assertions, *(checkpoint.assertion for checkpoint in self.checkpoints)]
 
     @property
     def constraints(self) -> Limits:

@@ -87,6 +87,8 @@ class AudioPart(Record):
 Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Field(discriminator="type")]
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
 
+_ROLE_AND_CONTENT = {"role", "content"}
+
 
 class Message(Record):
     """One message of a conversation."""
@@ -113,4 +115,6 @@ class Message(Record):
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""
+        if self.__pydantic_fields_set__ == _ROLE_AND_CONTENT and isinstance(self.content, str):
+            return {"role": self.role, "content": self.content}  # almost all there are, at a tenth of the cost
         return self.model_dump(exclude_none=True)

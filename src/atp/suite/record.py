@@ -45,7 +45,7 @@ class OpenRecord(Record):
         return raw
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # frozen, to make one for each case would take three times as long
 class Place:
     """Where something was written. Not part of what it says, so all places are equal."""
 

@@ -77,9 +77,11 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
     @property
     def tokens(self) -> int | None:
         """All tokens, as far as they are known: the total, or what was read and written; the larger, given both."""
-        parts = [one for one in (self.input_tokens, self.output_tokens) if one is not None]
-        known = [one for one in (self.total_tokens, sum(parts) if parts else None) if one is not None]
-        return max(known, default=None)
+        read, written, total = self.input_tokens, self.output_tokens, self.total_tokens
+        if read is None and written is None:
+            return total
+        parts = (read or 0) + (written or 0)
+        return parts if total is None else max(total, parts)
 
     def add(self, other: "Usage") -> None:
         """Count a further turn's usage in. Where only one of the two gives a total, the other's parts count in it."""
@@ -303,18 +305,21 @@ class CaseResult(Struct, omit_defaults=True, kw_only=True):
     @property
     def missing(self) -> int:
         """How many of its trials a stop left out."""
-        return max(0, self.planned - len(self.trials))
+        left = self.planned - len(self.trials)
+        return left if left > 0 else 0
 
     @property
     def variations(self) -> int:
         """How many variations of the prompt it has, those included that a stop left out."""
-        seen = len({trial.variation for trial in self.trials})
-        return max(seen, self.planned // self.planned_runs if self.planned_runs else 0, 1)
+        planned = self.planned // self.planned_runs if self.planned_runs else 0
+        if len(self.trials) <= 1 >= planned:
+            return 1
+        return max(len({trial.variation for trial in self.trials}), planned, 1)
 
     @property
     def repeated(self) -> bool:
         """Whether it has, or was to have, more than one trial."""
-        return len(self.trials) + self.missing > 1
+        return len(self.trials) > 1 or self.planned > 1
 
     @property
     def error(self) -> str | None:
