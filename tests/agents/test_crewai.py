@@ -1,7 +1,6 @@
 """Agents that are CrewAI crews and flows, in CrewAI's own environment, with a model of the mock server."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
-from tests.run.support.project import Project
+from tests.run.support.project import Project, Ran
 
 from atp.agents.adapter import AgentError, ConfigurationError, Reply
 from atp.suite.agent import CrewAiAgent
@@ -176,6 +175,82 @@ def test_a_flow_with_a_state_of_its_own(talk: Talk) -> None:
     asyncio.run(scene())
 
 
+SLOW_LISTENERS = """
+import threading
+from datetime import datetime
+
+from crewai import Flow
+from crewai.events import ToolUsageErrorEvent, ToolUsageFinishedEvent, crewai_event_bus
+from crewai.flow.flow import start
+
+heard, go_on = threading.Semaphore(0), threading.Semaphore(0)
+
+
+def listener(number):
+    def listens(source, event):
+        go_on.acquire()
+    return listens
+
+
+# The bus calls the listeners of an event one after the other, in an order of its own.
+for number in range(8):
+    crewai_event_bus.on(ToolUsageFinishedEvent)(listener(number))
+crewai_event_bus.on(ToolUsageErrorEvent)(lambda source, event: heard.release())
+
+
+class Telling(Flow):
+    @start()
+    def tell(self):
+        now = datetime.now()
+        first = ToolUsageFinishedEvent(tool_name="first", tool_args={}, output="1", started_at=now, finished_at=now)
+        crewai_event_bus.emit(self, first)
+        crewai_event_bus.emit(self, event=ToolUsageErrorEvent(tool_name="second", tool_args={}, error="no"))
+        heard.acquire()
+        go_on.release(8)
+        if self.state["prompt"] == "fail":
+            raise LookupError("enough")
+        return "told"
+"""
+
+
+def test_events_come_in_their_order(talk: Talk) -> None:
+    """However long a crew's own listeners are busy with one, and however the crew ends."""
+
+    async def scene() -> None:
+        async with Asked(talk, crew("", crew_path=file(talk, "slow.py", SLOW_LISTENERS))) as asked:
+            assert (await asked.turn("well")).output == "told"
+            assert [one["tool"] for one in told(talk, "tool_call")] == ["first", "second"]
+            assert str(await asked.fail("fail")) == "agent error: LookupError: enough"
+            assert [one["tool"] for one in told(talk, "tool_call")] == ["first", "second"]
+
+    asyncio.run(scene())
+
+
+UNREADABLE = """
+from crewai import Flow
+from crewai.events import ToolUsageErrorEvent, crewai_event_bus
+from crewai.flow.flow import start
+
+
+class Odd(Flow):
+    @start()
+    def tell(self):
+        crewai_event_bus.emit(self, ToolUsageErrorEvent.model_construct(tool_name="odd", tool_args={}))
+        return "told"
+"""
+
+
+def test_events_that_cannot_be_read(talk: Talk) -> None:
+    """What is not heard is not counted: that must not go unnoticed."""
+
+    async def scene() -> None:
+        async with Asked(talk, crew("", crew_path=file(talk, "odd.py", UNREADABLE))) as asked:
+            error = await asked.fail("x")
+            assert "CrewAI tells of a ToolUsageErrorEvent that can't be read: AttributeError: " in str(error)
+
+    asyncio.run(scene())
+
+
 def test_two_crews_in_a_file(talk: Talk) -> None:
     async def scene() -> None:
         agent = crew("", crew_path=file(talk, "two.py", "b = crews.weather_crew\na = crews.styled"))
@@ -195,9 +270,12 @@ def test_an_environment_without_crewai(tmp_path: Path) -> None:
     assert "`python:`" in (refused.value.hint or "")
 
 
-def test_frameworks_that_exclude_each_other_in_one_run(model: MockModels, tmp_path: Path) -> None:
+def test_frameworks_that_exclude_each_other_in_one_run(
+    model: MockModels, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """LangGraph in our process, CrewAI and code of the user's in environments of their own: one suite, one run."""
-    project = Project(tmp_path)
+    for name, value in model.env.items():
+        monkeypatch.setenv(name, value)
     agents = [
         {"name": "graph", "type": "langgraph", "config": {"graph_path": f"{HERE}/graphs.py:stateless", "model": "m"}},
         {"name": "crew", "type": "crewai", "config": crew("weather_crew", parallel=1).config.model_dump(mode="json")},
@@ -228,8 +306,10 @@ def test_frameworks_that_exclude_each_other_in_one_run(model: MockModels, tmp_pa
     case = {"id": "paris", "task": {"description": "weather Paris"}, "assertions": checks}
     limited = {**case, "id": "limited", "assertions": [], "constraints": {"allowed_tools": ["search"]}}
     suite = project.suite(agents, [case, limited])
-    environment = {**model.env, "HOME": os.environ["HOME"]}
-    ran = project.atp("test", suite, "--json", "--runs", "2", env=environment)
+    process = project.start("test", suite, "--json", "--runs", "2")
+    # A trial that is stopped ends its worker: CrewAI is imported three times.
+    out, err = process.communicate(timeout=3 * CREWAI_PATIENCE)
+    ran = Ran(process.returncode, out, err)
     found = {(one["agent_id"], one["id"]): one for one in ran.events if one["type"] == "result"}
     assert {key: one["status"] for key, one in found.items()} == {
         (name, case): status

@@ -230,6 +230,65 @@ def test_one_that_dies_is_replaced(talk: Talk, prompt: str, how: str) -> None:
     assert error.blame == "agent"
 
 
+SLOW_TO_LOAD = """
+import os, time
+from pathlib import Path
+
+here = Path(__file__).parent
+with (here / "started").open("a") as file:
+    file.write(f"{os.getpid()}\\n")
+while not (here / "go").exists():
+    time.sleep(0.01)
+
+
+def main(prompt):
+    if prompt == "exit":
+        os._exit(3)
+    return os.getpid()
+"""
+
+
+def test_a_start_outlives_the_trial_that_waits_for_it(talk: Talk) -> None:
+    """A worker that takes longer to start than a trial may take is there for a later one."""
+    (talk.folder / "slow.py").write_text(SLOW_TO_LOAD)
+    started, go = talk.folder / "started", talk.folder / "go"
+    go.touch()
+
+    async def play(adapter: Adapter) -> None:
+        await failure(adapter.turn(asked(talk, "exit")))
+        go.unlink()
+        for number in range(3):
+            turn = asyncio.ensure_future(adapter.turn(asked(talk, "x", f"stopped-{number}")))
+            await asyncio.sleep(0)
+            while len(started.read_text().split()) < 2:  # noqa: ASYNC110  (the test's time limit ends it)
+                await asyncio.sleep(0.01)
+            turn.cancel()
+            await asyncio.wait({turn})
+            assert turn.cancelled()
+        go.touch()
+        replies = [await adapter.turn(asked(talk, "x", f"s-{number}")) for number in range(2)]
+        assert [str(reply.output) for reply in replies] == started.read_text().split()[1:] * 2
+
+    scene(talk, custom("slow.py:main", python=sys.executable), play)
+
+
+def test_a_start_that_nobody_waits_for_is_ended_with_the_rest(talk: Talk) -> None:
+    (talk.folder / "slow.py").write_text(SLOW_TO_LOAD)
+    go = talk.folder / "go"
+    go.touch()
+
+    async def play(adapter: Adapter) -> None:
+        await failure(adapter.turn(asked(talk, "exit")))
+        go.unlink()
+        turn = asyncio.ensure_future(adapter.turn(asked(talk, "x", "s-2")))
+        while not talk.alive():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        await asyncio.wait({turn})
+
+    scene(talk, custom("slow.py:main", python=sys.executable), play)
+
+
 def test_killed_from_outside(talk: Talk) -> None:
     async def play(adapter: Adapter) -> AgentError:
         def kill(event: Any) -> None:
@@ -309,7 +368,8 @@ def test_more_than_anybody_wants(talk: Talk) -> None:
 def test_children_are_ended(talk: Talk) -> None:
     async def play(adapter: Adapter) -> None:
         pid = (await adapter.turn(asked(talk, "x"))).output
-        assert pid in talk.alive()
+        while pid not in talk.alive():  # noqa: ASYNC110  (one that has only just begun shows no environment yet)
+            await asyncio.sleep(0.01)
 
     scene(talk, own("leaves_a_child"), play)
     assert talk.alive() == []

@@ -72,6 +72,12 @@ def _equals(value: Any) -> dict[str, Any]:
     return {"type": "equals", "value": value}
 
 
+_LARGE = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "minLength": BIG, "maxLength": BIG, "pattern": "^ü+$"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 _HISTORY = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Hello"},
@@ -85,7 +91,7 @@ CASES: tuple[ConformanceCase, ...] = (
     _case("unicode", "odd", _equals(ODD)),
     _case("unicode-in", f"echo {ODD}", _equals(ODD)),
     _case("json", "json", _equals(DATA), {"type": "json_path", "path": "$.list[1]", "value": 2.5}),
-    _case("large", "big", {"type": "regex", "pattern": f"^{BIG[0]}{{{BIG.count(BIG[0])}}}end$"}),
+    _case("large", "big", {"type": "json_schema", "schema": _LARGE}),
     _case("history", None, _equals("system, user, assistant, user"), needs="turns", messages=_HISTORY),
     _case(
         "turns",

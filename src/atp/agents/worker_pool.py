@@ -9,6 +9,9 @@ from atp.agents.adapter import AgentError
 from atp.agents.worker_process import WorkerProcess
 from atp.suite.result import Blame
 
+HANGS = 60.0
+"""Seconds after which a worker that is still starting is not worth waiting for, once nobody does."""
+
 
 @dataclass(eq=False, slots=True)
 class Worker:
@@ -41,7 +44,10 @@ class Pool:
         self._begin = begin
         self._most = most
         self._workers: list[Worker] = []
-        self._beginning = 0
+        self._starts: dict[asyncio.Task[Worker], float] = {}
+        """Workers that are about to be there, and when their start began."""
+        self._left: list[asyncio.Task[Worker]] = []
+        """Those that nobody waits for: whose trial was stopped before they were there."""
         self._waiting: list[asyncio.Future[None]] = []
         self._ending: set[asyncio.Future[None]] = set()
         self._lost: dict[str, tuple[str, Blame]] = {}
@@ -62,8 +68,9 @@ class Pool:
             holds = next((one for one in self._workers if session and session in one.sessions), None)
             if holds is None:
                 worker = self._choose()
-                if worker is None and self._may_begin:
-                    worker = await self._begin_another()
+                if worker is None and (self._left or self._may_begin):
+                    await self._another()
+                    continue  # somebody may have been quicker
             else:
                 worker = None if holds.busy else holds
             if worker is not None:
@@ -81,6 +88,10 @@ class Pool:
 
     async def close(self) -> None:
         """End all workers."""
+        for start in self._starts:
+            start.cancel()
+        if self._starts:
+            await asyncio.wait(self._starts)
         workers, self._workers = self._workers, []
         for worker in workers:
             self._ending.add(asyncio.ensure_future(worker.process.close()))
@@ -89,7 +100,7 @@ class Pool:
 
     @property
     def _may_begin(self) -> bool:
-        return self._most is None or len(self._workers) + self._beginning < self._most
+        return self._most is None or len(self._workers) + len(self._starts) < self._most
 
     def _choose(self) -> Worker | None:
         """A worker for a new conversation: the task's own, or one whose conversation is over.
@@ -101,7 +112,7 @@ class Pool:
         free = [one for one in idle if one.free]
         if free:
             return max(free, key=lambda one: (one.owner is own, one.used))
-        if idle and not self._may_begin:
+        if idle and not self._may_begin and not self._left:
             return min(idle, key=lambda one: one.used)
         return None
 
@@ -116,15 +127,35 @@ class Pool:
         worker.used = self._turns
         return worker
 
-    async def _begin_another(self) -> Worker:
-        self._beginning += 1
+    async def _another(self) -> None:
+        """Wait until there is one more worker. Raises `AgentError`.
+
+        Its start is nobody's own: if this trial is stopped meanwhile, the next one need not wait from the beginning.
+        """
+        loop = asyncio.get_running_loop()
+        if self._left:
+            start = self._left.pop()
+        else:
+            start = asyncio.ensure_future(self._begin())
+            self._starts[start] = loop.time()
+            start.add_done_callback(self._begun)
         try:
-            worker = await self._begin()
-        finally:
-            self._beginning -= 1
-            self._wake()
-        self._workers.append(worker)
-        return worker
+            await asyncio.shield(start)
+        except asyncio.CancelledError:
+            if start in self._starts and loop.time() - self._starts[start] < HANGS:
+                self._left.append(start)
+                self._wake()
+            else:
+                start.cancel()
+            raise
+
+    def _begun(self, start: "asyncio.Task[Worker]") -> None:
+        del self._starts[start]
+        if start in self._left:
+            self._left.remove(start)
+        if not start.cancelled() and start.exception() is None:
+            self._workers.append(start.result())
+        self._wake()
 
     async def _wait(self) -> None:
         waiting = asyncio.get_running_loop().create_future()

@@ -92,7 +92,7 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
     async def watched() -> Result:
         try:
-            return await asyncio.wait_for(coroutine, 20)
+            return await asyncio.wait_for(coroutine, 120)
         finally:
             left = asyncio.all_tasks() - {asyncio.current_task()}
             if left:  # the test server's own handlers end with their connections

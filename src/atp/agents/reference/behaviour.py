@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-BIG = "ü" * 5_000_000 + "end"
-"""An answer of ten million bytes."""
+BIG = 5_000_000
+"""So many characters of two bytes each are in an answer of ten million bytes."""
 ODD = 'ünïcödé ✓ 日本語 🎉 e\u0301 "quotes" \\ \u202eright to left\u202c\ttab\nnew line\u2028line'
 """An answer with all that encodings get wrong."""
 DATA = {"text": "ünïcödé ✓", "list": [1, 2.5, None, True], "object": {"": {}}}
@@ -77,7 +77,8 @@ def _further(word: str) -> Iterator[Step]:
         case "sleep" | "die":
             yield {"do": word}
         case _:
-            answers = {"big": BIG, "odd": ODD, "json": json.dumps(DATA, ensure_ascii=False), "nothing": ""}
+            big, data = (json.dumps(one, ensure_ascii=False) for one in ({"text": "ü" * BIG}, DATA))
+            answers = {"big": big, "odd": ODD, "json": data, "nothing": ""}
             yield {"do": "answer", "output": answers.get(word, f"no such word: {word}")}
 
 

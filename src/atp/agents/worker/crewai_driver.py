@@ -104,7 +104,7 @@ class _Agent:
         crew = await self._fresh(options)
         before = _counted(crew)
         result = await in_thread(lambda: _kick_off(crew, given))
-        await in_thread(watcher.flush)
+        watcher.check()
         watcher.count(_counted(crew), before)
         return result
 
@@ -128,12 +128,17 @@ class _Agent:
 
 
 def _kick_off(crew: Any, given: dict[str, Any]) -> Any:
-    result = crew.kickoff(inputs=_inputs(crew, given))
-    if hasattr(result, "result") and hasattr(result, "__iter__") and hasattr(result, "__next__"):
-        for _ in result:  # one that streams works while it is listened to
-            pass
-        result = result.result
-    return result
+    from crewai.events import crewai_event_bus
+
+    try:
+        result = crew.kickoff(inputs=_inputs(crew, given))
+        if hasattr(result, "result") and hasattr(result, "__iter__") and hasattr(result, "__next__"):
+            for _ in result:  # one that streams works while it is listened to
+                pass
+            result = result.result
+        return result
+    finally:
+        crewai_event_bus.flush()  # what its listeners print and write belongs to this turn
 
 
 def _inputs(crew: Any, given: dict[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """Watching a crew at work, on CrewAI's event bus.
 
-The bus is one for the whole process and calls its handlers in threads, with the context of whoever told of the event:
-a context variable says whose trial it belongs to.
+The bus is one for the whole process, and calls its handlers in a pool of threads, in whatever order these come to it.
+So the bus itself is listened to: an event is heard before the crew goes on, by whoever tells of it. A context variable
+says whose trial it belongs to.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -41,10 +43,21 @@ class Watcher:
         self._asked: dict[str, Any] = {}
         self._used: UsageMetrics | None = None
         self._model_calls = 0
+        self._unread: tuple[str, Exception] | None = None
 
-    def flush(self) -> None:
-        """Wait until all has been told."""
-        crewai_event_bus.flush()
+    def hear(self, source: Any, event: Any) -> None:
+        """CrewAI tells of something."""
+        try:
+            getattr(self, _HEARD[type(event)])(source, event)
+        except Exception as error:  # no fault of the crew's, which must not hear of it
+            self._unread = self._unread or (type(event).__name__, error)
+
+    def check(self) -> None:
+        """See that all was heard: a limit on what was not would be kept by not looking. Raises `RuntimeError`."""
+        if self._unread is not None:
+            what, error = self._unread
+            why = f"{type(error).__name__}: {error}"
+            raise RuntimeError(f"this version of CrewAI tells of a {what} that can't be read: {why}") from error
 
     def count(self, after: Any, before: Any) -> None:
         """What the crew's models say that they used, for those whose events don't."""
@@ -62,11 +75,10 @@ class Watcher:
         method = getattr(event, "method_name", None)
         if method is not None and type(source).__module__.startswith("crewai."):
             return  # CrewAI's agents are flows themselves
+        name = method or event.task_name or "task"
         with self._lock:
             self.step += 1
-            step = self.step
-        name = method or event.task_name or "task"
-        self._events.tell("progress", current_step=step, message=str(name)[:200])
+            self._events.tell("progress", current_step=self.step, message=str(name)[:200])
 
     def asked(self, _source: Any, event: Any) -> None:
         """A model is asked."""
@@ -107,7 +119,7 @@ class Watcher:
         )
 
 
-_HANDLERS: dict[Any, str] = {
+_HEARD: dict[Any, str] = {
     TaskStartedEvent: "began",
     MethodExecutionStartedEvent: "began",
     LLMCallStartedEvent: "asked",
@@ -118,14 +130,20 @@ _HANDLERS: dict[Any, str] = {
 }
 
 
-def _hand_on(source: Any, event: Any) -> None:
-    watcher = _CURRENT.get()
-    if watcher is not None:
-        getattr(watcher, _HANDLERS[type(event)])(source, event)
+def _listen_to(bus: Any) -> None:
+    emit = bus.emit
+
+    @functools.wraps(emit)
+    def heard(source: Any, event: Any) -> Any:
+        watcher = _CURRENT.get()
+        if watcher is not None and type(event) in _HEARD:
+            watcher.hear(source, event)
+        return emit(source, event)
+
+    bus.emit = heard
 
 
-for _kind in _HANDLERS:
-    crewai_event_bus.on(_kind)(_hand_on)
+_listen_to(crewai_event_bus)
 
 
 @contextlib.contextmanager
