@@ -14,13 +14,9 @@ from atp.agents.stdio import LARGEST_OUTPUT
 
 LAST_SECONDS = 1.0
 """How long a worker that isn't needed any more may take to end."""
-PAUSE = 0.002
-"""So long what comes is left to gather once something came: to wake up for every event costs more than to take it."""
 _MOMENT = 0.5
 """Seconds in which it is known why a pipe was closed."""
 _PIECE = 256 * 1024
-_FEW = 16 * 1024
-"""Less than that is no part of something large, which is read at once."""
 _EARLY = 64 * 1024
 """So much of what is printed while no turn is under way is kept."""
 
@@ -64,7 +60,7 @@ class WorkerProcess:
         self._open = {self._requests, self._replies, self._log}
         for pipe in self._open:
             os.set_blocking(pipe, False)
-        self._loop.add_reader(self._replies, self._readable)
+        self._loop.add_reader(self._replies, self._read_replies)
         self._loop.add_reader(self._log, self._read_log)
         self._child.exited.add_done_callback(self._exited)
 
@@ -156,22 +152,13 @@ class WorkerProcess:
             self._rest = memoryview(b"")
         self._loop.remove_writer(self._requests)
 
-    def _readable(self) -> None:
-        if 0 < self._read_replies() < _FEW and self._take is not None and self._replies in self._open:
-            self._loop.remove_reader(self._replies)
-            self._loop.call_later(PAUSE, self._read_on)
-
-    def _read_on(self) -> None:
-        if self._replies in self._open:
-            self._loop.add_reader(self._replies, self._readable)
-
-    def _read_replies(self) -> int:
-        """Take in a piece, if there is one. Its size."""
+    def _read_replies(self) -> bool:
+        """Take in a piece, if there is one."""
         piece = self._read(self._replies)
         if not piece:
             if piece is not None:  # it has ended, which will be heard in a moment, or the agent has meddled
                 self._loop.call_later(_MOMENT, self._closed)
-            return 0
+            return False
         *lines, rest = piece.split(b"\n")
         for line in lines:
             whole, self._line, self._size = b"".join((*self._line, line)), [], 0
@@ -181,7 +168,7 @@ class WorkerProcess:
         if self._size > LARGEST_OUTPUT:
             self._fail(AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB"))
             self._drop(self._replies)
-        return len(piece)
+        return True
 
     def _closed(self) -> None:
         if not self._child.exited.done():
