@@ -5,11 +5,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from atp.agents.adapter import AgentError, Reply, TurnRequest
+from atp.agents.adapter import Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.breach import Breach, broken, cut
 from atp.agents.events import is_meant, read_event
-from atp.agents.plain import plain, refusal
 from atp.agents.usage import read_usage
 from atp.suite.result import ToolCall, Usage
 
@@ -32,7 +31,7 @@ class Answer:
 
     A function returns it whole. A generator yields events, which are told at once; pieces of text, which together are
     the answer; or a whole answer, which then stands in place of the pieces before it. Replies in parts add up. A second
-    answer, or text after the first, is an error: one of the two would be lost.
+    answer, or text after the first, is an error: one of the two would be lost. All of it is plain JSON already.
     """
 
     def __init__(self, request: TurnRequest) -> None:
@@ -52,7 +51,6 @@ class Answer:
 
     def yielded(self, value: Any) -> None:
         """An event, a piece of the answer, or all of it. What is raised when a limit is passed comes through here."""
-        value = self._plain(value)
         if isinstance(value, str):
             if self._whole and value:
                 raise broken(f"it goes on after its answer, {cut(self.reply.output, SHOWN)}", value)
@@ -60,13 +58,10 @@ class Answer:
         elif isinstance(value, dict) and is_meant(value):
             self._event(value)
         elif value is not None:
-            self._give_back(value)
+            self.given_back(value)
 
     def given_back(self, value: Any) -> None:
         """The whole answer, or a reply in parts."""
-        self._give_back(self._plain(value))
-
-    def _give_back(self, value: Any) -> None:
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
@@ -81,12 +76,6 @@ class Answer:
         if self._whole and value != self.reply.output:
             raise broken(f"a second answer, after {cut(self.reply.output, SHOWN)}", value)
         self._whole, self.reply.output = True, value
-
-    def _plain(self, value: Any) -> Any:
-        try:
-            return plain(value)
-        except BaseException as error:  # the agent's own class raises it, so it is neither our fault nor a real exit
-            raise AgentError(f"agent error: {refusal(error)}") from error
 
     def _event(self, value: dict[str, Any]) -> None:
         if "event_type" not in value:

@@ -12,6 +12,7 @@ from atp.agents.breach import cut
 from atp.agents.calling import Offer
 from atp.agents.contain import contained
 from atp.agents.exits import mark_foreign
+from atp.agents.plain import plain, refusal
 from atp.agents.printed import CAPTURE, Printed
 from atp.agents.threads import Raised, Thread
 from atp.agents.worker.calling import Callee
@@ -76,7 +77,7 @@ class FunctionAdapter(Adapter):
         elif inspect.isgenerator(made):
             await _drive(made, Thread(context), answer)
         else:
-            answer.given_back(made)
+            answer.given_back(_plain(made))
 
 
 class _AgentRaised(Exception):
@@ -91,6 +92,13 @@ def _value(outcome: Any) -> Any:
     if isinstance(outcome, Raised):
         raise _AgentRaised(outcome.error)
     return outcome
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return plain(value)
+    except BaseException as error:  # the agent's own class raises it, so it is neither our fault nor a real exit
+        raise AgentError(f"agent error: {refusal(error)}") from error
 
 
 def _ours(outcome: Any) -> None:
@@ -112,7 +120,7 @@ async def _stream(made: AsyncGenerator[Any, Any], answer: Answer) -> None:
                 return
             except BaseException as error:
                 raise _AgentRaised(error) from error
-            Printed.aside(answer.yielded, item)
+            Printed.aside(answer.yielded, _plain(item))
     finally:
         with contextlib.suppress(BaseException):  # it is stopped, and whatever it says to that changes nothing
             await made.aclose()
@@ -125,8 +133,8 @@ async def _drive(made: Generator[Any, Any, Any], thread: Thread, answer: Answer)
             outcome = await thread.call(lambda: next(made))
             if isinstance(outcome, Raised) and isinstance(outcome.error, StopIteration):
                 if outcome.error.value is not None:
-                    answer.given_back(outcome.error.value)
+                    answer.given_back(_plain(outcome.error.value))
                 return
-            answer.yielded(_value(outcome))
+            answer.yielded(_plain(_value(outcome)))
     finally:
         thread.give_back(made.close)
