@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -16,6 +17,11 @@ from tests.starting import run_atp
 
 os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # no test finds compiled files among its own, or half-written ones
+os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin"  # as in pyproject.toml, for what tests start of pytest
+
+# How long an example takes says nothing where other tests use the processor, too.
+settings.register_profile("atp", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("atp")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
