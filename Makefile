@@ -9,7 +9,7 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test parts packages crewai lint format bench docs lock clean
+.PHONY: help install demo test parts packages crewai compiled lint format bench docs lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -17,36 +17,47 @@ help: ## Show this list
 install: $(STAMP) ## Make .venv with atp and all that its developers need
 
 # The lock holds the hash of every file that is installed, the build backend's included; hence no build isolation.
-$(STAMP): pyproject.toml requirements-dev.lock
-	@$(PYTHON) -c 'import sys; sys.exit("ATP needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+$(STAMP): pyproject.toml requirements-dev.lock | $(BIN)/python
 	@echo "installing into $(VENV): about a minute"
 ifneq ($(UV),)
-	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
 	@touch $@
 
+# The pip that comes with Python 3.11 takes twice as long as one of today.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("ATP needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+ifneq ($(UV),)
+	$(UV) venv --quiet --python $(PYTHON) $(VENV)
+else
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-pip.lock
+endif
+
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # What comes before the tests is done side by side: half of it waits for the network.
-test: install ## Check everything: lint, types, tests with coverage
-	@$(MAKE) --no-print-directory --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) lint parts
+test: ## Check everything: lint, types, tests with coverage
+	@$(MAKE) --no-print-directory --jobs=4 $(if $(filter output-sync,$(.FEATURES)),--output-sync) parts lint compiled
 	$(BIN)/python -m pytest --cov -n 4 --dist loadfile
 
 parts: packages crewai ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
 
-packages: install
+packages:
 	tools/docker-engine.sh
 	tools/chromium.sh
 
-crewai: install
+crewai: | $(BIN)/python
 	tools/crewai-env.sh
+
+# Otherwise each of pytest's processes compiles all tests for itself, and each pytest in a test all plugins.
+compiled: install
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >$(VENV)/collected || { cat $(VENV)/collected; exit 1; }
 
 lint: install ## Check style, form and types
 	$(BIN)/ruff check
@@ -68,6 +79,8 @@ lock: $(or $(UV),$(TOOLS)/bin/uv) ## Pin the newest versions of all dependencies
 	$< pip compile --no-config --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		--all-extras --group dev pyproject.toml -o requirements-dev.lock
+	echo pip | $< pip compile --no-config --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" - -o requirements-pip.lock
 
 $(TOOLS)/bin/uv:
 	$(PYTHON) -m venv $(TOOLS)

@@ -27,7 +27,8 @@ if [ -x "$uv" ]; then
     "$uv" venv --no-config --quiet --python .venv/bin/python "$env"
     "$uv" pip install --no-config --quiet --compile-bytecode --python "$env/bin/python" --require-hashes -r "$pins"
 else
-    .venv/bin/python -m venv "$env"
-    "$env/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$pins"
+    .venv/bin/python -m venv --without-pip "$env"
+    .venv/bin/python -m pip --python "$env/bin/python" install --quiet --disable-pip-version-check \
+        --require-hashes -r "$pins"
 fi
 cp "$pins" "$stamp"

@@ -45,8 +45,8 @@ SHOTS = Path(__file__).parents[2] / ".artifacts"
 
 
 def _chromium() -> str:
-    found = os.environ.get("ATP_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-    if not Path(found).exists():
+    found = os.environ.get("ATP_CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if found is None or not Path(found).exists():
         missing("Chromium is not installed: tools/chromium.sh does it")
     return found
 

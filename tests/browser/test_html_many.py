@@ -38,6 +38,7 @@ def many(desk: Any, make_case: Any, cases: int, runs: int) -> Iterator[CaseResul
         yield make_case(f"case-{index:05}", *trials, name=words(luck, 4), index=index, tags=[f"t{index % 5}"])
 
 
+@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 @pytest.mark.parametrize(("cases", "runs"), [(10_000, 1), (2_000, 5)])
 def test_ten_thousand_trials(
     tmp_path: Path,

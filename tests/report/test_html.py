@@ -371,6 +371,7 @@ def test_on_stdout(story: Any, capsysbinary: pytest.CaptureFixture[bytes]) -> No
     assert capsysbinary.readouterr().out.startswith(b"<!doctype html>")
 
 
+@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 def test_memory_stays_flat(tmp_path: Path, story: Any) -> None:
     """20,000 cases may cost the numbers that say where each row is, one chunk that isn't full, and nothing more."""
     path = tmp_path / "report.html"

@@ -187,6 +187,7 @@ def test_on_stdout(story: Any, capsysbinary: pytest.CaptureFixture[bytes]) -> No
     assert json.loads(capsysbinary.readouterr().out)["results"][0]["name"] == "é\u2028"
 
 
+@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 def test_memory_stays_flat(tmp_path: Path, story: Any) -> None:
     """20,000 cases may cost the numbers that say where each is, and nothing more."""
     path = tmp_path / "report.json"

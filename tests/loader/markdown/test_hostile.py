@@ -8,33 +8,46 @@ from atp.loader import markdown
 from atp.loader.load import load_text
 from atp.loader.markdown import blocks
 
-SIZE = 10_000
-HOSTILE = {
-    "brackets": "# C\n**Prompts:**\n- " + "[" * SIZE + "\n",
-    "brackets in a heading": "# " + "[" * SIZE + "\n**Prompts:**\n- a\n",
-    "stars": "# C\n" + "**a\n" * SIZE,
-    "quotes": "# C\n" + ("> " * 25 + "a\n") * (SIZE // 10),
-    "backticks": "# C\n**Prompts:**\n- " + " ".join("`" * (n % 100 + 1) for n in range(SIZE // 5)) + "<!-- x -->\n",
-    "comments": "# C\n**Prompts:**\n- " + "<!-- a --> b " * SIZE + "\n",
-    "opened comments": "# C\n**Prompts:**\n- " + "<!--" * SIZE + "\n",
-    "definitions": "# C\n" + "[a]: b\n" * SIZE,
-    "label headings": "# C\n" + "## Tags\n- a\n" * SIZE,
-    "lazy labels": "# C\n**Prompts:**\n- a\n" + "  - b\n**Prompts:** x\n" * SIZE,
-    "a long chain of befores": "".join(f"# C{n}\n**Before:** {n - 1}\n**Prompts:** a\n" for n in range(1, SIZE // 5)),
-    "circles": "".join(f"# C{n}\n**Before:** {n + 1}, 0\n**Prompts:** a\n" for n in range(SIZE // 10)),
-    "unknown befores": "".join(f"# C{n}\n**Before:** no{n}\n**Prompts:** a\n" for n in range(SIZE // 10)),
-    "same names": "# C\n**Prompts:** a\n" * (SIZE // 5),
-    "placeholders": "# C\n**Prompts:**\n- " + "<insert " * SIZE + "\n",
-    "apostrophes": "# C\n**Prompts:**\n- '" + "a'" * SIZE + "\n",
-}
+
+def hostile(size: int) -> dict[str, str]:
+    """Files that grow with the size."""
+    return {
+        "brackets": "# C\n**Prompts:**\n- " + "[" * size + "\n",
+        "brackets in a heading": "# " + "[" * size + "\n**Prompts:**\n- a\n",
+        "stars": "# C\n" + "**a\n" * size,
+        "quotes": "# C\n" + ("> " * 25 + "a\n") * (size // 10),
+        "backticks": "# C\n**Prompts:**\n- " + " ".join("`" * (n % 100 + 1) for n in range(size // 5)) + "<!-- x -->\n",
+        "comments": "# C\n**Prompts:**\n- " + "<!-- a --> b " * size + "\n",
+        "opened comments": "# C\n**Prompts:**\n- " + "<!--" * size + "\n",
+        "definitions": "# C\n" + "[a]: b\n" * size,
+        "label headings": "# C\n" + "## Tags\n- a\n" * size,
+        "lazy labels": "# C\n**Prompts:**\n- a\n" + "  - b\n**Prompts:** x\n" * size,
+        "a long chain of befores": "".join(
+            f"# C{n}\n**Before:** {n - 1}\n**Prompts:** a\n" for n in range(1, size // 5)
+        ),
+        "circles": "".join(f"# C{n}\n**Before:** {n + 1}, 0\n**Prompts:** a\n" for n in range(size // 10)),
+        "unknown befores": "".join(f"# C{n}\n**Before:** no{n}\n**Prompts:** a\n" for n in range(size // 10)),
+        "same names": "# C\n**Prompts:** a\n" * (size // 5),
+        "placeholders": "# C\n**Prompts:**\n- " + "<insert " * size + "\n",
+        "apostrophes": "# C\n**Prompts:**\n- '" + "a'" * size + "\n",
+    }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+LARGE, SMALL = hostile(10_000), hostile(100)
+
+
+@pytest.mark.no_cover  # which takes more of the time than what is measured
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
 def test_time_is_bounded(text: str) -> None:
     start = time.process_time()
     loaded = load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown")
     assert time.process_time() - start < 5  # some are quadratic in a careless reader: minutes
     assert loaded.suite is not None
+
+
+@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_small_ones_give_a_suite(text: str) -> None:
+    assert load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown").suite is not None
 
 
 @pytest.mark.parametrize(
