@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.loader.markdown.styles import CaseModel, Style, Writer, styles, suites
@@ -113,7 +112,6 @@ def test_every_style_says_the_same(suite: list[CaseModel], style: Style) -> None
         assert case.befores == ([] if said.before is None else [said.before])
 
 
-@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 @often
 @given(suites, styles)
 def test_formatting_makes_all_styles_one(suite: list[CaseModel], style: Style) -> None:

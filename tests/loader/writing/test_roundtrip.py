@@ -302,7 +302,6 @@ def test_jsonl_to_markdown_is_stable(records: list[dict[str, Any]]) -> None:
     check_stable(load(as_jsonl(records), "jsonl"), "markdown")
 
 
-@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 @settings(quick, max_examples=80)
 @given(sections, texts)
 def test_markdown_is_stable(raw: list[dict[str, Any]], name: str) -> None:
