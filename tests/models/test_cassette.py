@@ -2,13 +2,11 @@
 
 import asyncio
 import json
-import multiprocessing
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from multiprocessing.pool import Pool
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +29,15 @@ JSON = st.recursive(
 )
 
 
-@pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    """Two further processes. They find this module by the path, which other tests in this process may have changed."""
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    with multiprocessing.get_context("spawn").Pool(2) as made:
-        yield made
+def in_four_processes(function: Callable[[str, int], None], folder: Path) -> None:
+    """Call a function of this module in four processes at once.
+
+    They load it by its path: on that of a process in which other tests ran, `tests` may be a module of theirs.
+    """
+    code = "import runpy, sys; runpy.run_path(sys.argv[1])[sys.argv[2]](sys.argv[3], int(sys.argv[4]))"
+    call = [sys.executable, "-c", code, __file__, function.__name__, str(folder)]
+    started = [subprocess.Popen([*call, str(own)]) for own in range(4)]
+    assert [one.wait(300) for one in started] == [0, 0, 0, 0]
 
 
 def run(scene: Coroutine[Any, Any, Any]) -> Any:
@@ -325,8 +326,8 @@ def record_many(folder: str, own: int) -> None:
     record(Path(folder), *((parts(f"{own}-{number}"), number) for number in range(100)))
 
 
-def test_two_processes_may_record_at_once(tmp_path: Path, pool: Pool) -> None:
-    pool.starmap_async(record_many, [(str(tmp_path), own) for own in range(4)]).get(60)
+def test_two_processes_may_record_at_once(tmp_path: Path) -> None:
+    in_four_processes(record_many, tmp_path)
     assert len(lines(tmp_path)) == 400
     assert replay(tmp_path, parts("3-99")) == [99]
 
@@ -514,8 +515,8 @@ def cache_many(folder: str, own: int) -> None:
     run(scene())
 
 
-def test_several_processes_may_share_a_cache(tmp_path: Path, pool: Pool) -> None:
-    pool.starmap_async(cache_many, [(str(tmp_path), own) for own in range(4)]).get(60)
+def test_several_processes_may_share_a_cache(tmp_path: Path) -> None:
+    in_four_processes(cache_many, tmp_path)
     found = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
     assert len(found) == 800
     assert len({line["key"] for line in found}) == 800
