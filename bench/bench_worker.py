@@ -13,7 +13,7 @@ from pathlib import Path
 
 MOST_MS = 3.0
 TRIALS = 200
-ROUNDS = 5
+ROUNDS = 8
 
 GRAPH = """
 import atexit, os, time

@@ -287,6 +287,17 @@ def test_an_exit_in_a_node_is_no_exit(talk: Talk) -> None:
     assert run(scene()) == ["agent error: SystemExit: 0"] * 2
 
 
+def test_what_a_graph_did_before_its_process_died_is_known(talk: Talk) -> None:
+    error = run(talk.fail(graph("dying", python=sys.executable)))
+    assert str(error) == "agent error: its process ended: exit code 3: looking up Oslo"
+    assert [event.type for event in talk.events] == ["progress", "tool_call"]
+
+
+def test_what_goes_on_after_a_turn_belongs_to_no_other(talk: Talk) -> None:
+    assert outputs(talk, graph("going_on", python=sys.executable), "a", "b") == ["done", "done"]
+    assert [event.type for event in talk.events] == ["progress", "progress"]
+
+
 def test_a_graph_that_asks_a_person(talk: Talk, where: dict[str, Any]) -> None:
     error = run(talk.fail(graph("asking", **where)))
     assert str(error) == "agent error: Interrupted: the graph waits for a person: may I?, and there is none"

@@ -230,6 +230,20 @@ def test_one_that_dies_is_replaced(talk: Talk, prompt: str, how: str) -> None:
     assert error.blame == "agent"
 
 
+def test_events_come_with_their_time(talk: Talk) -> None:
+    """They are read together, but each happened when it did."""
+    run(talk.ask(own("tells_the_time")))
+    times = [(float(event.payload["message"]), event.at_ms) for event in talk.events]
+    assert len(times) == 5
+    in_a_row = [one for pair in times for one in pair]
+    assert in_a_row == sorted(in_a_row)
+
+
+def test_more_events_than_a_pipe_holds(talk: Talk) -> None:
+    assert run(talk.ask(own("tells_much"), "3000")).output == "told"
+    assert [event.payload["current_step"] for event in talk.events] == list(range(3000))
+
+
 SLOW_TO_LOAD = """
 import os, time
 from pathlib import Path

@@ -49,14 +49,17 @@ class Answer:
             self._request.log(f"in place of its answer, it first said: {cut(text)}")
         return self.reply
 
-    def yielded(self, value: Any) -> None:
-        """An event, a piece of the answer, or all of it. What is raised when a limit is passed comes through here."""
+    def yielded(self, value: Any, at_ms: float = 0.0) -> None:
+        """An event, a piece of the answer, or all of it; `at_ms`, by the monotonic clock, if that is not now.
+
+        What is raised when a limit is passed comes through here.
+        """
         if isinstance(value, str):
             if self._whole and value:
                 raise broken(f"it goes on after its answer, {cut(self.reply.output, SHOWN)}", value)
             self._pieces.append(value)
         elif isinstance(value, dict) and is_meant(value):
-            self._event(value)
+            self._event(value, at_ms)
         elif value is not None:
             self.given_back(value)
 
@@ -77,13 +80,14 @@ class Answer:
             raise broken(f"a second answer, after {cut(self.reply.output, SHOWN)}", value)
         self._whole, self.reply.output = True, value
 
-    def _event(self, value: dict[str, Any]) -> None:
+    def _event(self, value: dict[str, Any], at_ms: float) -> None:
         if "event_type" not in value:
             value["event_type"] = value.pop("type")
         try:
             event = read_event(value, self._request)
         except Breach as breach:
             raise broken(breach, value) from breach
+        event.at_ms = at_ms
         self._request.emit(event)
 
     def _parts(self, parts: dict[str, Any]) -> None:

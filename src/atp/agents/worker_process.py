@@ -1,4 +1,8 @@
-"""A worker's process: lines of JSON go to it and come from it, and what it prints is kept."""
+"""A worker's process: lines of JSON go to it and come from it, and what it prints is kept.
+
+What it tells while it is at work comes on a pipe of its own, which is looked into now and then. It waits there safely,
+even if the process is gone. The end of a request comes on another pipe, and is heard at once.
+"""
 
 import asyncio
 import os
@@ -10,13 +14,17 @@ from typing import Any
 from atp.agents.adapter import AgentError
 from atp.agents.breach import Breach, broken, read_json, write_json
 from atp.agents.child import Child, Command
-from atp.agents.stdio import LARGEST_OUTPUT
+from atp.agents.worker_lines import Lines
 
 LAST_SECONDS = 1.0
 """How long a worker that isn't needed any more may take to end."""
 _MOMENT = 0.5
 """Seconds in which it is known why a pipe was closed."""
 _PIECE = 256 * 1024
+_LULL = 0.02
+"""Seconds in which nobody listens after something was heard: to wake up for each word costs more than to read it."""
+_FLOOD = 16 * 1024
+"""Bytes at once that show that more is to come; the agent may be waiting for room in the pipe."""
 _EARLY = 64 * 1024
 """So much of what is printed while no turn is under way is kept."""
 
@@ -40,24 +48,25 @@ class WorkerProcess:
         self._take: Take | None = None
         self._hear: Hear | None = None
         self._early = bytearray()
-        self._line: list[bytes] = []
-        self._size = 0
         self._rest = memoryview(b"")
+        self._lull: asyncio.TimerHandle | None = None
         theirs, self._requests = os.pipe()
+        self._told, told = os.pipe()
         self._replies, replies = os.pipe()
         self._log, log = os.pipe()
+        self._lines = {self._told: Lines(self._said), self._replies: Lines(self._said)}
+        self._open = {self._requests, self._told, self._replies, self._log}
+        hand_on = (theirs, told, replies)
         try:
-            argv = (*command.argv, str(theirs), str(replies))
-            started = Command(argv, command.folder, command.environment)
-            self._child = Child(started, subprocess.DEVNULL, log, log, hand_on=(theirs, replies))
+            started = Command((*command.argv, *map(str, hand_on)), command.folder, command.environment)
+            self._child = Child(started, subprocess.DEVNULL, log, log, hand_on)
         except BaseException:
-            for pipe in (self._requests, self._replies, self._log):
+            for pipe in self._open:
                 os.close(pipe)
             raise
         finally:
-            for pipe in (theirs, replies, log):
+            for pipe in (*hand_on, log):
                 os.close(pipe)
-        self._open = {self._requests, self._replies, self._log}
         for pipe in self._open:
             os.set_blocking(pipe, False)
         self._loop.add_reader(self._replies, self._read_replies)
@@ -79,23 +88,25 @@ class WorkerProcess:
 
     def printed(self) -> bytes:
         """What it printed while nothing was asked of it, since this was called last."""
-        self._read_log()
         early, self._early = bytes(self._early), bytearray()
         return early
 
     async def ask(self, request: dict[str, Any], take: Take, hear: Hear | None = None) -> None:
         """Send a request, and hand over what comes. Raises `WorkerDied`, and whatever `take` or `hear` raises."""
+        data = write_json(request) + b"\n"
         self._over = self._loop.create_future()
         self._take, self._hear = take, hear
         if self.over:
             self._end_request()
-        self._send(write_json(request) + b"\n")
+        self._send(data)
+        self._rest_ears()
         try:
             await self._over
             self._read_log()  # what was printed before the last word is there
             answered = self._take is None
         finally:
             self._over = self._take = self._hear = None
+            self._cover_ears()
         if self._error is not None:
             raise self._error
         if answered:
@@ -124,8 +135,7 @@ class WorkerProcess:
                 self._drop(pipe)
 
     def _exited(self, _: object) -> None:
-        while self._read_replies():
-            pass  # what it said before it ended is still in the pipe
+        self._read_replies()
         self._read_log()
         self._end_request()
 
@@ -152,23 +162,42 @@ class WorkerProcess:
             self._rest = memoryview(b"")
         self._loop.remove_writer(self._requests)
 
-    def _read_replies(self) -> bool:
-        """Take in a piece, if there is one."""
-        piece = self._read(self._replies)
+    def _rest_ears(self) -> None:
+        self._lull = self._loop.call_later(_LULL, self._listen)
+
+    def _listen(self) -> None:
+        self._lull = None
+        if self._told in self._open:
+            self._loop.add_reader(self._told, self._overhear)
+
+    def _overhear(self) -> None:
+        if self._take_in(self._told) < _FLOOD:
+            self._cover_ears()
+            self._rest_ears()
+
+    def _cover_ears(self) -> None:
+        if self._lull is not None:
+            self._lull.cancel()
+        elif self._told in self._open:
+            self._loop.remove_reader(self._told)
+
+    def _read_replies(self) -> None:
+        self._take_in(self._told)  # all that was told before: a pipe holds less than a piece
+        self._take_in(self._replies)
+        if self._replies not in self._open:  # it has ended, which will be heard in a moment, or the agent has meddled
+            self._loop.call_later(_MOMENT, self._closed)
+
+    def _take_in(self, pipe: int) -> int:
+        """Take in a piece: how large it is."""
+        piece = self._read(pipe)
         if not piece:
-            if piece is not None:  # it has ended, which will be heard in a moment, or the agent has meddled
-                self._loop.call_later(_MOMENT, self._closed)
-            return False
-        *lines, rest = piece.split(b"\n")
-        for line in lines:
-            whole, self._line, self._size = b"".join((*self._line, line)), [], 0
-            self._said(whole)
-        self._line.append(rest)
-        self._size += len(rest)
-        if self._size > LARGEST_OUTPUT:
-            self._fail(AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB"))
-            self._drop(self._replies)
-        return True
+            return 0
+        try:
+            self._lines[pipe].feed(piece)
+        except AgentError as error:
+            self._fail(error)
+            self._drop(pipe)
+        return len(piece)
 
     def _closed(self) -> None:
         if not self._child.exited.done():

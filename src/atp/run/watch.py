@@ -24,7 +24,7 @@ class Watch:
     def event(self, event: Event) -> None:
         """An agent tells of something as it happens."""
         event.turn = self.turn
-        event.at_ms = round((time.monotonic() - self._began) * 1000, 3)
+        event.at_ms = round((event.at_ms or time.monotonic() * 1000) - self._began * 1000, 3)
         self.transcript.events.append(event)
         if self._meter is not None:
             self._meter.event(event)

@@ -110,7 +110,7 @@ class Event(Struct, omit_defaults=True, kw_only=True):
     turn: int = 1
     """The turn of the conversation, from 1."""
     at_ms: float = 0.0
-    """When it arrived, after the trial's start."""
+    """When it happened, after the trial's start. On its way there, by the monotonic clock: 0 if that is now."""
 
 
 class Turn(Struct, omit_defaults=True, kw_only=True):
@@ -312,7 +312,7 @@ class CaseResult(Struct, omit_defaults=True, kw_only=True):
     def variations(self) -> int:
         """How many variations of the prompt it has, those included that a stop left out."""
         planned = self.planned // self.planned_runs if self.planned_runs else 0
-        if len(self.trials) <= 1 >= planned:
+        if len(self.trials) <= 1 and planned <= 1:
             return 1
         return max(len({trial.variation for trial in self.trials}), planned, 1)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import os
+import threading
 from typing import Annotated, Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun, adispatch_custom_event, dispatch_custom_event
@@ -321,3 +323,33 @@ async def _directly(_state: MessagesState) -> dict[str, Any]:
 
 
 direct = one_node(_directly)
+
+
+async def _dies(_state: MessagesState) -> dict[str, Any]:
+    await weather.ainvoke({"city": "Oslo"})
+    os._exit(3)
+
+
+dying = one_node(_dies)
+
+_NEXT_TURN = threading.Event()
+_WAITING: list[threading.Thread] = []
+
+
+def _goes_on(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    """Leaves a thread behind, which calls a tool while the next turn is at work."""
+
+    def call_late() -> None:
+        _NEXT_TURN.wait()
+        weather.invoke({"city": "Oslo"}, config)
+
+    if not _WAITING:
+        _WAITING.append(threading.Thread(target=call_late))
+        _WAITING[0].start()
+    else:
+        _NEXT_TURN.set()
+        _WAITING[0].join()
+    return {"messages": [AIMessage("done")]}
+
+
+going_on = one_node(_goes_on)

@@ -133,3 +133,15 @@ def large(prompt: str) -> str:
 
 def too_large() -> str:
     return "x" * 65 * 1024 * 1024
+
+
+def tells_the_time() -> Iterator[Any]:
+    for _ in range(5):
+        yield {"event_type": "progress", "payload": {"message": str(time.monotonic() * 1000)}}
+        time.sleep(0.001)
+
+
+def tells_much(prompt: str) -> Iterator[Any]:
+    for number in range(int(prompt)):
+        yield {"event_type": "progress", "payload": {"current_step": number, "message": "x" * 1000}}
+    yield "told"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -69,10 +70,10 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 def answer_of(state: Any) -> Any:
     """The answer in a graph's last state: what it said last, or all of it if it doesn't talk."""
-    if _is_message(state):
+    if is_message(state):
         return text_of(state)
     messages = state.get("messages") if isinstance(state, dict) else state
-    if not isinstance(messages, (list, tuple)) or not messages or not all(_is_message(one) for one in messages):
+    if not isinstance(messages, (list, tuple)) or not messages or not all(is_message(one) for one in messages):
         return jsonable(state)
     for message in reversed(messages):
         if message.type == "ai":
@@ -82,10 +83,16 @@ def answer_of(state: Any) -> Any:
     return None if messages[-1].type == "human" else text_of(messages[-1])
 
 
-def _is_message(value: Any) -> bool:
-    from langchain_core.messages import BaseMessage
+def is_message(value: Any) -> bool:
+    """Whether something is a message of LangChain's."""
+    return isinstance(value, _message_class())
 
-    return isinstance(value, BaseMessage)
+
+@functools.lru_cache
+def _message_class() -> type:
+    from langchain_core.messages import BaseMessage  # where there is none, that is said when the graph is loaded
+
+    return BaseMessage
 
 
 def text_of(message: Any) -> str:

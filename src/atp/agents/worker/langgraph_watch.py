@@ -15,7 +15,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from .events import Events
 from .jsonable import told
-from .langgraph_state import parsed, text_of
+from .langgraph_state import is_message, parsed, text_of
 
 OURS = "atp"
 """The name of the events in which a graph hands over what LangChain has no words for."""
@@ -195,8 +195,6 @@ def _tool_message(output: Any) -> Any:
 
 
 def _messages_in(change: Any) -> list[Any]:
-    from langchain_core.messages import BaseMessage
-
     changes = change if isinstance(change, list) else [change]
     found: list[Any] = []
     for one in changes:
@@ -205,4 +203,4 @@ def _messages_in(change: Any) -> list[Any]:
                 found += value if isinstance(value, list) else [value]
         else:
             found.append(one)
-    return [one for one in found if isinstance(one, BaseMessage)]
+    return [one for one in found if is_message(one)]

@@ -12,13 +12,20 @@ LARGEST_BITS = 1024
 class NotJson(Exception):
     """A value that JSON can't say; the message names it, and where it stands."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = ""
+        """Put together on the way out, so that a value that is JSON, as nearly all are, costs nothing for it."""
+
+    def __str__(self) -> str:
+        return f"{self.what} at `{self.where[:100].lstrip('.')}`" if self.where else self.what
+
 
 def plain(value: Any) -> Any:
     """A copy made of nothing but JSON's types, so that code which keeps the original can't change it later."""
-    if type(value) is str and value.isascii():
-        return value
     try:
-        return _plain(value, "")
+        return _plain(value)
     except RecursionError:
         raise NotJson("data that is nested too deeply, or in itself") from None
 
@@ -30,44 +37,69 @@ def refusal(error: BaseException) -> str:
     return f"returned a value that raises {type(error).__name__}"
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: Any) -> Any:
+    if type(value) is str and value.isascii():
+        return value
+    if isinstance(value, dict):
+        return _object(value)
+    if isinstance(value, (list, tuple)):
+        return _array(value)
+    return _scalar(value)
+
+
+def _object(value: dict[Any, Any]) -> dict[str, Any]:
+    made = {}
+    for key, item in value.items():
+        name = key if type(key) is str and key.isascii() else _key(key)
+        try:
+            made[name] = _plain(item)
+        except NotJson as error:
+            error.where = f".{key}{error.where}"
+            raise
+    return made
+
+
+def _array(value: list[Any] | tuple[Any, ...]) -> list[Any]:
+    made: list[Any] = []
+    for item in value:
+        try:
+            made.append(_plain(item))
+        except NotJson as error:
+            error.where = f"[{len(made)}]{error.where}"
+            raise
+    return made
+
+
+def _scalar(value: Any) -> Any:
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
-        return _text(str.__str__(value), where)
+        return _text(str.__str__(value))
     if isinstance(value, int):
         if value.bit_length() > LARGEST_BITS:
-            raise NotJson(f"a number that is too large{_at(where)}")
+            raise NotJson("a number that is too large")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise NotJson(f"{value}{_at(where)}")
+            raise NotJson(f"{value}")
         return float(value)
-    if isinstance(value, dict):
-        return {_key(key, where): _plain(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
-    raise NotJson(f"{_kind(value)}{_at(where)}")
+    raise NotJson(_kind(value))
 
 
-def _key(key: Any, where: str) -> str:
+def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise NotJson(f"an object with the key {key!r:.60}{_at(where)}")
-    return _text(str.__str__(key), where)
+        raise NotJson(f"an object with the key {key!r:.60}")
+    return _text(str.__str__(key))
 
 
-def _text(text: str, where: str) -> str:
+def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise NotJson(f"text with half a surrogate pair{_at(where)}") from None
+        raise NotJson("text with half a surrogate pair") from None
     return text
 
 
 def _kind(value: Any) -> str:
     name = type(value).__qualname__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
-def _at(where: str) -> str:
-    return f" at `{where[:100].lstrip('.')}`" if where else ""

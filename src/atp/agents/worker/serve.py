@@ -1,4 +1,4 @@
-"""The main program of a worker: `python serve.py REQUESTS REPLIES`, the numbers of two open pipes."""
+"""The main program of a worker: `python serve.py REQUESTS TOLD REPLIES`, the numbers of three open pipes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def _load_package(folder: str) -> Any:
 
 def main() -> None:
     """Serve until nobody asks any more."""
-    requests, replies = (int(text) for text in sys.argv[1:3])
-    for pipe in (requests, replies):
+    pipes = [int(text) for text in sys.argv[1:4]]
+    for pipe in pipes:
         os.set_inheritable(pipe, False)
     del sys.argv[1:]
-    _load_package(os.path.dirname(os.path.abspath(__file__))).Server(requests, replies).run()
+    _load_package(os.path.dirname(os.path.abspath(__file__))).Server(*pipes).run()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A worker at work: an agent is loaded once and then called for one turn after the other.
 
-Requests and replies are lines of JSON on two pipes that nobody else knows of. What the agent prints goes where its
-output goes, and can't get between them.
+Requests and replies are lines of JSON on pipes that nobody else knows of: one for requests, one for what is told while
+a request is at work, one for how it ended, which wakes whoever asked. What the agent prints goes where its output goes,
+and can't get between them.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from .unusable import Unusable
 LAST_SECONDS = 1.0
 """How long a worker may take to end once nobody asks any more: then it is ended, with what it has started."""
 _PIECE = 256 * 1024
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Server:
-    """Answers the requests of one pipe on another."""
+    """Answers the requests of one pipe on two others."""
 
-    def __init__(self, requests: int, replies: int) -> None:
+    def __init__(self, requests: int, told: int, replies: int) -> None:
         self._requests = requests
+        self._told = told
         self._replies = replies
+        self._sending = threading.Lock()
         self._loop = asyncio.new_event_loop()
 
     def run(self) -> None:
@@ -42,21 +46,21 @@ class Server:
         if request is None:
             return
         asyncio.set_event_loop(self._loop)
-        self._send({"loading": True})
+        self._tell({"loading": True})
         try:
             # Not within the loop: a module may well call `asyncio.run` when it is loaded.
             callee = make(request["load"])
         except Unusable as error:
-            self._send({"unusable": error.wire()})
+            self._end({"unusable": error.wire()})
             return
-        serving = self._loop.create_task(self._serve(Turns(callee, self._send), callee.takes))
+        serving = self._loop.create_task(self._serve(Turns(callee, self._tell, self._end), callee.takes))
         while not serving.done():
             # asyncio lets an exit of any task out of the loop; it is no more the end of a worker than of a run.
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
                 self._loop.run_until_complete(serving)
 
     async def _serve(self, turns: Turns, takes: tuple[str, ...]) -> None:
-        self._send({"ready": {"takes": list(takes), "python": platform.python_version()}})
+        self._end({"ready": {"takes": list(takes), "python": platform.python_version()}})
         asked = asyncio.Event()
         self._loop.add_reader(self._requests, asked.set)
         while True:
@@ -87,10 +91,21 @@ class Server:
             os.killpg(os.getpgrp(), signal.SIGKILL)
         os._exit(1)
 
-    def _send(self, message: dict[str, Any]) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):  # the agent may have closed or replaced it
-                stream.flush()
-        rest = memoryview(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-        while rest:
-            rest = rest[os.write(self._replies, rest) :]
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._send(self._told, message)
+
+    def _end(self, message: dict[str, Any]) -> None:
+        self._send(self._replies, message)
+
+    def _send(self, pipe: int, message: dict[str, Any]) -> None:
+        _flush(sys.stdout)
+        _flush(sys.stderr)
+        rest = memoryview(_ENCODE(message).encode() + b"\n")
+        with self._sending:
+            while rest:
+                rest = rest[os.write(pipe, rest) :]
+
+
+def _flush(stream: Any) -> None:
+    with contextlib.suppress(Exception):  # the agent may have closed or replaced it
+        stream.flush()

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from .calling import Callee
+from .events import AT_ONCE
 from .plain import plain, refusal
 from .raised import said, traceback_text
 
@@ -31,14 +33,18 @@ class _Refused(Exception):
 class Turns:
     """Calls an agent, one turn at a time."""
 
-    def __init__(self, callee: Callee, send: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, callee: Callee, tell: Callable[[dict[str, Any]], None], end: Callable[[dict[str, Any]], None]
+    ) -> None:
         self._callee = callee
-        self._send = send
+        self._tell = tell
+        self._end = end
         # One thread: the steps of a generator belong into the same one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="agent")
 
     async def hold(self, given: dict[str, Any]) -> None:
-        """Call it. The last thing that is sent says how it ended."""
+        """Call it, and say how it ended."""
+        AT_ONCE.set(self._yielded)
         if "workspace" in given:
             given["workspace"] = Path(given["workspace"])
         try:
@@ -49,7 +55,7 @@ class Turns:
             end = {
                 "raised": {"said": _sendable(said(raised.error)), "traceback": _sendable(traceback_text(raised.error))}
             }
-        self._send(end)
+        self._end(end)
 
     async def _call(self, given: dict[str, Any]) -> dict[str, Any]:
         args, kwargs = self._callee.arguments(given)
@@ -74,7 +80,7 @@ class Turns:
     async def _stream(self, made: AsyncGenerator[Any, Any]) -> dict[str, Any]:
         try:
             async for item in made:
-                self._send({"yielded": _checked(item)})
+                self._yielded(item)
             return {"ended": True}
         finally:
             with contextlib.suppress(BaseException):  # whatever it says to its end changes nothing
@@ -89,7 +95,10 @@ class Turns:
                     raise
                 value = raised.error.value
                 return {"ended": True} if value is None else {"returned": _checked(value)}
-            self._send({"yielded": _checked(item)})
+            self._yielded(item)
+
+    def _yielded(self, item: Any) -> None:
+        self._tell({"yielded": _checked(item), "at_ms": time.monotonic() * 1000})
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         def call() -> Any:
