@@ -570,3 +570,31 @@ def test_an_interpreter_that_is_not_there_stops_the_run_before_it_begins(tmp_pat
     ran = project.atp("test", project.suite([agent], [{"id": "one"}]))
     assert ran.code == 2
     assert "there is no interpreter at" in ran.err
+
+
+def test_a_start_is_none_of_the_trials_time(tmp_path: Path) -> None:
+    """The second worker takes longer to load its agent than a trial may take."""
+    project = Project(tmp_path)
+    project.write(
+        "agent.py",
+        """
+        import os, time
+        from pathlib import Path
+
+        if Path("loaded").exists():
+            time.sleep(5.5)
+        Path("loaded").touch()
+
+
+        def main(prompt):
+            if prompt == "die":
+                os._exit(3)
+            return prompt
+        """,
+    )
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:main", "python": sys.executable}}
+    tests = [{"id": "dies", "input": "die"}, {"id": "lives", "input": "live", "expected": "live"}]
+    suite = project.suite([agent], [{**one, "constraints": {"timeout_seconds": 5}} for one in tests])
+    ran = project.test(suite, "--parallel", "1")
+    assert ran.statuses == {"dies": "error", "lives": "passed"}
+    assert ran.results["lives"]["duration_ms"] < 5000

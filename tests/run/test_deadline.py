@@ -89,3 +89,30 @@ def test_they_pass_in_another_loop_than_the_first_too() -> None:
     for _ in range(2):
         seen.append(asyncio.run(main()))  # noqa: PERF401  (the second depends on the first)
     assert seen == [False, True]
+
+
+def test_time_stands_still_until_the_trial_can_begin() -> None:
+    async def main() -> None:
+        deadline = Deadlines().begin(0.05, pytest.fail)
+        deadline.stand_still(60)
+        await asyncio.sleep(0.2)  # the timer goes off, too early by now
+        deadline.go_on()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        assert deadline.passed()
+        deadline.lift()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_what_never_begins_is_stopped_too() -> None:
+    async def main() -> None:
+        deadline = Deadlines().begin(60, pytest.fail)
+        deadline.stand_still(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        deadline.go_on()  # changes nothing any more
+        assert deadline.passed()
+        deadline.lift()
+
+    asyncio.run(asyncio.wait_for(main(), 30))

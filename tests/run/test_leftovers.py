@@ -28,11 +28,11 @@ FORKS = """
     if "daemon" in prompt:  # forks twice, so that its parent is gone and init takes it over
         if (first := os.fork()) == 0:
             os.setsid()
-            if os.fork() == 0:
-                note("daemon", os.getpid())
+            if (second := os.fork()) == 0:
                 for number in range(3):
                     os.close(number)
                 time.sleep(600)
+            note("daemon", second)  # not by itself, which may be after the rest is ready
             os._exit(0)
         os.waitpid(first, 0)
     if "deaf" in prompt:

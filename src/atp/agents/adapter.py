@@ -163,6 +163,12 @@ class Adapter(ABC):
     async def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Get ready; called once, before the first turn. Raises `AgentError` when it can't be reached at all."""
 
+    async def begin_trial(self, task_id: str) -> None:  # noqa: B027
+        """A trial is about to begin: have there what it needs. The trial's time does not count yet.
+
+        Raises `AgentError`.
+        """
+
     @abstractmethod
     async def turn(self, request: TurnRequest) -> Reply:
         """Hold one turn of a conversation."""

@@ -47,6 +47,10 @@ class WorkerAdapter(Adapter):
         """End all workers, and all that they started."""
         await self._pool.close()
 
+    async def begin_trial(self, task_id: str) -> None:
+        """Have a worker for it: to start one may take longer than the trial."""
+        self._pool.give_back(await self._pool.take(task_id), well=True)
+
     async def turn(self, request: TurnRequest) -> Reply:
         """Have a worker call the agent."""
         worker = await self._pool.take(str(request.context.get("session_id", "")))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from atp.agents.adapter import AgentError
 from atp.checks.evidence import Evidence
 from atp.run.conversation import Conversation
-from atp.run.deadline import GRACE
+from atp.run.deadline import GRACE, Deadline
 from atp.run.durations import duration
 from atp.run.ending import AtWork, Ending, TimeUp, ending_of, out_of_time
 from atp.run.grounds import Grounds
@@ -17,6 +17,7 @@ from atp.run.hooks import HookError
 from atp.run.judgement import conclude, gather_evidence, judge
 from atp.run.plan import Trial
 from atp.run.snapshot import Snapshot
+from atp.run.tested import GET_READY
 from atp.run.watch import LimitPassed, Watch
 from atp.run.workspace import WorkspaceError
 from atp.suite.result import Transcript, TrialResult, Verdict
@@ -44,28 +45,32 @@ class Attempt:
         self.snapshot: Snapshot | None = None
         """What it has left, if others are to go on from it and it passed."""
 
-    async def hold(self) -> None:
+    @property
+    def duration_ms(self) -> float:
+        """How long it has taken since the agent could be asked."""
+        return round((time.perf_counter() - self._began) * 1000, 3)
+
+    async def hold(self, deadline: Deadline) -> None:
         """Everything, contained."""
         try:
-            while not await self._once():
+            while not await self._once(deadline):
                 self._result.attempt += 1
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _are_cancelled():
                 raise
             self._broke(error)
 
-    async def _once(self) -> bool:
+    async def _once(self, deadline: Deadline) -> bool:
         """One attempt; false when it is to be tried again."""
         trial, result = self._trial, self._result
-        self._at = "nobody"
-        await trial.tested.ready()
-        self._at = "agent"
+        session = self._grounds.new_task_id()
+        await self._get_ready(session, deadline)
         await self._hook(trial.case.before_hook)
         self._prepared = True
         if self._start is not None and self._start.workspace is not None:
             self._workspace.path()  # what it holds is to be judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits, result.transcript)
-        conversation = Conversation(trial, watch, self._workspace, self._grounds.new_task_id(), self._start)
+        conversation = Conversation(trial, watch, self._workspace, session, self._start)
         again: AgentError | None = None
         try:
             await self._converse(conversation)
@@ -83,6 +88,17 @@ class Attempt:
             await asyncio.sleep(_backoff(again, result.attempt))
             self._start_over(again)
         return again is None
+
+    async def _get_ready(self, session: str, deadline: Deadline) -> None:
+        """Have the agent there. However long that takes, it is none of the trial's time, nor is the agent to blame."""
+        began, tested = time.perf_counter(), self._trial.tested
+        self._at = "start"
+        deadline.stand_still(GET_READY)
+        await tested.ready()
+        await tested.adapter.begin_trial(session)
+        deadline.go_on()
+        self._at = "agent"
+        self._began += time.perf_counter() - began
 
     async def _converse(self, conversation: Conversation) -> None:
         """Talk with the agent, and judge what came of it."""
@@ -196,15 +212,16 @@ class Attempt:
         self._result = copy.deepcopy(self._result)
         return self._result
 
-    def late(self, began: float) -> TrialResult:
+    def late(self) -> TrialResult:
         """The result of a trial that does not end although its time is up."""
         self.timed_out()
-        self._result.duration_ms = round((time.perf_counter() - began) * 1000, 3)
+        self._result.duration_ms = self.duration_ms
         return copy.deepcopy(self._result)
 
     def timed_out(self) -> None:
         """The deadline ran out; who was at work then is to blame."""
-        ending = out_of_time(f"timeout after {duration(self._trial.timeout)}", self._at)
+        limit = GET_READY if self._at == "start" else self._trial.timeout
+        ending = out_of_time(f"timeout after {duration(limit)}", self._at)
         if self._at == "hook" and self._result.status != "passed":
             self._result.warnings.append(ending.error or "")  # what was wrong before stays
         else:

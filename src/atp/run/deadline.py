@@ -23,11 +23,27 @@ class Deadlines:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._timer = loop, None
-        deadline = Deadline(self._open, asyncio.current_task(loop), loop.time() + seconds, give_up)
+        deadline = Deadline(self, asyncio.current_task(loop), loop.time() + seconds, give_up)
         self._open.add(deadline)
+        self._see_to(deadline, loop)
+        return deadline
+
+    def move(self, deadline: "Deadline", seconds: float) -> float:
+        """Let one that is still to come pass so many seconds from now instead. How many were left."""
+        loop = self._loop
+        assert loop is not None
+        now = loop.time()
+        left, deadline.at = deadline.at - now, now + seconds
+        self._see_to(deadline, loop)
+        return left
+
+    def lift(self, deadline: "Deadline") -> None:
+        """Forget one: its trial has ended."""
+        self._open.discard(deadline)
+
+    def _see_to(self, deadline: "Deadline", loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is None or deadline.at < self._timer.when():
             self._set_timer(loop)
-        return deadline
 
     def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
@@ -46,17 +62,18 @@ class Deadlines:
 class Deadline:
     """Cancels a task when its time is up, and gives it up if it has not ended a moment later."""
 
-    __slots__ = ("_expired", "_give_up", "_open", "_task", "at")
+    __slots__ = ("_expired", "_give_up", "_keeper", "_left", "_task", "at")
 
     def __init__(
-        self, still_open: "set[Deadline]", task: "asyncio.Task[None] | None", at: float, give_up: Callable[[], None]
+        self, keeper: Deadlines, task: "asyncio.Task[None] | None", at: float, give_up: Callable[[], None]
     ) -> None:
-        self._open = still_open
+        self._keeper = keeper
         self._task = task
         self.at = at
         """When it passes, by the loop's clock."""
         self._give_up = give_up
         self._expired = False
+        self._left = 0.0
 
     def pass_by(self, now: float) -> None:
         """The time has come."""
@@ -73,6 +90,16 @@ class Deadline:
         """Whether a cancellation was ours. It is taken back then, unless somebody else asked for one, too."""
         return self._expired and self._task is not None and self._task.uncancel() == 0
 
+    def stand_still(self, most: float) -> None:
+        """The trial can't begin yet: its time stands still, for so many seconds at most."""
+        if not self._expired:
+            self._left = self._keeper.move(self, most)
+
+    def go_on(self) -> None:
+        """Its time counts again."""
+        if not self._expired:
+            self._keeper.move(self, self._left)
+
     def lift(self) -> None:
         """The trial has ended."""
-        self._open.discard(self)
+        self._keeper.lift(self)

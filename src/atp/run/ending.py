@@ -10,7 +10,7 @@ from atp.run.watch import LimitPassed
 from atp.run.workspace import WorkspaceError
 from atp.suite.result import Blame, Status
 
-AtWork = Literal["agent", "judge", "simulator", "hook", "nobody"]
+AtWork = Literal["agent", "judge", "simulator", "hook", "start", "nobody"]
 """Who a trial is waiting for: whoever it is when the time is up is to blame."""
 
 
@@ -53,8 +53,10 @@ def out_of_time(text: str, at: AtWork) -> Ending:
     match at:
         case "agent":
             return Ending("timeout", text)
+        case "start":
+            return Ending("error", f"{text} while the agent was started", "environment")
         case "nobody":
-            return Ending("error", f"{text} while waiting until it can be asked", "environment")
+            return Ending("error", f"{text} while waiting until it can be asked again", "environment")
         case "judge":
             return Ending("error", f"{text} while judging", "judge")
         case "simulator":

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError
+from atp.run.durations import duration
 from atp.suite.agent import AnyAgent
+
+GET_READY = 600.0
+"""Seconds in which an agent must be there to be asked: images are built then, and environments loaded."""
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class Tested:
     config: dict[str, Any] = field(init=False)
     """Its configuration as data, for the agent to see."""
     _starting: "asyncio.Task[None] | None" = None
+    _since: float = 0.0
     _ready: bool = False
 
     def __post_init__(self) -> None:
@@ -40,10 +45,13 @@ class Tested:
         """Start the adapter, once for all trials. Why it can't start is every trial's error, unless that may pass."""
         if self._ready:
             return
+        now = asyncio.get_running_loop().time()
         if self._starting is None or _may_pass(self._starting):
-            self._starting = asyncio.ensure_future(self.adapter.start())
+            self._starting, self._since = asyncio.ensure_future(self.adapter.start()), now
         if not self._starting.done():
-            await asyncio.shield(self._starting)
+            await asyncio.wait({self._starting}, timeout=max(0.0, self._since + GET_READY - now))
+            if not self._starting.done():
+                raise AgentError(f"it is not there yet, {duration(GET_READY)} after it was started", "environment")
         self._starting.result()
         self._ready = True
 

@@ -70,11 +70,10 @@ class TrialRunner:
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
         self._grounds.cast.begin_trial()
-        began = time.perf_counter()
         attempt = Attempt(trial, result, self._grounds, start)
-        deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late(began)))
+        deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late()))
         try:
-            await attempt.hold()
+            await attempt.hold(deadline)
         except asyncio.CancelledError:
             if deadline.passed():
                 attempt.timed_out()
@@ -84,7 +83,7 @@ class TrialRunner:
             result = attempt.copy_result()
         finally:
             deadline.lift()
-        result.duration_ms = round((time.perf_counter() - began) * 1000, 3)
+        result.duration_ms = attempt.duration_ms
         await attempt.clean_up()
         return result, attempt.snapshot
 
