@@ -294,8 +294,16 @@ def test_what_a_graph_did_before_its_process_died_is_known(talk: Talk) -> None:
 
 
 def test_what_goes_on_after_a_turn_belongs_to_no_other(talk: Talk) -> None:
-    assert outputs(talk, graph("going_on", python=sys.executable), "a", "b") == ["done", "done"]
-    assert [event.type for event in talk.events] == ["progress", "progress"]
+    for name in ("going_on", "forking"):
+        talk.events.clear()
+        assert outputs(talk, graph(name, python=sys.executable), "a", "b") == ["done", "done"]
+        assert [event.type for event in talk.events] == ["progress", "progress"]
+
+
+def test_an_event_that_is_not_json(talk: Talk, where: dict[str, Any]) -> None:
+    error = run(talk.fail(graph("hands_over_what_is_no_json", **where)))
+    assert str(error) == "agent error: returned a set at `artifacts[0]`, which is not JSON"
+    assert [event.type for event in talk.events] == ["progress"]
 
 
 def test_a_graph_that_asks_a_person(talk: Talk, where: dict[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 import ast
 import asyncio
+import contextlib
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -232,7 +234,7 @@ def test_one_that_dies_is_replaced(talk: Talk, prompt: str, how: str) -> None:
 
 def test_events_come_with_their_time(talk: Talk) -> None:
     """They are read together, but each happened when it did."""
-    run(talk.ask(own("tells_the_time")))
+    run(talk.ask(own("tells_the_time"), began=0.0))
     times = [(float(event.payload["message"]), event.at_ms) for event in talk.events]
     assert len(times) == 5
     in_a_row = [one for pair in times for one in pair]
@@ -242,6 +244,60 @@ def test_events_come_with_their_time(talk: Talk) -> None:
 def test_more_events_than_a_pipe_holds(talk: Talk) -> None:
     assert run(talk.ask(own("tells_much"), "3000")).output == "told"
     assert [event.payload["current_step"] for event in talk.events] == list(range(3000))
+
+
+def test_pipes_of_any_size(talk: Talk) -> None:
+    """On some machines a pipe holds a megabyte; none of it may be left to the next turn."""
+
+    async def play(adapter: Adapter) -> None:
+        for number in range(2):
+            talk.events.clear()
+            await adapter.turn(asked(talk, "100", f"s-{number}"))
+            assert [event.payload["current_step"] for event in talk.events] == list(range(100))
+
+    scene(talk, own("tells_much_at_once"), play)
+
+
+def test_what_it_told_before_it_was_stopped_is_known(talk: Talk) -> None:
+    async def play(adapter: Adapter) -> None:
+        turn = asyncio.ensure_future(adapter.turn(asked(talk, "x")))
+        while not (talk.workspace / "told").exists():  # noqa: ASYNC110  (the test's time limit ends it)
+            await asyncio.sleep(0)
+        turn.cancel()
+        await asyncio.wait({turn})
+        assert [event.payload["message"] for event in talk.events] == ["one", "two"]
+
+    scene(talk, own("tells_and_hangs"), play)
+
+
+def test_no_file_can_be_opened(talk: Talk) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    kept: list[int] = []
+
+    async def play(adapter: Adapter) -> AgentError:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 10, hard))
+        try:
+            with contextlib.suppress(OSError):
+                while True:
+                    kept.append(os.dup(0))
+            for _ in range(5):  # enough for two pipes
+                os.close(kept.pop())
+            return await failure(adapter.turn(asked(talk, "x")))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for one in kept:
+                os.close(one)
+
+    async def played() -> AgentError:
+        adapter = talk.adapter(own("pid"))
+        try:
+            return await play(adapter)
+        finally:
+            await adapter.close()
+
+    error = run(played())  # which sees that no file is left open
+    assert str(error) == f"{sys.executable} can't be started: Too many open files"
+    assert error.blame == "environment"
 
 
 SLOW_TO_LOAD = """

@@ -4,6 +4,7 @@ An adapter knows nothing of checks, limits or retries. It promises only: when ca
 (process group, container, connection, temporary folder).
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -56,6 +57,8 @@ class TurnRequest:
     """Fresh for each trial."""
     turn: int = 1
     """From 1."""
+    began: float = field(default_factory=time.monotonic)
+    """When the trial began, by the monotonic clock."""
     conversation: bool = True
     """Part of a conversation, so agents of the wire protocol get its messages too; a task stands for itself."""
     state: Any = None

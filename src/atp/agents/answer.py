@@ -50,7 +50,7 @@ class Answer:
         return self.reply
 
     def yielded(self, value: Any, at_ms: float = 0.0) -> None:
-        """An event, a piece of the answer, or all of it; `at_ms`, by the monotonic clock, if that is not now.
+        """An event, a piece of the answer, or all of it; `at_ms` after the trial's start, if that is not now.
 
         What is raised when a limit is passed comes through here.
         """

@@ -189,6 +189,7 @@ class AgentTool(UsableTool):
             task={"description": message},
             context=context,
             task_id=f"{outer.task_id[:110]}-{secrets.token_hex(4)}",
+            began=outer.began,
             workspace=outer.workspace,
             emit=told.event,
             log=lambda line: outer.log(f"{self.tool.name}: {line}"),
@@ -209,7 +210,7 @@ class _Told:
         if event.type == "tool_call":
             payload["tool"] = f"{self._name}__{payload['tool']}"
         self._has_told_tokens = self._has_told_tokens or event.type == "llm_request"
-        self._tell(Event(type=event.type, payload=payload))
+        self._tell(Event(type=event.type, payload=payload, at_ms=event.at_ms))
 
     def take(self, reply: Reply) -> None:
         """Tell of what came only with the answer, so that limits see it."""

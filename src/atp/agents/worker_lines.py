@@ -6,7 +6,7 @@ from atp.agents.adapter import AgentError
 from atp.agents.stdio import LARGEST_OUTPUT
 
 
-class Lines:
+class WholeLines:
     """Puts the pieces of one pipe together."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:

@@ -61,7 +61,7 @@ class Pool:
     async def take(self, session: str) -> Worker:
         """A worker for a turn of a conversation; to be given back. Raises `AgentError`."""
         while True:
-            self._forget_the_dead()
+            await self._forget_the_dead()
             if session in self._lost:
                 how, blame = self._lost[session]
                 raise AgentError(f"the agent's process ended between two turns: {how}", blame)
@@ -168,10 +168,12 @@ class Pool:
             if not one.done():
                 one.set_result(None)
 
-    def _forget_the_dead(self) -> None:
+    async def _forget_the_dead(self) -> None:
         for worker in [one for one in self._workers if not one.busy and one.process.over]:
-            self._drop(worker)
-            self._lost |= dict.fromkeys(worker.sessions, (worker.process.how, "agent"))
+            await worker.process.settle()
+            if worker in self._workers:  # nobody else has dropped it meanwhile
+                self._drop(worker)
+                self._lost |= dict.fromkeys(worker.sessions, (worker.process.how, "agent"))
 
     def _drop(self, worker: Worker) -> None:
         self._workers.remove(worker)

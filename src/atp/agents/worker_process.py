@@ -5,6 +5,7 @@ even if the process is gone. The end of a request comes on another pipe, and is 
 """
 
 import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 from atp.agents.adapter import AgentError
 from atp.agents.breach import Breach, broken, read_json, write_json
 from atp.agents.child import Child, Command
-from atp.agents.worker_lines import Lines
+from atp.agents.worker_lines import WholeLines
 
 LAST_SECONDS = 1.0
 """How long a worker that isn't needed any more may take to end."""
@@ -23,8 +24,10 @@ _MOMENT = 0.5
 _PIECE = 256 * 1024
 _LULL = 0.02
 """Seconds in which nobody listens after something was heard: to wake up for each word costs more than to read it."""
+_BREATH = 0.001
+"""The same after a flood: one that tells much would wait for room in the pipe."""
 _FLOOD = 16 * 1024
-"""Bytes at once that show that more is to come; the agent may be waiting for room in the pipe."""
+"""Bytes at once that are a flood."""
 _EARLY = 64 * 1024
 """So much of what is printed while no turn is under way is kept."""
 
@@ -49,12 +52,11 @@ class WorkerProcess:
         self._hear: Hear | None = None
         self._early = bytearray()
         self._rest = memoryview(b"")
-        self._lull: asyncio.TimerHandle | None = None
-        theirs, self._requests = os.pipe()
-        self._told, told = os.pipe()
-        self._replies, replies = os.pipe()
-        self._log, log = os.pipe()
-        self._lines = {self._told: Lines(self._said), self._replies: Lines(self._said)}
+        self._lull = _LULL
+        self._listening: asyncio.TimerHandle | None = None
+        """When somebody will listen to what is told; nobody has to wait while somebody does."""
+        (theirs, self._requests), (self._told, told), (self._replies, replies), (self._log, log) = _pipes(4)
+        self._lines = {self._told: WholeLines(self._said), self._replies: WholeLines(self._said)}
         self._open = {self._requests, self._told, self._replies, self._log}
         hand_on = (theirs, told, replies)
         try:
@@ -81,6 +83,8 @@ class WorkerProcess:
     @property
     def how(self) -> str:
         """How it ended."""
+        if not self._child.exited.done():
+            return "it closed its pipe"
         code = self._child.code
         if code >= 0:
             return f"exit code {code}"
@@ -99,14 +103,17 @@ class WorkerProcess:
         if self.over:
             self._end_request()
         self._send(data)
-        self._rest_ears()
+        self._listen_later()
         try:
             await self._over
             self._read_log()  # what was printed before the last word is there
             answered = self._take is None
+        except asyncio.CancelledError:
+            self._read_told()  # what it did before it was stopped
+            raise
         finally:
             self._over = self._take = self._hear = None
-            self._cover_ears()
+            self._stop_listening()
         if self._error is not None:
             raise self._error
         if answered:
@@ -115,6 +122,11 @@ class WorkerProcess:
             self._child.kill()  # what it left of its group, before its number is free again
             raise WorkerDied(self.how)
         raise _closed()
+
+    async def settle(self) -> None:
+        """Wait until it is known how it ended, once it is over."""
+        if not self._child.exited.done():
+            await asyncio.wait({self._child.exited}, timeout=_MOMENT)
 
     async def close(self) -> None:
         """Let it end by itself, if it does so soon."""
@@ -162,30 +174,38 @@ class WorkerProcess:
             self._rest = memoryview(b"")
         self._loop.remove_writer(self._requests)
 
-    def _rest_ears(self) -> None:
-        self._lull = self._loop.call_later(_LULL, self._listen)
+    def _listen_later(self) -> None:
+        self._listening = self._loop.call_later(self._lull, self._listen)
 
     def _listen(self) -> None:
-        self._lull = None
+        self._listening = None
         if self._told in self._open:
-            self._loop.add_reader(self._told, self._overhear)
+            self._loop.add_reader(self._told, self._hear_told)
 
-    def _overhear(self) -> None:
-        if self._take_in(self._told) < _FLOOD:
-            self._cover_ears()
-            self._rest_ears()
+    def _hear_told(self) -> None:
+        if self._take_in(self._told) >= _FLOOD:
+            self._lull = _BREATH
+            return
+        self._stop_listening()
+        self._listen_later()
+        self._lull = min(2 * self._lull, _LULL)
 
-    def _cover_ears(self) -> None:
-        if self._lull is not None:
-            self._lull.cancel()
+    def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            self._listening = None
         elif self._told in self._open:
             self._loop.remove_reader(self._told)
 
+    def _read_told(self) -> None:
+        while self._take_in(self._told) == _PIECE:
+            pass  # how much a pipe holds depends on the machine
+
     def _read_replies(self) -> None:
-        self._take_in(self._told)  # all that was told before: a pipe holds less than a piece
+        self._read_told()  # which was said before
         self._take_in(self._replies)
-        if self._replies not in self._open:  # it has ended, which will be heard in a moment, or the agent has meddled
-            self._loop.call_later(_MOMENT, self._closed)
+        if self._replies not in self._open and not self._child.exited.done():
+            self._loop.call_later(_MOMENT, self._closed)  # it is about to exit, or the agent has meddled
 
     def _take_in(self, pipe: int) -> int:
         """Take in a piece: how large it is."""
@@ -254,3 +274,16 @@ class WorkerProcess:
 
 def _closed() -> AgentError:
     return AgentError("agent error: broke the protocol: the worker's pipe was closed")
+
+
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """All of them or none. Raises `OSError`."""
+    made: list[tuple[int, int]] = []
+    try:
+        while len(made) < count:
+            made.append(os.pipe())
+    except OSError:
+        for pipe in itertools.chain(*made):
+            os.close(pipe)
+        raise
+    return made

@@ -129,8 +129,8 @@ class _Heard:
     def take(self, message: dict[str, Any]) -> bool:
         """Take a message in; true when it was the last. Raises what the engine raises when a limit is passed."""
         match message:
-            case {"yielded": value, "at_ms": float(at_ms)}:
-                self.answer.yielded(value, at_ms)
+            case {"yielded": value, "at": float(at)}:
+                self.answer.yielded(value, (at - self._request.began) * 1000)
                 return False
             case {"returned": value}:
                 self.answer.given_back(value)

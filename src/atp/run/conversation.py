@@ -80,6 +80,7 @@ class Conversation:
             options=self._options,
             task_id=self.session,
             turn=number,
+            began=watch.began,
             conversation=self._trial.case.task is None,
             state=self.state,
             workspace=self._workspace.path,

@@ -18,13 +18,14 @@ class Watch:
     def __init__(self, limits: Limits, transcript: Transcript) -> None:
         self.transcript = transcript
         self.turn = 1
-        self._began = time.monotonic()
+        self.began = time.monotonic()
+        """When the trial began."""
         self._meter = Meter(limits) if limits.given().keys() - {"timeout_seconds"} else None
 
     def event(self, event: Event) -> None:
         """An agent tells of something as it happens."""
         event.turn = self.turn
-        event.at_ms = round((event.at_ms or time.monotonic() * 1000) - self._began * 1000, 3)
+        event.at_ms = round(event.at_ms or (time.monotonic() - self.began) * 1000, 3)
         self.transcript.events.append(event)
         if self._meter is not None:
             self._meter.event(event)

@@ -110,7 +110,7 @@ class Event(Struct, omit_defaults=True, kw_only=True):
     turn: int = 1
     """The turn of the conversation, from 1."""
     at_ms: float = 0.0
-    """When it happened, after the trial's start. On its way there, by the monotonic clock: 0 if that is now."""
+    """When it happened, after the trial's start. When it arrived, if whoever told of it did not say."""
 
 
 class Turn(Struct, omit_defaults=True, kw_only=True):

@@ -353,3 +353,25 @@ def _goes_on(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
 
 
 going_on = one_node(_goes_on)
+
+
+def _forks(_state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    """What a copy of the process does is not told: it may go on after the turn."""
+    if (child := os.fork()) == 0:
+        weather.invoke({"city": "Oslo"}, config)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return {"messages": [AIMessage("done")]}
+
+
+forking = one_node(_forks)
+
+
+async def _hands_over_no_json(_state: MessagesState) -> dict[str, Any]:
+    await adispatch_custom_event("atp", {"artifacts": [set()]})
+    await asyncio.sleep(0)
+    await weather.ainvoke({"city": "Oslo"})  # too late
+    return {}
+
+
+hands_over_what_is_no_json = one_node(_hands_over_no_json)

@@ -2,6 +2,8 @@
 
 # ruff: noqa: T201
 import asyncio
+import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 print("loading")
@@ -145,3 +148,18 @@ def tells_much(prompt: str) -> Iterator[Any]:
     for number in range(int(prompt)):
         yield {"event_type": "progress", "payload": {"current_step": number, "message": "x" * 1000}}
     yield "told"
+
+
+def tells_much_at_once(prompt: str) -> Iterator[Any]:
+    for pipe in range(3, 20):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe, 1031, 2**20)  # F_SETPIPE_SZ
+    for number in range(int(prompt)):
+        yield {"event_type": "progress", "payload": {"current_step": number, "message": "x" * 10_000}}
+
+
+def tells_and_hangs(workspace: Path) -> Iterator[Any]:
+    for message in ("one", "two"):
+        yield {"event_type": "progress", "payload": {"message": message}}
+    (workspace / "told").touch()
+    time.sleep(3600)

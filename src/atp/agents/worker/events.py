@@ -7,13 +7,14 @@ it did before is known.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
 AT_ONCE: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("atp_events_at_once", default=None)
-"""Takes the events of this context, in any thread."""
+"""Is given the events of this context; must bear being called in any thread."""
 
 
 class _Outcome:
@@ -32,6 +33,7 @@ class Events:
         self._thread = threading.get_ident()
         self._take = AT_ONCE.get()
         self._taking = threading.RLock()
+        self._process = os.getpid()
         self._queue: asyncio.Queue[dict[str, Any] | _Outcome] = asyncio.Queue()
         self.result: Any = None
         """What the work gave back, once it is done."""
@@ -43,6 +45,8 @@ class Events:
 
     def hand_on(self, told: dict[str, Any]) -> None:
         """The agent itself says something, in the form in which code of the user's would yield it."""
+        if os.getpid() != self._process:
+            return  # a fork has our pipe, but not our lock, and may outlive the turn
         with self._taking:
             if self._take is None:
                 self._put(told)
@@ -50,6 +54,7 @@ class Events:
             try:
                 self._take(told)
             except BaseException as error:  # not for the framework to hear, but for whoever waits for the events
+                self._take = None
                 self._put(_Outcome(error=error))
 
     async def during(self, work: Awaitable[Any]) -> AsyncIterator[dict[str, Any]]:

@@ -88,7 +88,7 @@ def is_message(value: Any) -> bool:
     return isinstance(value, _message_class())
 
 
-@functools.lru_cache
+@functools.lru_cache  # it is asked for each value of each step
 def _message_class() -> type:
     from langchain_core.messages import BaseMessage  # where there is none, that is said when the graph is loaded
 

@@ -54,7 +54,7 @@ def _object(value: dict[Any, Any]) -> dict[str, Any]:
         try:
             made[name] = _plain(item)
         except NotJson as error:
-            error.where = f".{key}{error.where}"
+            error.where = f".{name}{error.where}"
             raise
     return made
 

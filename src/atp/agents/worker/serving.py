@@ -36,7 +36,6 @@ class Server:
         self._requests = requests
         self._told = told
         self._replies = replies
-        self._sending = threading.Lock()
         self._loop = asyncio.new_event_loop()
 
     def run(self) -> None:
@@ -101,9 +100,8 @@ class Server:
         _flush(sys.stdout)
         _flush(sys.stderr)
         rest = memoryview(_ENCODE(message).encode() + b"\n")
-        with self._sending:
-            while rest:
-                rest = rest[os.write(pipe, rest) :]
+        while rest:
+            rest = rest[os.write(pipe, rest) :]
 
 
 def _flush(stream: Any) -> None:

@@ -98,7 +98,7 @@ class Turns:
             self._yielded(item)
 
     def _yielded(self, item: Any) -> None:
-        self._tell({"yielded": _checked(item), "at_ms": time.monotonic() * 1000})
+        self._tell({"yielded": _checked(item), "at": time.monotonic()})
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         def call() -> Any:
