@@ -654,3 +654,28 @@ def test_a_start_is_none_of_the_trials_time(tmp_path: Path) -> None:
     ran = project.test(suite, "--parallel", "1")
     assert ran.statuses == {"dies": "error", "lives": "passed"}
     assert ran.results["lives"]["duration_ms"] < 5000
+
+
+def test_a_worker_ends_in_its_own_time_beside_a_command(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(
+        "agent.py",
+        """
+        import atexit, time
+        from pathlib import Path
+
+        @atexit.register
+        def tidy_up():
+            time.sleep(0.3)
+            Path("tidy").touch()
+
+        def main(prompt):
+            return prompt
+        """,
+    )
+    agents = [
+        {"name": "quick", "type": "cli", "config": {"command": ["cat"], "protocol": "text"}},
+        {"name": "slow", "type": "custom", "config": {"entry": "agent.py:main", "python": sys.executable}},
+    ]
+    assert project.test(project.suite(agents, [{"id": "a", "input": "x", "expected": "x"}])).code == 0
+    assert (tmp_path / "tidy").exists()

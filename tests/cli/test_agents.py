@@ -283,6 +283,17 @@ def test_code_in_an_environment_of_its_own(project: Project) -> None:
     assert "answer" in one(found["b"])[2]
 
 
+def test_one_agent_does_not_end_another(project: Project) -> None:
+    """A check is over sooner for a command than for a worker, which is still loading its agent then."""
+    project.write("slow.py", "import time\ntime.sleep(1)\n\n\ndef main(): ...\n")
+    agents = [
+        {"name": "slow", "type": "custom", "config": {"entry": "slow.py:main", "python": sys.executable}},
+        {"name": "quick", "type": "cli", "config": {"command": ["cat"], "protocol": "text"}},
+    ]
+    ran = project.atp("agents", "check", project.suite(agents, [{"id": "a"}]))
+    assert ran.code == 0, ran.out
+
+
 def test_containers(project: Project, engine: TestEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", engine.url)
     agents = [

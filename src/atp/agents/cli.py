@@ -1,6 +1,7 @@
 """Agents that are commands."""
 
 import os
+import secrets
 import shutil
 import signal
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from atp.agents.adapter import (
     TurnRequest,
 )
 from atp.agents.child import Command
-from atp.agents.leftovers import OF_RUN, end_leftovers
+from atp.agents.leftovers import OF_AGENT, OF_RUN, end_leftovers
 from atp.agents.process import run_process
 from atp.agents.protocol import encode_request
 from atp.agents.stdio import NOTHING, Stderr, check_startable, failure, prompt_line, read_reply, split_words
@@ -77,8 +78,7 @@ class CliAdapter(Adapter):
 
     async def close(self) -> None:
         """End what got away from the turns."""
-        if self._surroundings.marker:
-            await in_thread(end_leftovers, self._surroundings.marker)
+        await in_thread(end_leftovers, self._environment[OF_AGENT], OF_AGENT)
 
     def _command(self, request: TurnRequest) -> Command:
         base, config = self._surroundings.base, self._config
@@ -120,6 +120,7 @@ def _environment(config: CliConfig, surroundings: Surroundings) -> Mapping[str, 
     around = surroundings.environment
     names = around if config.inherit_environment else HANDED_ON
     environment = {name: around[name] for name in names if name in around} | config.environment
+    environment[OF_AGENT] = secrets.token_hex(8)
     if surroundings.marker:
         environment[OF_RUN] = surroundings.marker
     return environment

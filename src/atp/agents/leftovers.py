@@ -14,6 +14,8 @@ from pathlib import Path
 
 OF_RUN = "ATP_RUN"
 """The variable that marks all processes of a run."""
+OF_AGENT = "ATP_STARTED_BY"
+"""The variable that marks all processes of one agent of a run."""
 OF_PROCESS = "ATP_PROCESS"
 """The variable that marks one process that we started, and all that it started."""
 _PROC = Path("/proc")
