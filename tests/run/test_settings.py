@@ -1,10 +1,14 @@
 """Settings that say nothing, contradict each other, or are misspelled; and what a flag can take back."""
 
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from tests.run.support.project import Project, together
 
+import atp
 from atp import Options
 from atp.loader.diagnostics import LoadError
 
@@ -120,3 +124,37 @@ def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
     [found] = raised.value.diagnostics
     assert (found.code, found.message) == ("not-utf8", "`output` is not Unicode: the text 'a\\udcff.json'")
     assert found.hint
+
+
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_python_agents_find_what_the_env_file_adds(project: Project, python: str | None) -> None:
+    """When they are loaded and when they are called, in our process and in another."""
+    project.write(".env", "MY_KEY=from the file\nHOME=nowhere\n")
+    project.write(
+        "agent.py",
+        """
+        import os
+
+        KEY = os.environ["MY_KEY"]
+
+        def main(prompt):
+            return [KEY, os.environ["MY_KEY"], os.environ["HOME"] == "nowhere"]
+        """,
+    )
+    config = {"entry": "agent.py:main"} if python is None else {"entry": "agent.py:main", "python": python}
+    test = {"id": "a", "input": "x", "expected": ["from the file", "from the file", False]}
+    suite = project.suite([{"name": "a", "type": "custom", "config": config}], [test])
+    assert project.test(suite).statuses == {"a": "passed"}
+    assert project.atp("agents", "check", suite).code == 0
+
+
+def test_the_environment_is_given_back(tmp_path: Path) -> None:
+    (tmp_path / "atp.toml").touch()
+    (tmp_path / ".env").write_text("MY_KEY_OF_ATP=1\n")
+    (tmp_path / "agent.py").write_text("import os\n\ndef main():\n    return os.environ['MY_KEY_OF_ATP']\n")
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:main"}}
+    case = {"id": "a", "name": "a", "input": "x", "expected": "1"}
+    path = tmp_path / "suite.yaml"
+    path.write_text(json.dumps({"test_suite": "s", "agents": [agent], "tests": [case]}))
+    assert atp.run_sync(atp.load(path)).exit_code == 0
+    assert "MY_KEY_OF_ATP" not in os.environ

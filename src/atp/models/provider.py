@@ -1,13 +1,12 @@
 """All other providers, through pydantic-ai: a connector's model is `provider:model`, as pydantic-ai spells it."""
 
 import asyncio
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from atp.models.attempts import PASSING, Passing, attempts, retry_after
 from atp.models.connectors import Connector
+from atp.models.environment import lent
 from atp.models.model import Answer, Ask, Model, ModelError, NoModel, ToolUse
 from atp.models.parts import arguments_of
 from atp.models.prices import cost_usd
@@ -112,24 +111,12 @@ def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":
         return made(**given) if given else infer_provider(name)
 
     try:
-        with _environment(env):
+        with lent(env):
             return infer_model(connector.model, provider)
     except ImportError as error:
         raise NoModel(f"the connector `{connector.id}` needs a package more: {error}") from error
     except (UserError, ValueError, TypeError) as error:
         raise NoModel(f"{connector.where}: the connector `{connector.id}`: {error}") from error
-
-
-@contextmanager
-def _environment(env: Mapping[str, str]) -> Iterator[None]:
-    """Providers' packages look for their keys in the process environment, which doesn't have what `.env` says."""
-    added = {name: value for name, value in env.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
 
 
 def _read(response: "ModelResponse", name: str) -> Answer:

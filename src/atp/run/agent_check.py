@@ -11,6 +11,7 @@ from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding
 from atp.agents.printed import CAPTURE
 from atp.loader.diagnostics import Diagnostics, LoadError, has_errors
 from atp.loader.given import Given
+from atp.models.environment import lent
 from atp.run.filter import Filter
 from atp.run.folder import marking
 from atp.run.places import find_root
@@ -64,6 +65,7 @@ class AgentCheck:
         if has_errors(notes):
             raise LoadError(notes)
         self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
+        self._env = env
         self._marker = secrets.token_hex(8)
         self._cast = Setting(options, Filter(options), root, env).cast(self._marker)
 
@@ -71,7 +73,7 @@ class AgentCheck:
         """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
         CAPTURE.begin()  # what agents print while they are loaded is not ours to say
         try:
-            with marking(self._marker):
+            with lent(self._env), marking(self._marker):
                 return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
         finally:
             await self._cast.close()

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from atp.loader.load import dialect_of
 from atp.loader.markdown.names import slug, stem
 from atp.loader.writing import write
 from atp.loader.writing.file import write_file
+from atp.models.environment import lent
 from atp.run.cast import Cast
 from atp.run.conversation import Conversation
 from atp.run.identity import Identities
@@ -43,6 +45,8 @@ class Chat:
         around = {"environment": env, "root": self.root, "services": self._cast}
         self._cast.act_with(make_adapter, around)
         self.transcript = Transcript()
+        self._lent = ExitStack()
+        self._lent.enter_context(lent(env))
         self._tested = self._find(name, Project(self.root, env))
         self._conversation = self._open(options, folder)
 
@@ -84,6 +88,7 @@ class Chat:
     ) -> None:
         await self._tested.adapter.close()
         await self._cast.close()
+        self._lent.close()
 
     async def say(self, text: str) -> tuple[Any, list[ToolCall]]:
         """Say something: the answer, and the tools that were called for it. Raises `AgentError`."""

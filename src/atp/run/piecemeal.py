@@ -10,6 +10,7 @@ import time
 from atp import __version__
 from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.agents.printed import CAPTURE
+from atp.models.environment import lent
 from atp.run.collect import Collector
 from atp.run.folder import RunFolder, new_run, sweep
 from atp.run.grounds import Grounds
@@ -53,7 +54,8 @@ class Piecemeal:
         os.environ[OF_RUN] = self._session.marker  # the processes that agents start are ours to end
         CAPTURE.begin()
         try:
-            return await self._run(unit, tested, case)
+            with lent(self._session.env):
+                return await self._run(unit, tested, case)
         except (HookError, JournalError, OSError) as error:
             self._stop.broke(str(error))
             raise NotRun(f"not run: {error}") from error

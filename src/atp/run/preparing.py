@@ -9,6 +9,7 @@ from atp.agents.adapter import ConfigurationError
 from atp.agents.registry import make_adapter
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, refused
 from atp.loader.given import Given
+from atp.models.environment import lent
 from atp.run.casting import check_roles
 from atp.run.filter import Filter
 from atp.run.folder import bounds, sweep
@@ -54,13 +55,16 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
         setting.wanted.only = last_failures(root, given_input.identity)
     marker = secrets.token_hex(8)
     cast = setting.cast(marker)
-    plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
+    with lent(setting.env):
+        plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
     check_roles(plan, cast)
     found = [*found, *plan.warnings, *dict.fromkeys(cast.notes)]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
         raise refused("nothing-to-run", "no case is left to run", "check --run, --tags and the files")
+    with lent(setting.env):
+        hooks = _load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root)))
     session = Session(
         options=options,
         root=root,
@@ -69,7 +73,8 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
         marker=marker,
         warnings=found,
         cast=cast,
-        hooks=_load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root))),
+        env=setting.env,
+        hooks=hooks,
     )
     cast.hide(session.secrets)
     if not options.dry_run:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from atp import __version__
 from atp.agents.leftovers import end_leftovers
 from atp.agents.printed import CAPTURE
 from atp.loader.diagnostics import Diagnostic, refused
+from atp.models.environment import lent
 from atp.run.cast import Cast
 from atp.run.casting import vary
 from atp.run.deadline import GRACE
@@ -45,6 +46,8 @@ class Session:
     plan: Plan
     marker: str
     warnings: list[Diagnostic]
+    env: Mapping[str, str]
+    """The environment, `.env` included."""
     hooks: Hooks
     cast: Cast
     resumes: Path | None = None
@@ -66,7 +69,7 @@ class Session:
         """Carry the plan out. Returns the exit code."""
         CAPTURE.begin()  # until all is reported: what agents, roles and hooks print is not ours
         try:
-            with marking(self.marker):
+            with lent(self.env), marking(self.marker):
                 varied = await vary(self.plan, self.cast)
                 return await self._run(listeners, stop, tuple(one.message for one in varied))
         finally:
