@@ -114,6 +114,19 @@ def test_a_factory_that_makes_something_else(talk: Talk) -> None:
     assert str(error) == "agent error: TypeError: `make_no_graph` made a int, which is not a graph"
 
 
+def test_a_function_that_can_make_nothing(talk: Talk) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        talk.adapter(graph("one_node_of"))
+    assert str(caught.value).endswith("`one_node_of` makes no graph: it takes `node`, `shape`")
+    assert caught.value.hint is not None
+    assert "a function that takes nothing or the configuration" in caught.value.hint
+
+
+def test_a_graph_that_says_nothing(talk: Talk, where: dict[str, Any]) -> None:
+    assert run(talk.ask(graph("mute", **where))).output is None
+    assert talk.logs == ["the graph added no message; its state has: messages, mood"]
+
+
 @pytest.mark.parametrize(
     ("name", "python"),
     [
@@ -427,7 +440,12 @@ def test_a_module_and_a_name(talk: Talk, tmp_path: Path) -> None:
             "did you mean `weather_graph`?",
         ),
         ("amount = 3", ":amount", "`amount` is not a graph", "it is of type int"),
-        ("import nothing_like_it", "", "ModuleNotFoundError: No module named 'nothing_like_it'", None),
+        (
+            "import nothing_like_it",
+            "",
+            "ModuleNotFoundError: No module named 'nothing_like_it'",
+            f"install what has `nothing_like_it` for {sys.executable}",
+        ),
         ("x = 1 / 0", "", "ZeroDivisionError: division by zero (", None),
     ],
 )

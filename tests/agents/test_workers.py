@@ -475,7 +475,7 @@ asyncio.run(talk.ask(own("hangs"), "hang", emit=die))
     ("python", "message"),
     [
         ("env/bin/python", "there is no interpreter at"),
-        ("no-such-python", "there is no interpreter at"),
+        ("no-such-python", "no-such-python, and no `no-such-python` on the PATH"),
         ("empty", "is not an environment: there is no bin/python in it"),
         ("notes.txt", "can't be executed"),
     ],
@@ -498,7 +498,7 @@ def script(talk: Talk, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("echo hello; exit 0", "is not a Python interpreter: hello"),
+        ("echo hello; echo and more; exit 0", "is not a Python interpreter: hello"),
         (
             '[ "$1" = -c ] && printf 3.7.16 || { echo SyntaxError >&2; exit 1; }',
             "is Python 3.7.16, and agents need 3.8",
@@ -529,6 +529,7 @@ def test_forms_of_an_interpreter(talk: Talk) -> None:
     ("text", "message"),
     [
         ("import not_installed_there", "ModuleNotFoundError: No module named 'not_installed_there' ("),
+        ("import not_installed_there", f"(install what has `not_installed_there` for {sys.executable})"),
         ("x = 1 / 0", "can't be imported: ZeroDivisionError: division by zero ("),
         ("def main(:", "can't be imported: SyntaxError: invalid syntax ("),
         ("def mian(prompt): ...", "there is no `main` in"),
@@ -547,6 +548,11 @@ def test_agents_that_cannot_be_loaded(talk: Talk, text: str, message: str) -> No
     assert error.blame == "environment"
     if "there is no" in message or "promt" in message:
         assert "(did you mean `" in str(error)
+
+
+def test_a_module_that_is_nowhere(talk: Talk) -> None:
+    error = run(talk.fail(custom("no_such_module:main", python=sys.executable)))
+    assert f"(it is looked for in {Path.cwd()}, {talk.folder}, and among what is installed for" in str(error)
 
 
 def test_a_module_beside_the_suite(talk: Talk) -> None:

@@ -34,8 +34,9 @@ def find_interpreter(python: str, surroundings: Surroundings) -> str:
         return str(path.absolute())  # with its links: they tell the interpreter its environment
     command = None if os.sep in python else shutil.which(python, path=surroundings.environment.get("PATH"))
     if command is None:
+        nor = "" if os.sep in python else f", and no `{python}` on the PATH"
         raise ConfigurationError(
-            f"`python`: there is no interpreter at {path}",
+            f"`python`: there is no interpreter at {path}{nor}",
             "the path starts in the suite's folder; an environment is made by `python3 -m venv FOLDER`",
         )
     return command
@@ -62,7 +63,8 @@ def why_not(interpreter: str, how: str, printed: str) -> str:
         )
         version = tuple(int(part) for part in asked.stdout.split("."))
     except (OSError, ValueError, subprocess.SubprocessError):
-        return f"{interpreter} is not a Python interpreter{f': {printed}' if printed else f' ({how})'}"
+        said = printed.partition("\n")[0]
+        return f"{interpreter} is not a Python interpreter{f': {said}' if said else f' ({how})'}"
     if version[:2] < OLDEST:
         oldest = ".".join(str(part) for part in OLDEST)
         return f"{interpreter} is Python {asked.stdout}, and agents need {oldest} or newer"

@@ -115,7 +115,7 @@ class McpServers:
             await server.close()
         names = [short(one["name"]) for one in chosen]
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-        return Finding(what=what, ok=True, detail=f"{len(chosen)} tools: {shown}"), tools
+        return Finding(what=what, ok=True, detail=f"{len(chosen)} tool{'s' * (len(chosen) != 1)}: {shown}"), tools
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
         around = self._surroundings.environment

@@ -170,7 +170,8 @@ def unknown_key(key: str, known: Iterable[str]) -> Mistake:
     """A key that nothing here is called."""
     known = sorted(known)
     meant = meant_key(key, known)
-    hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}"
+    own = "; what belongs to its type goes under `config`" if {"config", "type"} <= set(known) else ""
+    hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}{own}"
     return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")
 
 

@@ -92,7 +92,13 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
                     continue
                 for name, place in examples:
                     message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
-                    here.error("unobservable", message, place, "drop the check, or let the agent speak protocol atp")
+                    here.error("unobservable", message, place, _way_out(tested))
         if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
             here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
         notes.extend(here)
+
+
+def _way_out(tested: Tested) -> str:
+    """What to do when an agent can't report what a case asks for."""
+    speaks = hasattr(tested.agent.config, "protocol")
+    return "drop the check, or let the agent speak protocol atp" if speaks else "drop the check"

@@ -375,3 +375,14 @@ async def _hands_over_no_json(_state: MessagesState) -> dict[str, Any]:
 
 
 hands_over_what_is_no_json = one_node(_hands_over_no_json)
+
+
+def one_node_of(node: Any, shape: Any) -> Any:
+    return one_node(node, shape)
+
+
+class Moody(MessagesState):
+    mood: str
+
+
+mute = one_node(lambda _state: {"mood": "low"}, Moody)

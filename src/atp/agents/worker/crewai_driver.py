@@ -11,7 +11,7 @@ from typing import Any
 
 from .calling import OFFERED, Callee
 from .events import Events
-from .framework import Sought, in_thread, wants_argument
+from .framework import Sought, check_maker, in_thread, wants_argument
 from .jsonable import jsonable
 from .prompt_keys import PROMPT_KEYS
 from .unusable import Unusable
@@ -64,6 +64,8 @@ class _Agent:
     def __init__(self, found: Any, name: str) -> None:
         if not _is_crew(found) and not callable(found):
             raise Unusable(f"`{name}` is not a crew or a flow", f"it is of type {type(found).__name__}")
+        if not _is_crew(found):
+            check_maker(found, name, "crew or flow")
         self._found = found
         self._name = name
 

@@ -60,8 +60,27 @@ class Sought:
 
 def wants_argument(function: Callable[..., Any]) -> bool:
     """Whether a function can't be called without one."""
-    parameters = inspect.signature(function).parameters.values()
-    return any(one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in parameters)
+    return bool(_wanted(function))
+
+
+def check_maker(function: Callable[..., Any], name: str, one: str) -> None:
+    """See that something that is to make an agent can be called for that. Raises `Unusable`."""
+    wanted = _wanted(function)
+    if len(wanted) > 1:
+        raise Unusable(
+            f"`{name}` makes no {one}: it takes {', '.join(f'`{each}`' for each in wanted)}",
+            f"name the {one} itself, or a function that takes nothing or the configuration and returns it",
+        )
+
+
+def _wanted(function: Callable[..., Any]) -> list[str]:
+    """What a function must be given."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # one that is not written in Python
+        return []
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .calling import OFFERED, Callee
 from .events import Events
-from .framework import Sought, in_thread, wants_argument
+from .framework import Sought, check_maker, in_thread, wants_argument
 from .langgraph_state import Entrance, answer_of, in_words
 from .unusable import Unusable
 
@@ -60,6 +61,8 @@ class _Agent:
     def __init__(self, found: Any, name: str) -> None:
         if not (_is_graph(found) or _is_draft(found) or callable(found)):
             raise Unusable(f"`{name}` is not a graph", f"it is of type {type(found).__name__}")
+        if not _is_graph(found) and not _is_draft(found):
+            check_maker(found, name, "graph")
         self._found = found
         self._name = name
         self._made: Any = None
@@ -103,8 +106,11 @@ class _Agent:
         async for event in events.during(_run(graph, given, config, watcher)):
             yield event
         self._keep(graph, session)
+        answer = answer_of(events.result)
+        if answer is None and isinstance(events.result, dict):
+            sys.stderr.write(f"the graph added no message; its state has: {', '.join(map(str, events.result))}\n")
         yield {
-            "output": answer_of(events.result),
+            "output": answer,
             "tool_calls": watcher.unanswered(),
             "usage": watcher.usage(),
             # The conversation goes on with our answer, which a checkpointer has already.

@@ -119,7 +119,7 @@ def _load_module(name: str, folders: Sequence[Path]) -> ModuleType:
             _let_import_from(Path(folder))
             break
     importlib.invalidate_caches()
-    module: ModuleType = _importing(name, lambda: importlib.import_module(name))
+    module: ModuleType = _importing(name, lambda: importlib.import_module(name), [Path.cwd(), *folders])
     return module
 
 
@@ -148,14 +148,18 @@ def _let_import_from(folder: Path) -> None:
     sys.path.insert(later.index(True) if True in later else len(later), text)
 
 
-def _importing(what: str, load: Callable[[], Any]) -> Any:
+def _importing(what: str, load: Callable[[], Any], folders: Sequence[Path] = ()) -> Any:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a module prints when it loads is no output of ours
             return load()
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         text = f"{what} can't be imported: {type(error).__name__}: {error}{_line(error)}"
-        raise Unusable(text, missing=missing) from error
+        hint = None if missing is None else f"install what has `{missing}` for {sys.executable}"
+        if missing == what.partition(".")[0] and folders:
+            places = ", ".join(dict.fromkeys(str(one) for one in folders))
+            hint = f"it is looked for in {places}, and among what is installed for {sys.executable}"
+        raise Unusable(text, hint, missing=missing) from error
 
 
 def _line(error: BaseException) -> str:
