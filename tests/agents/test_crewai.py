@@ -226,6 +226,47 @@ def test_events_come_in_their_order(talk: Talk) -> None:
     asyncio.run(scene())
 
 
+IN_THREADS = """
+import threading
+from datetime import datetime
+
+from crewai import Flow
+from crewai.events import ToolUsageFinishedEvent, crewai_event_bus
+from crewai.flow.flow import start
+
+
+def call(number):
+    now = datetime.now()
+    event = ToolUsageFinishedEvent(
+        tool_name="search", tool_args={"number": number}, started_at=now, finished_at=now, output="found"
+    )
+    crewai_event_bus.emit(None, event)
+
+
+class Busy(Flow):
+    @start()
+    def work(self):
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(3)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        return "done"
+"""
+
+
+def test_threads_of_the_users_own_are_heard(talk: Talk) -> None:
+    """What they do is checked, too: it must not pass by not looking."""
+    (talk.folder / "busy.py").write_text(IN_THREADS)
+
+    async def scene() -> None:
+        async with Asked(talk, crew("", crew_path="busy.py:Busy")) as asked:
+            assert (await asked.turn("go")).output == "done"
+            assert sorted(one["input"]["number"] for one in told(talk, "tool_call")) == [0, 1, 2]
+
+    asyncio.run(scene())
+
+
 UNREADABLE = """
 from crewai import Flow
 from crewai.events import ToolUsageErrorEvent, crewai_event_bus

@@ -313,6 +313,33 @@ def test_what_goes_on_after_a_turn_belongs_to_no_other(talk: Talk) -> None:
         assert [event.type for event in talk.events] == ["progress", "progress"]
 
 
+@pytest.mark.parametrize(
+    ("which", "output"),
+    [
+        ("model", "<Opaque>|thing=<object"),
+        ("bytes", "thing=b'"),
+        ("ring", "{'ring': {...}}"),
+        ("mute", "<Mute>"),
+        ("nested", {"fine": 1, "inner": {"odd": "<Mute>"}}),
+        ("half", "half ?"),
+        ("error", "Speechless: <Speechless>"),
+        ("half error", "RuntimeError: half ?"),
+        ("own message", "half ?"),
+    ],
+)
+def test_to_tell_of_a_tool_does_not_break_its_graph(talk: Talk, where: dict[str, Any], which: str, output: Any) -> None:
+    assert run(talk.ask(graph("is_odd", **where), which)).output == "well"
+    (call,) = [payload for _, payload in told(talk, "tool_call")]
+    if isinstance(output, str):
+        assert any(one in str(call["output"]) for one in output.split("|"))
+    else:
+        assert call["output"] == output
+
+
+def test_a_draft_whose_state_cannot_be_written_down(talk: Talk) -> None:
+    assert outputs(talk, graph("draft_with_artifacts"), "a", "b") == ["well", "well"]
+
+
 def test_an_event_that_is_not_json(talk: Talk, where: dict[str, Any]) -> None:
     error = run(talk.fail(graph("hands_over_what_is_no_json", **where)))
     assert str(error) == "agent error: returned a set at `artifacts[0]`, which is not JSON"

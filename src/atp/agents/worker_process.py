@@ -83,6 +83,8 @@ class WorkerProcess:
     @property
     def how(self) -> str:
         """How it ended."""
+        if self._error is not None:
+            return str(self._error).removeprefix("agent error: ")
         if not self._child.exited.done():
             return "it closed its pipe"
         code = self._child.code

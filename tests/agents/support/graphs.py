@@ -1,6 +1,7 @@
 """Agents that are LangGraph graphs, with a model that follows a script."""
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import threading
@@ -17,6 +18,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
 from langgraph.runtime import Runtime
 from langgraph.types import Command, StreamWriter, interrupt
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 
@@ -386,3 +388,70 @@ class Moody(MessagesState):
 
 
 mute = one_node(lambda _state: {"mood": "low"}, Moody)
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Opaque(BaseModel):
+    thing: Any
+
+
+RING: dict[str, Any] = {}
+RING["ring"] = RING
+ODD = {
+    "model": Opaque(thing=object()),
+    "bytes": Opaque(thing=b"\xff"),
+    "ring": RING,
+    "mute": Mute(),
+    "nested": {"fine": 1, "inner": {"odd": Mute()}},
+    "half": "half \ud800",
+}
+ODD_ERRORS = {"error": Speechless(), "half error": RuntimeError("half \ud800")}
+
+
+@tool
+def odd(which: str) -> Any:
+    """Gives back what is no JSON."""
+    if which in ODD_ERRORS:
+        raise ODD_ERRORS[which]
+    return ODD[which]
+
+
+def _is_odd(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    which = str(state["messages"][-1].content)
+    if which == "own message":
+        return {"messages": [ToolMessage("half \udcff", tool_call_id="1"), AIMessage("well")]}
+    with contextlib.suppress(Speechless, RuntimeError):
+        odd.invoke({"which": which}, config)
+    return {"messages": [AIMessage("well")]}
+
+
+is_odd = one_node(_is_odd)
+
+
+@tool(response_format="content_and_artifact")
+def with_artifact(city: str) -> Any:
+    """The weather, and what it was made from."""
+    return f"clear in {city}", Mute()
+
+
+def _asks_for_an_artifact(state: MessagesState) -> dict[str, Any]:
+    if isinstance(state["messages"][-1], ToolMessage):
+        return {"messages": [AIMessage("well")]}
+    return {"messages": [AIMessage("", tool_calls=[{"name": "with_artifact", "args": {"city": "Oslo"}, "id": "1"}])]}
+
+
+draft_with_artifacts = StateGraph(MessagesState)
+draft_with_artifacts.add_node("chat", _asks_for_an_artifact)
+draft_with_artifacts.add_node("tools", ToolNode([with_artifact]))
+draft_with_artifacts.add_edge(START, "chat")
+draft_with_artifacts.add_conditional_edges("chat", tools_condition)
+draft_with_artifacts.add_edge("tools", "chat")

@@ -2,7 +2,8 @@
 
 The bus is one for the whole process, and calls its handlers in a pool of threads, in whatever order these come to it.
 So the bus itself is listened to: an event is heard before the crew goes on, by whoever tells of it. A context variable
-says whose trial it belongs to.
+says whose trial it belongs to. Threads that the user starts don't have it: while only one trial is at work, as always
+in a worker, it is that one's.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from crewai.events import (  # type: ignore[import-not-found]
 from crewai.types.usage_metrics import UsageMetrics  # type: ignore[import-not-found]
 
 from .events import Events
-from .jsonable import told
+from .jsonable import told, words
 
 _CURRENT: contextvars.ContextVar[Any] = contextvars.ContextVar("atp_crewai_watcher", default=None)
+_AT_WORK: list[Any] = []
+"""The watchers of all trials that are at work."""
 
 
 class Watcher:
@@ -98,18 +101,18 @@ class Watcher:
 
     def failed(self, _source: Any, event: Any) -> None:
         """A model could not be asked; what comes of it is the crew's business."""
-        self._events.tell("error", error_type="LLMCallFailed", message=str(event.error)[:2000])
+        self._events.tell("error", error_type="LLMCallFailed", message=words(event.error)[:2000])
 
     def called(self, _source: Any, event: Any) -> None:
         """A tool has answered, or says that it failed."""
         failure = getattr(event, "failure", None)
-        output = told(event.output) if failure is None else str(getattr(failure, "message", failure))
+        output = told(event.output) if failure is None else words(getattr(failure, "message", failure))
         duration = _between(event.started_at, event.finished_at)
         self._tell_call(event, output, failure is not None, duration)
 
     def broke(self, _source: Any, event: Any) -> None:
         """A tool failed."""
-        self._tell_call(event, str(event.error), True, None)
+        self._tell_call(event, words(event.error), True, None)
 
     def _tell_call(self, event: Any, output: Any, failed: bool, duration: float | None) -> None:
         status = "error" if failed else "success"
@@ -135,7 +138,7 @@ def _listen_to(bus: Any) -> None:
 
     @functools.wraps(emit)
     def heard(source: Any, event: Any) -> Any:
-        watcher = _CURRENT.get()
+        watcher = _CURRENT.get() or (_AT_WORK[0] if len(_AT_WORK) == 1 else None)
         if watcher is not None and type(event) in _HEARD:
             watcher.hear(source, event)
         return emit(source, event)
@@ -151,9 +154,11 @@ def hearing(watcher: Watcher) -> Iterator[None]:
     """Have a watcher told of what happens in this context."""
     before = _CURRENT.get()
     _CURRENT.set(watcher)
+    _AT_WORK.append(watcher)
     try:
         yield
     finally:
+        _AT_WORK.remove(watcher)
         _CURRENT.set(before)
 
 

@@ -8,7 +8,10 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from .plain import NotJson, plain
+from .plain import plain
+
+_DEEPEST = 3
+"""In dicts in dicts up to here, only what is no JSON itself is told in words."""
 
 
 def jsonable(value: Any) -> Any:
@@ -30,14 +33,25 @@ def jsonable(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def told(value: Any) -> Any:
-    """A value for an event: JSON as far as it goes, and the text of all else."""
-    if isinstance(value, dict):
-        return {str(key): told(item) for key, item in value.items()}
+def told(value: Any, depth: int = 0) -> Any:
+    """A value for an event: JSON as far as it goes, and words for all else. Whatever it is, nothing is raised.
+
+    To tell of an agent's work must not be what breaks it.
+    """
     try:
         return plain(jsonable(value))
-    except NotJson:
-        try:
-            return str(value).encode(errors="replace").decode()
-        except Exception:  # a number of very many digits, or a class of the agent's
-            return f"<{type(value).__name__}>"
+    except Exception:  # not JSON, without an end, or with methods that raise
+        if not isinstance(value, dict) or depth == _DEEPEST:
+            return words(value)
+    try:
+        return {words(key): told(item, depth + 1) for key, item in value.items()}
+    except Exception:
+        return words(value)
+
+
+def words(value: Any) -> str:
+    """The text of something, without halves of surrogate pairs, which no JSON carries."""
+    try:
+        return str(value).encode(errors="replace").decode()
+    except Exception:  # a number of very many digits, or a class of the agent's
+        return f"<{type(value).__name__}>"

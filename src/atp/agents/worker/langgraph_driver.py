@@ -177,8 +177,10 @@ async def _called(maker: Any, given: tuple[Any, ...]) -> Any:
 def _memory(draft: Any) -> Any:
     """A checkpointer of ours for a draft that talks: its state is kept from turn to turn, as it would be in use."""
     from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    return InMemorySaver() if "messages" in draft.channels else None
+    # Whatever is in its state: it was not the user who asked for it to be written down.
+    return InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True)) if "messages" in draft.channels else None
 
 
 async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher) -> Any:

@@ -14,7 +14,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from .events import Events
-from .jsonable import told
+from .jsonable import told, words
 from .langgraph_state import is_message, parsed, text_of
 
 OURS = "atp"
@@ -97,7 +97,7 @@ class Watcher(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         """A model could not be asked; what comes of it is the graph's business."""
         self._began.pop(run_id, None)
-        self._events.tell("error", error_type=type(error).__name__, message=str(error)[:2000])
+        self._events.tell("error", error_type=type(error).__name__, message=words(error)[:2000])
 
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, inputs: Any = None, **more: Any) -> None:
         """A tool is called."""
@@ -113,7 +113,7 @@ class Watcher(BaseCallbackHandler):
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         """A tool failed; a graph may have the model try again."""
-        self._tell_call(run_id, f"{type(error).__name__}: {error}", True, more.get("tool_call_id"))
+        self._tell_call(run_id, f"{type(error).__name__}: {words(error)}", True, more.get("tool_call_id"))
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **more: Any) -> None:
         """The graph hands something over, artifacts or what something used; events of other names are for others."""
@@ -156,7 +156,7 @@ class Watcher(BaseCallbackHandler):
         self._told.add(message.tool_call_id)
         name, arguments = self._called.get(message.tool_call_id, (message.name or "tool", None))
         status = "error" if message.status == "error" else "success"
-        output = parsed(text_of(message))
+        output = told(parsed(text_of(message)))
         self._events.tell("tool_call", tool=name, input=told(arguments), output=output, status=status)
 
     def _called_with(self, name: str | None, given: Any) -> str | None:

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
-import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic  # the agent may put another in its place
 from typing import Any
 
 from .calling import Callee
@@ -98,7 +98,7 @@ class Turns:
             self._yielded(item)
 
     def _yielded(self, item: Any) -> None:
-        self._tell({"yielded": _checked(item), "at": time.monotonic()})
+        self._tell({"yielded": _checked(item), "at": monotonic()})
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         def call() -> Any:
