@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.agents.support.talk import COMMAND, LimitPassed, Talk, cli, run
 
-from atp.agents.adapter import AgentError, ConfigurationError, Observes, Reply, Surroundings
+from atp.agents.adapter import AgentError, ConfigurationError, Finding, Observes, Reply, Surroundings
 
 
 @pytest.fixture(autouse=True)
@@ -167,6 +167,88 @@ def test_commands_that_can_t_be_started(talk: Talk, kind: str) -> None:
     assert error.blame == "environment"
     assert not error.retryable
     assert f"`{file}` can't be started" in str(error)
+    assert (f"(chmod +x {file})" in str(error)) is (kind == "not executable")
+
+
+def checked(talk: Talk, *command: str, **config: Any) -> list[Finding]:
+    return run(talk.adapter(cli(*command, own=True, **config)).check())
+
+
+def test_program_that_is_not_executable(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = talk.folder / "my agent.sh"
+    file.write_text("#!/bin/sh\n")
+    for name in ("./my agent.sh", "my agent.sh", str(file)):
+        (finding,) = checked(talk, name)
+        assert (finding.ok, finding.detail) == (False, f"`{name}` is not executable")
+        assert finding.hint == f"chmod +x '{file}'"
+    (talk.folder / "elsewhere").mkdir()
+    (talk.folder / "elsewhere/other").write_text("")
+    monkeypatch.chdir(talk.folder / "elsewhere")  # where we run is not where programs are looked for
+    assert checked(talk, "other")[0].detail == "`other` is not there, or can't be run"
+    file.chmod(0o755)
+    assert checked(talk, "my agent.sh") == [Finding(what="program", ok=True, detail=str(file))]
+
+
+def test_program_with_a_slip_in_its_name(talk: Talk) -> None:
+    (talk.folder / "bin").mkdir()
+    (talk.folder / "bin/agent.sh").write_text("#!/bin/sh\n")
+    (finding,) = checked(talk, "bin/agnt.sh")
+    assert finding.detail == "`bin/agnt.sh` is not there, or can't be run"
+    assert finding.hint == "did you mean `bin/agent.sh`?"
+    error = run(talk.fail(cli("bin/agnt.sh", own=True)))
+    assert str(error).endswith("(did you mean `bin/agent.sh`?)")
+
+
+def test_script_that_is_not_there(talk: Talk) -> None:
+    (talk.folder / "cli_agent.py").write_text("")
+    command = (sys.executable, "-S", "cli_agnt.py")
+    program, finding = checked(talk, *command)
+    told = f"`cli_agnt.py` is not in {talk.folder}"
+    assert (program.ok, finding.what, finding.ok, finding.detail) == (True, "file", False, told)
+    assert finding.hint == "did you mean `cli_agent.py`?"
+    assert checked(talk, sys.executable, "no/such.py")[1].hint == "give its path relative to the suite's file"
+    error = run(talk.fail(cli(*command, own=True)))
+    assert error.blame == "agent"
+    assert str(error).startswith(f"agent error: exit code 2 ({told}; did you mean `cli_agent.py`?): ")
+
+
+def test_words_that_are_no_missing_scripts(talk: Talk) -> None:
+    (talk.folder / "here").mkdir()
+    (talk.folder / "a.py").write_text("")
+    (talk.folder / "here/b.py").write_text("")
+    words = [
+        "-x.py",
+        "--x=y.py",
+        "print('x.py')",
+        "/no/such.py",
+        "http://x/y.js",
+        "*.py",
+        "x.txt",
+        "py",
+        "a.py",
+        "b.py",
+    ]
+    assert all(one.ok for one in checked(talk, "cat", *words, working_dir="here"))
+    (talk.folder / "docker").write_text("#!/bin/sh\n")
+    (talk.folder / "docker").chmod(0o755)
+    assert all(one.ok for one in checked(talk, "./docker", "run", "image", "python", "app.py"))
+
+
+def test_script_that_the_command_makes_itself(talk: Talk) -> None:
+    agent = cli("sh", "-c", "cat > $0; exit 3", "made.py", own=True, protocol="text")
+    assert str(run(talk.fail(agent, "x = 1"))) == "agent error: exit code 3"
+    agent = cli("sh", "-c", "cat > $0; cat $0", "made.py", own=True, protocol="text")
+    assert run(talk.ask(agent, "x = 1")).output == "x = 1"
+
+
+def test_word_that_is_too_long_for_a_name(talk: Talk) -> None:
+    agent = cli("sh", "-c", f"cat # {'x' * 5000}", own=True, protocol="text")
+    assert run(talk.ask(agent, "Hi")).output == "Hi"
+
+
+def test_text_without_its_protocol(talk: Talk) -> None:
+    error = run(talk.fail(cli("echo", "You said so", own=True)))
+    assert "stdout begins with `You said so`: if it prints plain text, set `protocol: text`" in str(error)
 
 
 def test_command_that_is_nowhere_on_the_path(talk: Talk) -> None:

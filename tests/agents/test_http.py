@@ -22,7 +22,7 @@ from tests.agents.support.server import (
 )
 from tests.agents.support.talk import LimitPassed, Talk, http, run
 
-from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Observes, Reply
+from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Finding, Observes, Reply
 
 DONE = {"version": "1.0", "task_id": "trial-1", "status": "completed", "output": "Grüße 😀"}
 
@@ -145,7 +145,7 @@ def test_stream_that_fails(talk: Talk) -> None:
         (b"data: [1]\n\n", "a message of the stream is not an object"),
         (sse({"event_type": "nonsense", "payload": {}}), "there is no event_type `nonsense`"),
         (sse({"payload": {}}), "field `event_type`"),
-        (sse(("response", {"status": "completed"})), "field `task_id`"),
+        (sse(("response", {"status": "completed"})), "`task_id` of the response is missing"),
         (STREAM[:-20], "a message of the stream is not JSON"),
     ],
 )
@@ -210,7 +210,7 @@ def test_retry_after_as_a_date(talk: Talk) -> None:
     assert 50 < seconds <= 60
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 500, 501])
+@pytest.mark.parametrize("status", [400, 401, 422, 500, 501])
 @pytest.mark.parametrize(
     "body", [{"error": {"message": "no such thing"}}, {"detail": "no such thing"}, b"no such\n thing"]
 )
@@ -221,9 +221,41 @@ def test_other_statuses_are_the_agents(talk: Talk, status: int, body: Any) -> No
     assert error.raw
 
 
+async def fail_at(talk: Talk, handler: Handler, path: str, key: str = "endpoint") -> str:
+    """What a turn at a path of the server says, with the server's place left out."""
+    async with serving(handler) as server:
+        error = await talk.fail(http(**{"endpoint": server.url, key: f"{server.url}{path}"}))
+    assert (error.blame, error.retryable, bool(error.raw)) == ("agent", False, True)
+    return str(error).replace(server.url, "http://there")
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_path_that_is_wrong(talk: Talk, status: int) -> None:
+    told = run(fail_at(talk, sending({"detail": "Not Found"}, status), "/agnt?key=s3cret"))
+    assert told == (f"agent error: HTTP {status} to POST http://there/agnt?…: Not Found; check the path of `endpoint`")
+    told = run(fail_at(talk, sending(b"no", status), "/stream", "stream_endpoint"))
+    assert told.endswith(f"HTTP {status} to POST http://there/stream: no; check the path of `stream_endpoint`")
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"\n<!DOCTYPE HTML>\n<title>Oh", {}),
+        (b"<html><title>Oh", {}),
+        (b"<h1>Oh", {"Content-Type": "text/html; charset=utf-8"}),
+    ],
+)
+def test_pages_are_not_quoted(talk: Talk, body: bytes, headers: dict[str, str]) -> None:
+    told = run(fail_at(talk, sending(body, 404, **headers), "/agnt"))
+    assert told == "agent error: HTTP 404 to POST http://there/agnt; check the path of `endpoint`"
+    assert run(fail_at(talk, sending(body, 500, **headers), "/")) == "agent error: HTTP 500"
+
+
 def test_redirects_are_not_followed(talk: Talk) -> None:
     error = run(fail(talk, sending(b"", 307, Location="http://127.0.0.1:1/x")))
     assert str(error) == "agent error: HTTP 307, a redirect to http://127.0.0.1:1/x: set `endpoint` to it"
+    error = run(fail(talk, sending(b"", 307, Location="http://me:s3cret@127.0.0.1:1/x?key=s3cret#a")))
+    assert str(error) == "agent error: HTTP 307, a redirect to http://127.0.0.1:1/x?…: set `endpoint` to it"
 
 
 def free_port() -> int:
@@ -259,6 +291,7 @@ def test_connection_that_drops_before_an_answer(talk: Talk, reset: bool) -> None
 
     error = run(scene())
     assert (error.blame, error.retryable) == ("environment", True)
+    assert str(error) == "the agent closed the connection without an answer; see its log"
 
 
 @pytest.mark.parametrize(
@@ -372,6 +405,82 @@ def test_health_that_never_comes(talk: Talk, monkeypatch: pytest.MonkeyPatch) ->
     error = run(talk.fail(http(f"http://127.0.0.1:{port}/", health_endpoint=f"http://127.0.0.1:{port}/health")))
     assert (error.blame, error.retryable) == ("environment", True)
     assert f"the agent isn't ready: http://127.0.0.1:{port}/health" in str(error)
+
+
+async def checked(talk: Talk, endpoint: str, **config: Any) -> Finding:
+    adapter = talk.adapter(http(endpoint, **config))
+    try:
+        (finding,) = await adapter.check()
+    finally:
+        await adapter.close()
+    return finding
+
+
+def test_check_says_what_is_proven(talk: Talk) -> None:
+    async def scene(status: int) -> Finding:
+        async with serving(sending(b"", status)) as server:
+            finding = await checked(talk, f"{server.url}/agent?key=s3cret")
+            assert finding.ok
+            assert finding.detail == (
+                f"{server.url}/agent?…: a server answers (HTTP {status} to HEAD); "
+                "whether the path takes a turn, only a test shows"
+            )
+            return finding
+
+    assert [run(scene(status)).hint for status in (200, 405, 501)] == [None] * 3
+    assert run(scene(404)).hint == "check the path of `endpoint`"
+
+
+def test_check_of_a_server_that_is_down(talk: Talk) -> None:
+    place = f"127.0.0.1:{free_port()}"
+    finding = run(checked(talk, f"http://me:s3cret@{place}/agent?key=s3cret"))
+    assert (finding.what, finding.ok, finding.hint) == ("connection", False, "start it, or mend `endpoint`")
+    assert finding.detail == f"http://{place}/agent?…: {place} refused the connection"
+
+
+def test_check_of_a_server_that_says_nothing_of_use(talk: Talk) -> None:
+    async def scene(answer: bytes) -> Finding:
+        async with raw_server(answer) as url:
+            return await checked(talk, f"{url}?key=s3cret")
+
+    finding = run(scene(b""))
+    assert finding.detail.endswith("/?…: it closed the connection without an answer")
+    assert (finding.ok, finding.hint) == (False, "see its log")
+    finding = run(scene(b"220 smtp.example.com ESMTP\r\n\r\n"))
+    assert "/?…: the answer is not HTTP: " in finding.detail
+    assert (finding.ok, "s3cret" in finding.detail) == (False, False)
+
+
+def test_check_without_tls_there(talk: Talk) -> None:
+    async def scene() -> Finding:
+        async with serving(answering()) as server:
+            return await checked(talk, server.url.replace("http:", "https:"))
+
+    finding = run(scene())
+    assert (finding.ok, finding.hint) == (False, "check whether `endpoint` is `http` or `https`, and the certificate")
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (404, "check the path of `health_endpoint`"),
+        (401, "check `api_key` and `headers`"),
+        (503, "start the agent, or wait until it is up"),
+    ],
+)
+def test_health_that_is_no_such_thing(talk: Talk, monkeypatch: pytest.MonkeyPatch, status: int, hint: str) -> None:
+    monkeypatch.setattr("atp.agents.http.READY_SECONDS", 0.3)
+
+    async def scene() -> None:
+        async with serving(sending(b"", status)) as server:
+            agent = {"endpoint": server.url, "health_endpoint": f"{server.url}/well?key=s3cret"}
+            finding = await checked(talk, **agent)
+            told = f"the agent isn't ready: {server.url}/well?…: HTTP {status}"
+            assert (finding.what, finding.ok, finding.detail, finding.hint) == ("health", False, told, hint)
+            error = await talk.fail(http(**agent))
+            assert (str(error), error.blame, error.retryable) == (f"{told}; {hint}", "environment", True)
+
+    run(scene())
 
 
 def test_artifacts_arrive_in_the_workspace(talk: Talk) -> None:

@@ -111,7 +111,7 @@ def test_a_factory_that_takes_time_and_the_configuration(talk: Talk, where: dict
 
 def test_a_factory_that_makes_something_else(talk: Talk) -> None:
     error = run(talk.fail(graph("make_no_graph")))
-    assert str(error) == "agent error: TypeError: `make_no_graph` made a int, which is not a graph"
+    assert str(error) == "agent error: TypeError: `make_no_graph` made an int, which is not a graph"
 
 
 def test_a_function_that_can_make_nothing(talk: Talk) -> None:
@@ -227,6 +227,11 @@ def test_a_state_without_messages(talk: Talk) -> None:
 def test_data_of_the_task_goes_into_the_state(talk: Talk) -> None:
     task = {"description": "add", "input_data": {"amount": 3, "colour": "red"}}
     assert run(talk.ask(graph("silent"), "add", task=task)).output == {"amount": 4}
+    assert talk.logs == ["the graph takes no colour: left out of the `input_data`"]
+
+
+def test_what_a_graph_puts_out(talk: Talk) -> None:
+    assert run(talk.ask(graph("discreet"), "four")).output == {"total": 4}
 
 
 def test_a_state_that_takes_no_prompt(talk: Talk) -> None:

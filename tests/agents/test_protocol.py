@@ -219,6 +219,9 @@ def test_the_agents_own_words(talk: Talk, error: Any, text: str) -> None:
     assert str(caught.value) == f"agent error: {text}"
 
 
+STATUSES = "it is one of `completed`, `failed`, `timeout`, `cancelled`, `partial`"
+
+
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
@@ -229,14 +232,21 @@ def test_the_agents_own_words(talk: Talk, error: Any, text: str) -> None:
         (b'{"a": NaN}', "is not JSON"),
         (b'{"a": "\xff"}', "is not JSON"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"[]", "Expected `object`"),
+        (
+            b"[]",
+            "the response is not an object. stdout begins with `[]`: if it prints plain text, set `protocol: text`",
+        ),
         (b"{} {}", "is not JSON"),
-        (b'{"status": "completed"}', "missing required field `task_id`"),
-        (b'{"task_id": "trial-1"}', "missing required field `status`"),
-        (b'{"task_id": "trial-2", "status": "completed"}', "about the task `trial-2`, not `trial-1`"),
-        (b'{"task_id": 1, "status": "completed"}', "Expected `str`, got `int` - at `$.task_id`"),
-        (b'{"task_id": "trial-1", "status": "done"}', "Invalid enum value 'done'"),
-        (b'{"task_id": "trial-1", "status": "completed", "version": "2.0"}', "'2.0' - at `$.version`"),
+        (b'{"status": "completed"}', "`task_id` of the response is missing: copy it from the request"),
+        (b'{"task_id": "trial-1"}', f"`status` of the response is missing: {STATUSES}"),
+        (b'{"task_id": "trial-2", "status": "completed"}', "about the task `trial-2`, not `trial-1`: copy"),
+        (b'{"task_id": 1, "status": "completed"}', "`task_id` of the response is 1: copy it from the request"),
+        (b'{"task_id": "trial-1", "status": "done"}', f'`status` of the response is "done": {STATUSES}'),
+        (b'{"task_id": "trial-1", "status": ["completed"]}', f'`status` of the response is ["completed"]: {STATUSES}'),
+        (
+            b'{"task_id": "trial-1", "status": "completed", "version": "2.0"}',
+            'is "2.0": it is the text "1.0", or left out',
+        ),
         (b'{"task_id": "trial-1", "status": "completed", "metrics": []}', "at `$.metrics`"),
         (b'{"task_id": "trial-1", "status": "completed", "metrics": {"total_tokens": -1}}', "not a number from 0"),
         (b'{"task_id": "trial-1", "status": "completed", "metrics": {"total_tokens": 1.5}}', "not a whole number"),
@@ -264,6 +274,21 @@ def test_the_agents_own_words(talk: Talk, error: Any, text: str) -> None:
 )
 def test_responses_that_break_the_rules(talk: Talk, raw: bytes, words: str) -> None:
     assert words in str(broken(talk, raw))
+
+
+def test_long_values_are_cut(talk: Talk) -> None:
+    error = broken(talk, json.dumps({"task_id": "trial-1", "status": "x" * 10_000}).encode())
+    assert len(str(error)) < 300
+
+
+def test_text_where_a_response_is_due(talk: Talk) -> None:
+    for raw in (b"Hello,\n  there", b'INFO up\n{"task_id": "trial-1", "status": "completed"}', b"4"):
+        told = str(broken(talk, raw))
+        assert f"stdout begins with `{' '.join(raw.decode().split())}`: " in told
+        assert "if it prints plain text, set `protocol: text`" in told
+        assert "stdout must hold only the response, log to stderr" in told
+    assert "x" * 101 not in str(broken(talk, b"x" * 10_000))
+    assert "protocol: text" not in str(broken(talk, b"\n"))
 
 
 def test_byte_order_mark_is_no_breach(talk: Talk) -> None:

@@ -189,7 +189,7 @@ def test_every_kind_is_contacted(project: Project) -> None:
     assert found["typo"]["findings"][0]["hint"] == "did you mean `answer`?"
     assert [finding["detail"] for finding in found["good"]["findings"]] == [
         "x (openai.x), not asked",
-        "1 tools: add",
+        "1 tool: add",
     ]
     assert "`no-such-server` can't be started" in found["bad"]["findings"][1]["detail"]
     assert one(found["unset"])[:2] == (False, "configuration")

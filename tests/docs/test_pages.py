@@ -9,6 +9,7 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
 - A `python` block is run. Its lines that begin with `# > ` are what it must print.
 - A `pyproject.toml` counts as installed: its entry points are found.
 - `openai.…` and `anthropic.…` connectors reach a model that `stand_in.py` describes; the keys are in the environment.
+- `envs/crew` is CrewAI's environment, which tools/crewai-env.sh makes; a page that names it needs that.
 - A block after `<!-- run by: FILE -->` is carried out by that test instead; after `<!-- not run: WHY -->`, by none.
 """
 
@@ -28,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
 from tests.docs.blocks import BLOCK, PAGES, ROOT, commands
 from tests.docs.stand_in import stand_in
 from tests.models.mock_server import MockModels
@@ -48,6 +50,8 @@ class PageRun:
     folder: Path
     env: dict[str, str]
     started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    patience: float = 60
+    """Seconds that a command may take."""
     named: str = ""
     """All that is run, to see which files it names."""
 
@@ -55,6 +59,8 @@ class PageRun:
         shutil.copytree(
             ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns(".atp", "output-*", "*.tps.json")
         )
+        if "envs/crew" in page:
+            self.give_crewai()
         try:
             for block in BLOCK.finditer(page):
                 self.block(block["order"], block["what"], block["kind"], block["body"])
@@ -64,6 +70,13 @@ class PageRun:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def give_crewai(self) -> None:
+        needs_crewai()
+        (self.folder / "envs").mkdir()
+        (self.folder / "envs/crew").symlink_to(CREWAI)
+        self.env["HOME"] = str(self.folder / "home")  # CrewAI keeps files there
+        self.patience = CREWAI_PATIENCE
 
     def block(self, order: str | None, what: str | None, kind: str, body: str) -> None:
         if order in ("file", "added to"):
@@ -106,7 +119,7 @@ class PageRun:
             )
             return
         if command.startswith("atp ") and not SHELL.search(command):
-            ran = run_atp(*shlex.split(command)[1:], cwd=self.folder, env=self.env, merged=True)
+            ran = run_atp(*shlex.split(command)[1:], cwd=self.folder, env=self.env, timeout=self.patience, merged=True)
         else:
             ran = self.process(["/bin/sh", "-c", command])
         assert _fits(expected, ran.stdout), f"$ {command}\n--- expected\n{expected}\n--- printed\n{ran.stdout}"
@@ -127,7 +140,7 @@ class PageRun:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=self.patience,
             check=False,
         )
 

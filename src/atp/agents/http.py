@@ -5,7 +5,6 @@ import re
 from typing import Protocol
 
 import aiohttp
-import yarl
 from multidict import CIMultiDict
 
 from atp.agents import http_faults
@@ -22,6 +21,7 @@ from atp.agents.adapter import (
 )
 from atp.agents.breach import RAW_LENGTH, Breach, broken, read_json
 from atp.agents.events import read_event
+from atp.agents.http_faults import Address
 from atp.agents.protocol import encode_request, take_response
 from atp.models.sse import SseMessage, SseParser, TooLong
 from atp.suite.agent import Agent, HttpConfig
@@ -35,6 +35,7 @@ IDLE_SECONDS = 3.0
 READY_SECONDS = 5.0
 """How long `health_endpoint` may take to answer well."""
 _OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own, write an agent with `protocol: json`"
+_START = "start the agent, or wait until it is up"
 _UNFIT = re.compile(r"[\r\n\0]")
 
 
@@ -82,56 +83,71 @@ class HttpAdapter(Adapter):
         self._config = config
         self._dialect = _dialect(config, surroundings)
         self.observes = self._dialect.observes
-        self._url = _url(config.stream_endpoint or config.endpoint)
-        self._health = _url(config.health_endpoint) if config.health_endpoint else None
+        key, text = "endpoint", config.endpoint
+        if config.stream_endpoint:
+            key, text = "stream_endpoint", config.stream_endpoint
+        self._turns = Address(key, text)
+        self._health = Address("health_endpoint", config.health_endpoint) if config.health_endpoint else None
         self._headers = _headers(config, self._dialect.accept)
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
         """See that the agent is well, if it says where to ask."""
-        if self._health is None:
-            return
+        if self._health is not None and (ill := await self._wait_until_well(self._health)) is not None:
+            raise AgentError("; ".join(ill), "environment", retryable=True)
+
+    async def _wait_until_well(self, health: Address) -> tuple[str, str] | None:
+        """What is wrong and what helps, if it isn't well in time."""
         session, loop = self._connect(), asyncio.get_running_loop()
         deadline, wait = loop.time() + READY_SECONDS, 0.1
         while True:
-            problem = await self._ill(session, self._health, deadline - loop.time())
-            if problem is None:
-                return
+            ill = await self._ill(session, health, deadline - loop.time())
+            if ill is None:
+                return None
             if loop.time() + wait >= deadline:
-                raise AgentError(f"the agent isn't ready: {self._health}: {problem}", "environment", retryable=True)
+                problem, remedy = ill
+                return f"the agent isn't ready: {health}: {problem}", remedy
             await asyncio.sleep(wait)
             wait = min(wait * 2, 1.0)
 
-    async def _ill(self, session: aiohttp.ClientSession, url: yarl.URL, seconds: float) -> str | None:
+    async def _ill(self, session: aiohttp.ClientSession, health: Address, seconds: float) -> tuple[str, str] | None:
         try:
-            async with asyncio.timeout(seconds), session.get(url, headers=self._headers) as response:
-                return None if response.status < 300 else f"HTTP {response.status}"
+            async with asyncio.timeout(seconds), session.get(health.url, headers=self._headers) as response:
+                status = response.status
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
-            return http_faults.unreachable(error)
+            return http_faults.unreachable(error), _START
+        if status < 300:
+            return None
+        if status in http_faults.REFUSED:
+            return f"HTTP {status}", http_faults.CHECK_CREDENTIALS
+        return f"HTTP {status}", health.check_path if status in http_faults.WRONG_PATH else _START
 
     async def check(self) -> list[Finding]:
         """Ask whether it is well; if it doesn't say where to, see that somebody answers where turns would be posted."""
-        if self._health is not None:
-            return [await self._check_health(self._health)]
+        return [await (self._check_connection() if self._health is None else self._check_health(self._health))]
+
+    async def _check_connection(self) -> Finding:
+        turns = self._turns
         try:
             async with (
                 asyncio.timeout(CONNECT_SECONDS),
-                self._connect().head(self._url, headers=self._headers, allow_redirects=False) as response,
+                self._connect().head(turns.url, headers=self._headers, allow_redirects=False) as response,
             ):
                 status = response.status
         except (aiohttp.ClientError, OSError) as error:
-            why = str(error) or type(error).__name__
-            return [Finding(what="connection", ok=False, detail=f"{self._url}: {why}")]
-        if status in (401, 403):
-            refused = f"{self._url}: the credentials are refused (HTTP {status})"
-            return [Finding(what="credentials", ok=False, detail=refused, hint="check `api_key` and `headers`")]
-        return [Finding(what="connection", ok=True, detail=f"{self._url} answers (HTTP {status} to HEAD)")]
+            why, remedy = http_faults.unreachable(error), http_faults.remedy(error, turns)
+            return Finding(what="connection", ok=False, detail=f"{turns}: {why}", hint=remedy)
+        if status in http_faults.REFUSED:
+            refused = f"{turns}: the credentials are refused (HTTP {status})"
+            return Finding(what="credentials", ok=False, detail=refused, hint=http_faults.CHECK_CREDENTIALS)
+        proven = f"{turns}: a server answers (HTTP {status} to HEAD); whether the path takes a turn, only a test shows"
+        hint = turns.check_path if status == 404 else None  # some say that of a path that takes POST
+        return Finding(what="connection", ok=True, detail=proven, hint=hint)
 
-    async def _check_health(self, health: yarl.URL) -> Finding:
-        try:
-            await self.start()
-        except AgentError as error:
-            return Finding(what="health", ok=False, detail=str(error), hint="start the agent, or wait until it is up")
+    async def _check_health(self, health: Address) -> Finding:
+        ill = await self._wait_until_well(health)
+        if ill is not None:
+            return Finding(what="health", ok=False, detail=ill[0], hint=ill[1])
         return Finding(what="health", ok=True, detail=f"{health} says that it is well")
 
     async def close(self) -> None:
@@ -156,12 +172,12 @@ class HttpAdapter(Adapter):
         answered = False
         try:
             async with self._connect().post(
-                self._url, data=body, headers=self._headers, allow_redirects=False
+                self._turns.url, data=body, headers=self._headers, allow_redirects=False
             ) as response:
                 answered = True
                 if not 200 <= response.status < 300:
                     text = await response.content.read(100_000)
-                    raise http_faults.of_status(response.status, response.headers, text)
+                    raise http_faults.of_status(response.status, response.headers, text, self._turns)
                 answer = _Body(response)
                 if response.content_type == "text/event-stream" and self._dialect.streams:
                     return await _follow(answer, request)
@@ -262,16 +278,6 @@ def _dialect(config: HttpConfig, surroundings: Surroundings) -> Dialect:
             from atp.agents.http_json import JsonDialect
 
             return JsonDialect(config)
-
-
-def _url(text: str) -> yarl.URL:
-    try:
-        url = yarl.URL(text)
-    except ValueError as error:
-        raise ConfigurationError(f"`{text}` is not an address: {error}") from error
-    if not url.host:
-        raise ConfigurationError(f"`{text}` is not an address: it names no host")
-    return url
 
 
 def _headers(config: HttpConfig, accept: str) -> CIMultiDict[str]:

@@ -1,27 +1,66 @@
-"""What can go wrong with a request, and whose fault that is."""
+"""Where requests go, what can go wrong with them, and whose fault that is."""
 
+import errno
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
+import yarl
 
-from atp.agents.adapter import AgentError
+from atp.agents.adapter import AgentError, ConfigurationError
 from atp.agents.breach import Breach, cut, read_json
 from atp.models.attempts import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
 """Statuses that say nothing about the agent: the rate limit, or what stands before it."""
+WRONG_PATH = frozenset((404, 405))
+"""Statuses of a server that is there, but takes no such request at this path."""
+REFUSED = frozenset((401, 403))
+"""Statuses that say that the credentials are wrong."""
+CHECK_CREDENTIALS = "check `api_key` and `headers`"
+_SEE_LOG = "see its log"
+_CLOSED = "closed the connection without an answer"
+_WHO = re.compile(r"^(\w+://)[^/?#]*@")
+_HUNG_UP = frozenset((errno.ECONNRESET, errno.EPIPE))
 
 
-def of_status(status: int, headers: Mapping[str, str], body: bytes) -> AgentError:
-    """The error for an answer that isn't a success."""
-    said = _said(body)
-    text = f"HTTP {status}{f': {said}' if said else ''}"
+class Address:
+    """An address of a configuration."""
+
+    def __init__(self, key: str, text: str) -> None:
+        """`key` is where the configuration gives it. Raises `ConfigurationError`."""
+        self.key = key
+        self._shown = _shown(text)
+        try:
+            self.url = yarl.URL(text)
+        except ValueError as error:
+            raise ConfigurationError(f"`{self}` is not an address: {error}") from error
+        if not self.url.host:
+            raise ConfigurationError(f"`{self}` is not an address: it names no host")
+
+    def __str__(self) -> str:
+        """As the configuration writes it, so that secrets in it are known; without who asks, and without the query."""
+        return self._shown
+
+    @property
+    def check_path(self) -> str:
+        """What to do about a status that says that the path is wrong."""
+        return f"check the path of `{self.key}`"
+
+
+def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Address) -> AgentError:
+    """The error for an answer to a turn that isn't a success."""
+    said = "" if _is_html(headers, body) else _said(body)
+    said = f": {said}" if said else ""
+    text = f"HTTP {status}{said}"
     if status in PASSING:
         return AgentError(text, "environment", retryable=True, retry_after=retry_after(headers), raw=cut(body))
+    if status in WRONG_PATH:
+        text = f"HTTP {status} to POST {address}{said}; {address.check_path}"
     if 300 <= status < 400:
-        text = f"HTTP {status}, a redirect to {cut(headers.get('Location', 'nowhere'), 200)}: set `endpoint` to it"
+        place = cut(_shown(headers.get("Location", "nowhere")), 200)
+        text = f"HTTP {status}, a redirect to {place}: set `{address.key}` to it"
     return AgentError(f"agent error: {text}", raw=cut(body))
 
 
@@ -31,13 +70,21 @@ def of_exception(error: Exception, answered: bool) -> AgentError:
     if answered or isinstance(error, aiohttp.ClientPayloadError):
         return AgentError(f"agent error: the answer ended early: {why}")
     if isinstance(error, aiohttp.ClientResponseError):
-        shown = re.sub(r"\s+", " ", error.message).strip()
-        return AgentError(f"agent error: the answer is not HTTP: {cut(shown, 200)}")
+        return AgentError(f"agent error: {unreachable(error)}")
+    if _is_closed(error):
+        return AgentError(f"the agent {_CLOSED}; {_SEE_LOG}", "environment", retryable=True)
     return AgentError(f"the agent can't be reached: {unreachable(error)}", "environment", retryable=True)
 
 
 def unreachable(error: Exception) -> str:
-    """Why nobody answered, in the words of whoever wrote the address."""
+    """Why there is no answer, in the words of whoever wrote the address, and never with its query."""
+    if isinstance(error, aiohttp.ClientResponseError) and error.message:
+        said = re.sub(r"\s+", " ", error.message).strip()
+        return f"the answer is not HTTP: {cut(said, 200)}"
+    if _is_closed(error):
+        return f"it {_CLOSED}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
         return str(error) or type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -46,6 +93,34 @@ def unreachable(error: Exception) -> str:
     if isinstance(error.os_error, ConnectionRefusedError):
         return f"{place} refused the connection"
     return f"{place}: {error.os_error.strerror or error.os_error}"
+
+
+def remedy(error: Exception, address: Address) -> str:
+    """What helps when there is no answer from there."""
+    if _is_closed(error):
+        return _SEE_LOG
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"check whether `{address.key}` is `http` or `https`, and the certificate"
+    return f"start it, or mend `{address.key}`"
+
+
+def _is_closed(error: Exception) -> bool:
+    """Whether the connection stood, and the other side ended it."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return False
+    broke = isinstance(error, OSError) and error.errno in _HUNG_UP
+    return broke or isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError)
+
+
+def _shown(url: str) -> str:
+    start, query, _ = _WHO.sub(r"\1", url.partition("#")[0]).partition("?")
+    return f"{start}?…" if query else start
+
+
+def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
+    """A page for people: its beginning says nothing of what is wrong."""
+    page = body[:1000].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    return page or headers.get("Content-Type", "").lower().startswith("text/html")
 
 
 def _said(body: bytes) -> str:

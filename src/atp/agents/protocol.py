@@ -1,14 +1,14 @@
 """The wire protocol of `http`, `cli` and `docker` agents (ATP protocol 1.0): what is sent and what may come back."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in, unknown_fields
-from atp.agents.breach import Breach, broken, cut, read_json, write_json
+from atp.agents.breach import Breach, broken, cut, json_text, read_json, write_json
 from atp.agents.usage import read_usage
 from atp.suite.result import Artifact
 
@@ -62,9 +62,12 @@ def _metadata(request: TurnRequest) -> dict[str, Any]:
     return {**own, **{name: value for name, value in given.items() if value is not None}}
 
 
+_Status = Literal["completed", "failed", "timeout", "cancelled", "partial"]
+
+
 class _Response(Struct):
     task_id: str
-    status: Literal["completed", "failed", "timeout", "cancelled", "partial"]
+    status: _Status
     version: Literal["1.0"] | None = None
     artifacts: Artifacts | None = None
     metrics: dict[str, Any] | None = None
@@ -73,14 +76,39 @@ class _Response(Struct):
 
 
 _KNOWN = frozenset(_Response.__struct_fields__)
+_RULES = {
+    "task_id": "copy it from the request",
+    "status": f"it is one of {', '.join(f'`{one}`' for one in get_args(_Status))}",
+    "version": f'it is the text "{VERSION}", or left out',
+}
+"""What those who write an agent most often get wrong."""
+_NO_RESPONSE = (
+    "if it prints plain text, set `protocol: text`; if it prints something beside the JSON: stdout must hold only the "
+    "response, log to stderr"
+)
 
 
 def read_response(raw: bytes, request: TurnRequest) -> Reply:
-    """The reply in a response; an agent that failed or broke the protocol is an `AgentError`."""
+    """The reply in what came on stdout; an agent that failed or broke the protocol is an `AgentError`."""
     try:
-        return take_response(read_json(raw, "the response"), request)
+        return take_response(_object(raw), request)
     except Breach as breach:
         raise broken(breach, raw) from breach
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    """The JSON object on stdout. Anything else there is most likely an answer in words, or a log."""
+    try:
+        message = read_json(raw, "the response")
+        if isinstance(message, dict):
+            return message
+        why = "the response is not an object"
+    except Breach as breach:
+        if not raw.strip():
+            raise
+        why = str(breach)
+    beginning = cut(b" ".join(raw[:2000].split()), 100)
+    raise Breach(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
 
 
 def take_response(message: Any, request: TurnRequest) -> Reply:
@@ -88,9 +116,12 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
     try:
         response = msgspec.convert(message, _Response)
     except msgspec.ValidationError as error:
-        raise Breach(f"response: {error}") from error
+        raise Breach(_breach(message, str(error))) from error
     if response.task_id != request.task_id:
-        raise Breach(f"the response is about the task `{cut(response.task_id, 150)}`, not `{request.task_id}`")
+        other = cut(response.task_id, 150)
+        raise Breach(
+            f"the response is about the task `{other}`, not `{request.task_id}`: copy `task_id` from the request"
+        )
     artifacts = take_in(response.artifacts or (), request.workspace)
     usage, more = read_usage(response.metrics, "metrics") if response.metrics is not None else (None, {})
     beside = {key: value for key, value in message.items() if key not in _KNOWN}
@@ -104,6 +135,17 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
         told = said if response.error else f"status `{response.status}`"
         raise AgentError(f"agent error: {cut(told)}", reply=reply)
     return reply
+
+
+def _breach(message: Any, error: str) -> str:
+    """The broken rule in the words of those who write agents; of rarer ones, in the validator's."""
+    if not isinstance(message, dict):
+        return "the response is not an object"
+    for name, rule in _RULES.items():
+        if error.endswith((f"at `$.{name}`", f"field `{name}`")):
+            wrong = f"is {cut(json_text(message[name]), 100)}" if name in message else "is missing"
+            return f"`{name}` of the response {wrong}: {rule}"
+    return f"response: {error}"
 
 
 def _answer(response: _Response, artifacts: list[Artifact]) -> Any:

@@ -455,3 +455,13 @@ draft_with_artifacts.add_node("tools", ToolNode([with_artifact]))
 draft_with_artifacts.add_edge(START, "chat")
 draft_with_artifacts.add_conditional_edges("chat", tools_condition)
 draft_with_artifacts.add_edge("tools", "chat")
+
+
+class Total(TypedDict):
+    total: int
+
+
+_discreet = StateGraph(Sum, output_schema=Total)
+_discreet.add_node("node", lambda state: {"total": len(state["question"])})
+_discreet.add_edge(START, "node")
+discreet = _discreet.compile()

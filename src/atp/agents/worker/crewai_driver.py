@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import inspect
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -13,6 +15,7 @@ from .calling import OFFERED, Callee
 from .events import Events
 from .framework import Sought, check_maker, in_thread, wants_argument
 from .jsonable import jsonable
+from .plain import kind
 from .prompt_keys import PROMPT_KEYS
 from .unusable import Unusable
 
@@ -41,6 +44,10 @@ def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee
             missing="crewai",
         ) from error
     found = _SOUGHT.find(place, name, folders, (_is_crew, _is_class))
+    if _is_flow(found):
+        # What a flow loads when it is first kicked off takes seconds, which would be the first trial's.
+        with contextlib.suppress(Exception):
+            importlib.import_module("crewai.memory.storage.lancedb_storage")
     return Callee(_Agent(found, name or place).turn, OFFERED)
 
 
@@ -56,6 +63,12 @@ def _is_class(value: Any, module: ModuleType) -> bool:
 
     own = inspect.isclass(value) and value.__module__ == module.__name__
     return own and (issubclass(value, Flow) or callable(getattr(value, "crew", None)))
+
+
+def _is_flow(found: Any) -> bool:
+    from crewai import Flow
+
+    return isinstance(found, Flow) or (inspect.isclass(found) and issubclass(found, Flow))
 
 
 class _Agent:
@@ -125,7 +138,7 @@ class _Agent:
         if not _is_crew(made) and callable(getattr(made, "crew", None)):
             made = await in_thread(made.crew)
         if not _is_crew(made):
-            raise TypeError(f"`{self._name}` made a {type(made).__name__}, which is neither a crew nor a flow")
+            raise TypeError(f"`{self._name}` made {kind(made)}, which is neither a crew nor a flow")
         return made
 
 

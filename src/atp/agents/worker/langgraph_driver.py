@@ -15,6 +15,7 @@ from .calling import OFFERED, Callee
 from .events import Events
 from .framework import Sought, check_maker, in_thread, wants_argument
 from .langgraph_state import Entrance, answer_of, in_words
+from .plain import kind
 from .unusable import Unusable
 
 if TYPE_CHECKING:
@@ -103,12 +104,15 @@ class _Agent:
             # The step too many is told as an event when it begins, and so is stopped.
             config["recursion_limit"] = max(constraints["max_steps"] - before["steps"], 0) + 1
         given = self._entrance.take(messages[known:], prompt, task)
+        if left_out := self._entrance.left_out(task):
+            sys.stderr.write(f"the graph takes no {', '.join(left_out)}: left out of the `input_data`\n")
         async for event in events.during(_run(graph, given, config, watcher)):
             yield event
         self._keep(graph, session)
-        answer = answer_of(events.result)
-        if answer is None and isinstance(events.result, dict):
-            sys.stderr.write(f"the graph added no message; its state has: {', '.join(map(str, events.result))}\n")
+        state = _put_out(graph, events.result)
+        answer = answer_of(state)
+        if answer is None and isinstance(state, dict):
+            sys.stderr.write(f"the graph added no message; its state has: {', '.join(map(str, state))}\n")
         yield {
             "output": answer,
             "tool_calls": watcher.unanswered(),
@@ -137,7 +141,7 @@ class _Agent:
         if _is_draft(made):
             made = made.compile(checkpointer=_memory(made))
         if not _is_graph(made):
-            raise TypeError(f"`{self._name}` made a {type(made).__name__}, which is not a graph")
+            raise TypeError(f"`{self._name}` made {kind(made)}, which is not a graph")
         return made
 
     async def _remembers(self, graph: Any, config: dict[str, Any], before: dict[str, Any]) -> bool:
@@ -212,6 +216,14 @@ async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher)
 
         await in_thread(run)
     return last[0]
+
+
+def _put_out(graph: Any, state: Any) -> Any:
+    """What of its last state a graph gives to whoever calls it."""
+    channels = getattr(graph, "output_channels", None)
+    if not isinstance(state, dict) or not isinstance(channels, (list, tuple)):
+        return state
+    return {key: value for key, value in state.items() if key in channels}
 
 
 def _context(graph: Any, config: dict[str, Any]) -> dict[str, Any]:

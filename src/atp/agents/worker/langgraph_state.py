@@ -54,6 +54,11 @@ class Entrance:
             )
         return given
 
+    def left_out(self, task: dict[str, Any]) -> list[str]:
+        """Those of the task's data that the graph has no place for."""
+        known = self._keys if self._form not in ("string", "array") else []
+        return [key for key in task.get("input_data") or {} if key not in known or key == "messages"]
+
 
 def _messages(messages: list[dict[str, Any]]) -> list[Any]:
     from langchain_core.messages import convert_to_messages

@@ -83,7 +83,7 @@ def _scalar(value: Any) -> Any:
         if not math.isfinite(value):
             raise NotJson(f"{value}")
         return float(value)
-    raise NotJson(_kind(value))
+    raise NotJson(kind(value))
 
 
 def _key(key: Any) -> str:
@@ -100,6 +100,7 @@ def _text(text: str) -> str:
     return text
 
 
-def _kind(value: Any) -> str:
+def kind(value: Any) -> str:
+    """What something is, with its article."""
     name = type(value).__qualname__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
