@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import contextlib
+import json
 import os
 import re
 import resource
@@ -685,3 +686,37 @@ def test_a_worker_ends_in_its_own_time_beside_a_command(tmp_path: Path) -> None:
     ]
     assert project.test(project.suite(agents, [{"id": "a", "input": "x", "expected": "x"}])).code == 0
     assert (tmp_path / "tidy").exists()
+
+
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_what_it_said_before_its_time_was_up_is_in_the_report(tmp_path: Path, python: str | None) -> None:
+    project = Project(tmp_path)
+    project.write(
+        "agent.py",
+        """
+        import time
+
+        def main(prompt):
+            yield {"usage": {"total_tokens": 7}}
+            yield "so far "
+            yield "so good"
+            if prompt == "limit":
+                for step in range(5):
+                    yield {"event_type": "progress", "payload": {"current_step": step}}
+            time.sleep(3600)
+        """,
+    )
+    config = {"entry": "agent.py:main", **({} if python is None else {"python": python})}
+    tests = [
+        {"id": "hang", "input": "hang", "constraints": {"timeout_seconds": 3}},
+        {"id": "limit", "input": "limit", "constraints": {"max_steps": 3}},
+    ]
+    suite = project.suite([{"name": "a", "type": "custom", "config": config}], tests)
+    assert project.test(suite).statuses == {"hang": "timeout", "limit": "failed"}
+    (journal,) = tmp_path.glob(".atp/runs/*/journal.jsonl")
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    trials = [line["result"] for line in lines if line["type"] == "trial"]
+    assert len(trials) == 2
+    for trial in trials:
+        assert trial["transcript"]["messages"][-1] == {"role": "assistant", "content": "so far so good"}
+        assert trial["transcript"]["usage"]["total_tokens"] == 7

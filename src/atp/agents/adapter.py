@@ -69,6 +69,8 @@ class TurnRequest:
     """Tell the engine of an event as it happens; raises when a limit is passed, which ends the turn."""
     log: Callable[[str], None]
     """Keep a line that the agent printed beside the protocol."""
+    so_far: "Callable[[], Reply] | None" = None
+    """What there is of a reply, should the turn be stopped; for adapters that learn it piece by piece."""
     sequence: int | None = -1
     """The number of the newest event that had one; nothing once the log says that they don't count up."""
 

@@ -39,6 +39,7 @@ class Answer:
         self._pieces: list[str] = []
         self._whole = False
         self.reply = Reply(tool_calls=[], artifacts=[])
+        request.so_far = self.finish
 
     def finish(self) -> Reply:
         """All that came."""

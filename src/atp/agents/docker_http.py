@@ -38,7 +38,7 @@ class SharedContainer(DockerAdapter):
         endpoint = f"http://{host}:{port}{config.path or '/'}"
         assert config.protocol != "text", "the configuration doesn't take it with `port`"
         there = HttpConfig(endpoint=endpoint, protocol=config.protocol, **said)
-        return HttpAdapter(HttpAgent(name=self._agent_name, type="http", config=there), self._surroundings)
+        return HttpAdapter(HttpAgent(name=self._agent_name, type="http", config=there), self._surroundings, "path")
 
     async def _settle_in(self) -> None:
         """Start the server and wait until it is ready."""

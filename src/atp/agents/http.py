@@ -78,12 +78,13 @@ class AtpDialect:
 class HttpAdapter(Adapter):
     """Posts each turn to an address."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, surroundings: Surroundings, key: str = "endpoint") -> None:
+        """`key` is where the user says to which path turns go."""
         config: HttpConfig = agent.config
         self._config = config
         self._dialect = _dialect(config, surroundings)
         self.observes = self._dialect.observes
-        key, text = "endpoint", config.endpoint
+        text = config.endpoint
         if config.stream_endpoint:
             key, text = "stream_endpoint", config.stream_endpoint
         self._turns = Address(key, text)

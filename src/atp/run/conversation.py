@@ -4,12 +4,13 @@ import copy
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
 from atp.run.plan import Trial
 from atp.run.snapshot import Snapshot
-from atp.run.watch import Watch
+from atp.run.watch import LimitPassed, Watch
 from atp.run.workspace import Workspace
 from atp.suite.result import Turn
 
@@ -93,6 +94,11 @@ class Conversation:
         except AgentError as error:
             if error.reply is not None:
                 self._write_down(error.reply)
+            raise
+        except BaseException:  # stopped: its time is up, or a limit is passed, which it need not be told again
+            if request.so_far is not None:
+                with suppress(LimitPassed):
+                    self._write_down(request.so_far())
             raise
         took = round((time.perf_counter() - began) * 1000, 3)
         transcript.turns.append(Turn(turn=number, input=prompt, output=reply.output, duration_ms=took))

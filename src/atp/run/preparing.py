@@ -62,7 +62,7 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
-        raise refused("nothing-to-run", "no case is left to run", "check --run, --tags and the files")
+        raise refused("nothing-to-run", "no case is left to run", _what_left_none(options))
     with lent(setting.env):
         hooks = _load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root)))
     session = Session(
@@ -86,6 +86,13 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
         if session.resumes is not None:
             _check_filters(session.resumes, options)
     return session
+
+
+def _what_left_none(options: Options) -> str:
+    """Why no case may be left, in the words of who chose."""
+    given = {"--run": options.run, "--tags": options.tags, "--only-failed": options.only_failed}
+    flags = [flag if value is True else f"{flag} {value}" for flag, value in given.items() if value]
+    return f"none fits {' and '.join(flags)}" if flags else "there is no case in the files"
 
 
 def _check_filters(run: Path, options: Options) -> None:
