@@ -64,7 +64,9 @@ class Attempt:
         """One attempt; false when it is to be tried again."""
         trial, result = self._trial, self._result
         session = self._grounds.new_task_id()
-        await self._get_ready(session, deadline)
+        if not trial.tested.is_there:
+            await self._get_ready(session, deadline)
+        self._at = "agent"
         await self._hook(trial.case.before_hook)
         self._prepared = True
         if self._start is not None and self._start.workspace is not None:
@@ -97,7 +99,6 @@ class Attempt:
         await tested.ready()
         await tested.adapter.begin_trial(session)
         deadline.go_on()
-        self._at = "agent"
         self._began += time.perf_counter() - began
 
     async def _converse(self, conversation: Conversation) -> None:

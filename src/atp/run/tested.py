@@ -41,6 +41,11 @@ class Tested:
         self.name = self.agent.name
         self.config = self.agent.config.model_dump(exclude_unset=True)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether no trial has to wait for it."""
+        return self._ready and type(self.adapter).begin_trial is Adapter.begin_trial
+
     async def ready(self) -> None:
         """Start the adapter, once for all trials. Why it can't start is every trial's error, unless that may pass."""
         if self._ready:
