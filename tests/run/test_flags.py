@@ -619,9 +619,9 @@ def test_mistakes_in_flags_and_the_environment(project: Project) -> None:
     )
     assert flags.code == unknown.code == env.code == 2
     for name in wrong:
-        assert name.strip("-").replace("-", "_") in flags.err
+        assert f"`{name}`" in flags.err
     assert "--no-such-flag" in unknown.err
-    assert "parallel" in env.err
+    assert "`ATP_PARALLEL`" in env.err
     assert project.lines("asked") == []
 
 

@@ -13,6 +13,8 @@ from atp import Options
 from atp.loader.diagnostics import LoadError
 
 AGENT = ["-n", "agent.py:run"]
+NAMED = {"-n": "--name"}
+"""Flags whose short form is given."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +50,7 @@ def test_a_flag_without_a_value_is_a_mistake(project: Project, flags: list[str])
     """As in `--budget-usd "$BUDGET"` with a variable that isn't set: the run would have no budget at all."""
     ran = project.test(project.cases("a"), *AGENT, *flags)
     assert (ran.code, ran.out) == (2, "")
-    assert {"-n": "name"}.get(flags[0], flags[0].strip("-").replace("-", "_")) in ran.err
+    assert f"`{NAMED.get(flags[0], flags[0])}`" in ran.err
     assert project.lines("asked") == []
 
 
@@ -158,3 +160,17 @@ def test_the_environment_is_given_back(tmp_path: Path) -> None:
     path.write_text(json.dumps({"test_suite": "s", "agents": [agent], "tests": [case]}))
     assert atp.run_sync(atp.load(path)).exit_code == 0
     assert "MY_KEY_OF_ATP" not in os.environ
+
+
+def test_mistakes_are_told_in_the_words_of_who_made_them(project: Project) -> None:
+    file = project.cases("a")
+    for flags, env, told in (
+        (["--runs", "0"], {}, "`--runs` must be at least 1, found '0'"),
+        (["--budget-usd", "x"], {}, "`--budget-usd` must be a number, found 'x'"),
+        ([], {"ATP_RUNS": "0"}, "`ATP_RUNS` must be at least 1, found '0'"),
+        (["--replay", "nowhere"], {}, "--replay nowhere: there is no such folder"),
+        (["--run", "b", "--tags", "c"], {}, "help: none fits --run b and --tags c"),
+    ):
+        ran = project.atp("test", file, *AGENT, *flags, env=env)
+        assert (ran.code, told in ran.err) == (2, True), ran.err
+    assert not (project.folder / "asked").exists()

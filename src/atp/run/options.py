@@ -89,7 +89,7 @@ class Options(Record):
         from atp.run.settings import environment, resolve_options
 
         root = find_root(Path(path))
-        return resolve_options(given, root, environment(root, given.get("env_file")))
+        return resolve_options(given, root, environment(root, given.get("env_file")), called=str)
 
     def given(self, name: str) -> bool:
         """Whether the command line, or the caller in code, set it."""

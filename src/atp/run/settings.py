@@ -3,11 +3,12 @@
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atp.agents.leftovers import OF_PROCESS, OF_RUN
+from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.loader.shapes import Nowhere, read
 from atp.loader.shapes import Path as DataPath
@@ -124,8 +125,17 @@ def environment(root: Path, env_file: str | None) -> dict[str, str]:
     return {**extra, **os.environ}
 
 
-def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]) -> Options:
-    """The options of a run: flags before the environment before the project's file."""
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def resolve_options(
+    flags: Mapping[str, Any], root: Path, env: Mapping[str, str], called: Callable[[str], str] = _flag
+) -> Options:
+    """The options of a run: flags before the environment before the project's file.
+
+    `called` says what whoever gives them calls one.
+    """
     known = settings()
     allowed = {name for name, about in known.items() if not about["only_flag"]}
     config = find_config(root)
@@ -140,7 +150,7 @@ def resolve_options(flags: Mapping[str, Any], root: Path, env: Mapping[str, str]
     if made is not None:
         _contradictions(made, notes)
     if notes or made is None:
-        raise LoadError(notes)
+        raise LoadError(_as_given(notes, called))
     return made
 
 
@@ -161,7 +171,7 @@ def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
     notes = Diagnostics("<environment>")
     flags = {name.upper() for name, about in settings().items() if about["only_flag"]}
     known = {name.upper() for name in settings()} - flags
-    for variable in sorted(env.keys() - {OF_RUN, OF_PROCESS}):
+    for variable in sorted(env.keys() - {OF_RUN, OF_AGENT, OF_PROCESS}):
         name = variable.removeprefix("ATP_")
         if name == variable or name in known:
             continue
@@ -204,5 +214,18 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
             found[name] = value.split(",") if name in ("name", "output") else value
     read(Options, found, notes, Nowhere())
     if notes:
-        raise LoadError(notes)
+        raise LoadError(_as_given(notes, lambda name: f"ATP_{name.upper()}"))
     return found
+
+
+def _as_given(notes: Diagnostics, called: Callable[[str], str]) -> list[Diagnostic]:
+    """Mistakes in settings, in the words of whoever gave them: there, all that is given is text."""
+    known = settings()
+
+    def name(found: "re.Match[str]") -> str:
+        return f"`{called(found[1])}`" if found[1] in known else found[0]
+
+    return [
+        replace(one, message=re.sub(r"^`(\w+)`", name, one.message).replace("found the text '", "found '"))
+        for one in notes
+    ]
