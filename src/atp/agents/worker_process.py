@@ -200,8 +200,10 @@ class WorkerProcess:
             self._loop.remove_reader(self._told)
 
     def _read_told(self) -> None:
-        while self._take_in(self._told) == _PIECE:
-            pass  # how much a pipe holds depends on the machine
+        """Take in what there is: how much a pipe holds depends on the machine, but it is never as much as this."""
+        for _ in range(64):  # one that is being stopped may still tell without end
+            if self._take_in(self._told) < _PIECE:
+                return
 
     def _read_replies(self) -> None:
         self._read_told()  # which was said before
