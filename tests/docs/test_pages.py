@@ -174,12 +174,12 @@ def _environment(models: MockModels) -> dict[str, str]:
     bin_folder = Path(sys.executable).parent
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
     path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
-    ours = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PORT": str(_free_port()), "TZ": "UTC"}
+    ours = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "TZ": "UTC"}
     return {**clean, **models.env, **ours}
 
 
-def _carry_out(page: Path, folder: Path, models: MockModels) -> None:
-    PageRun(folder, _environment(models)).carry_out(page.read_text(encoding="utf-8"))
+def _carry_out(page: Path, folder: Path, environment: dict[str, str]) -> None:
+    PageRun(folder, {**environment, "PORT": str(_free_port())}).carry_out(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +190,9 @@ def runs(
     asked = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
     pages = [spec.params["page"] for spec in asked if spec is not None]
     with MockModels(stand_in) as models, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        environment = _environment(models)  # before there are threads: pytest changes its own with every test
         yield {
-            page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem), models)
+            page: pool.submit(_carry_out, page, tmp_path_factory.mktemp(page.stem), environment)
             for page in pages
             if isinstance(page, Path)
         }

@@ -168,7 +168,6 @@ def test_mistakes_are_told_in_the_words_of_who_made_them(project: Project) -> No
         (["--runs", "0"], {}, "`--runs` must be at least 1, found '0'"),
         (["--budget-usd", "x"], {}, "`--budget-usd` must be a number, found 'x'"),
         ([], {"ATP_RUNS": "0"}, "`ATP_RUNS` must be at least 1, found '0'"),
-        (["--replay", "nowhere"], {}, "--replay nowhere: there is no such folder"),
         (["--run", "b", "--tags", "c"], {}, "help: none fits --run b and --tags c"),
     ):
         ran = project.atp("test", file, *AGENT, *flags, env=env)

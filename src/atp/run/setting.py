@@ -25,9 +25,6 @@ class Setting:
         """Those who play the roles. Raises `LoadError`."""
         if self.options.record and self.options.replay:
             raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
-        if self.options.replay and not Path(self.options.replay).is_dir():
-            message = f"--replay {self.options.replay}: there is no such folder"
-            raise refused("no-such-folder", message, "record first, with --record")
         cast = Cast(self.options, self.root, self.env, connectors(self.root))
         around = {"environment": self.env, "retries": self.options.retries, "marker": marker}
         cast.act_with(make_adapter, {**around, "root": self.root, "services": cast})

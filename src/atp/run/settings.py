@@ -1,6 +1,5 @@
 """Where settings come from: the command line, the environment, `atp.toml`; a case has its say after the first."""
 
-import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
 from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.loader.shapes import Nowhere, read
 from atp.loader.shapes import Path as DataPath
+from atp.models.environment import Environment
 from atp.run.options import Options, settings
 from atp.run.places import unreadable
 from atp.suite.near import near_miss
@@ -117,12 +117,12 @@ def _unquote(value: str) -> str:
     return value.partition(" #")[0].rstrip()
 
 
-def environment(root: Path, env_file: str | None) -> dict[str, str]:
+def environment(root: Path, env_file: str | None) -> Environment:
     """The process environment, with what `.env` adds: it never overrides what is really set."""
     extra = (
         read_env_file(Path(env_file), must_exist=True) if env_file else read_env_file(root / ".env", must_exist=False)
     )
-    return {**extra, **os.environ}
+    return Environment(extra)
 
 
 def _flag(name: str) -> str:
