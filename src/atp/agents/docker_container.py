@@ -20,6 +20,8 @@ REMOVAL_SECONDS = 20.0
 """How long the removal of a container may take."""
 _TRIES = 5
 _KILLED = 128 + signal.SIGKILL
+_LATE_NEWS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds to wait before one that was killed is looked at again."""
 _GOING = ("removing", "dead")
 """What an engine calls a container that it is taking away, and one that it could not take away in full."""
 Takes = Callable[[bytes], None]
@@ -101,12 +103,22 @@ class Container:
             if (ended := await self.exited()) is not None:
                 return ended
             await self._handle.wait()
-            return _ended(await self.state())
+            return await self._how(await self.state())
 
     async def exited(self) -> Ended | None:
         """How it ended, if it has."""
         state = await self.state()
-        return None if state.get("Running") else _ended(state)
+        return None if state.get("Running") else await self._how(state)
+
+    async def _how(self, state: dict[str, Any]) -> Ended:
+        """The engine hears of a lack of memory by another way than of the end that it brought, and maybe later."""
+        ended = _ended(state)
+        for wait in _LATE_NEWS:
+            if not ended.killed or ended.out_of_memory:
+                break
+            await asyncio.sleep(wait)
+            ended = _ended(await self.state())
+        return ended
 
     async def state(self) -> dict[str, Any]:
         """What the engine knows of how it is."""
