@@ -213,6 +213,7 @@ def test_keyboard(watched: Any, reports: dict[str, Path]) -> None:
     press("[")
     expect(page.locator(".trials")).to_contain_text("Run 1")
     press("k")
+    expect(page.locator(".case-head h1")).to_contain_text("limit-hotel")
     press("k")
     expect(page.locator(".case-head h1")).to_contain_text("lisbon-total")
     press("Escape")
