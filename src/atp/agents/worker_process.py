@@ -54,7 +54,7 @@ class WorkerProcess:
         self._rest = memoryview(b"")
         self._lull = _LULL
         self._listening: asyncio.TimerHandle | None = None
-        """When somebody will listen to what is told; nobody has to wait while somebody does."""
+        """The timer after which what is told is listened to; none while it is."""
         (theirs, self._requests), (self._told, told), (self._replies, replies), (self._log, log) = _pipes(4)
         self._lines = {self._told: WholeLines(self._said), self._replies: WholeLines(self._said)}
         self._open = {self._requests, self._told, self._replies, self._log}

@@ -14,6 +14,7 @@ from typing import Any
 
 from .calling import Callee
 from .events import AT_ONCE
+from .jsonable import words
 from .plain import plain, refusal
 from .raised import said, traceback_text
 
@@ -52,9 +53,7 @@ class Turns:
         except _Refused as refused:
             end = {"refused": str(refused)}
         except _Raised as raised:
-            end = {
-                "raised": {"said": _sendable(said(raised.error)), "traceback": _sendable(traceback_text(raised.error))}
-            }
+            end = {"raised": {"said": words(said(raised.error)), "traceback": words(traceback_text(raised.error))}}
         self._end(end)
 
     async def _call(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -119,8 +118,3 @@ def _checked(value: Any) -> Any:
         return plain(value)
     except BaseException as error:
         raise _Refused(refusal(error)) from error
-
-
-def _sendable(text: str) -> str:
-    """A text without halves of surrogate pairs, which no JSON carries."""
-    return text.encode(errors="replace").decode()
