@@ -4,8 +4,8 @@ import io
 import sys
 import time
 
-from atp.report.console import Console, Look
-from atp.report.page import PlainPage
+from atp.report.console.console import Console, Look
+from atp.report.console.page import PlainPage
 from atp.suite.result import CaseResult, Transcript, TrialResult, Turn, Verdict
 
 CASES = 20_000

@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.given import Given
-from atp.loader.jsonl import stream_cases
+from atp.loader.jsonl.records import stream_cases
 
 MANY, FEW = 100_000, 1_000
 MOST = 1.4

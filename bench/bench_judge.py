@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.engine.support.judge import judge
 from tests.models.mock_server import MockModels
-from tests.run.support.judge import judge
 
 EXPECTATIONS = [
     "the answer is polite",

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.run.support.project import Project
+from tests.engine.support.project import Project
 from tests.starting import run_atp
 
 os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate

@@ -26,8 +26,14 @@ READ_WHEN_PYTHON_STARTS = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE")
 """How the names of those variables begin that only a new Python sees."""
 IMPORTED = (
     *("atp.cli.main", "atp.cli.test", "atp.cli.validate", "atp.cli.show", "atp.cli.report"),
-    *("atp.run.loop", "atp.run.dry", "atp.run.planning", "atp.report.choose", "atp.agents.registry"),
-    *("atp.loader.cases", "atp.loader.jsonl", "atp.loader.markdown", "markdown_it", "aiohttp"),
+    *(
+        "atp.engine.signals",
+        "atp.engine.prepare.dry_run",
+        "atp.engine.prepare.planning",
+        "atp.report.choose",
+        "atp.agents.registry",
+    ),
+    *("atp.loader.cases", "atp.loader.jsonl.records", "atp.loader.markdown", "markdown_it", "aiohttp"),
 )
 """What many calls import. That `atp` starts without most of it is for tests with a Python of their own to show."""
 LONGEST_CALL = 200_000

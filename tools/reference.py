@@ -17,12 +17,12 @@ from pydantic import AliasChoices, BaseModel
 from pydantic_core import PydanticUndefined
 
 from atp.cli.main import COMMANDS
+from atp.engine.prepare.identity import Identity
+from atp.engine.prepare.options import settings
 from atp.loader.cases import COMMON_KEYS, JSONL_KEYS, YAML_KEYS
 from atp.loader.docstrings import field_docstrings
 from atp.loader.markdown.frontmatter import Frontmatter
-from atp.loader.yaml_suite import SUITE_KEYS
-from atp.run.identity import Identity
-from atp.run.options import settings
+from atp.loader.yaml.suite import SUITE_KEYS
 from atp.suite import agent, assertion, case, message, options, paths, record, reference, suite
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atp.base.project import find_root
+from atp.engine.prepare.filter import Filter
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.prepare import plan_session
+from atp.engine.prepare.setting import Setting
+from atp.engine.prepare.settings import environment
+from atp.engine.prepare.sources import Input, in_memory
+from atp.engine.run import Session
+from atp.engine.signals import run_to_end
+from atp.engine.stop import Stop
+from atp.journal.listeners import Listener, RunEnd
 from atp.loader.load import TestLoader
 from atp.report.choose import reads, reports
 from atp.report.protected import of_session
-from atp.run.filter import Filter
-from atp.run.listener import Listener, RunEnd
-from atp.run.loop import run_to_end
-from atp.run.options import Options
-from atp.run.places import find_root
-from atp.run.preparing import plan_session
-from atp.run.session import Session
-from atp.run.setting import Setting
-from atp.run.settings import environment
-from atp.run.source import Input, in_memory
-from atp.run.stop import Stop
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
 

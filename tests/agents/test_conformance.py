@@ -13,12 +13,12 @@ import pytest
 from tests.agents.support.crewai_environment import CREWAI, needs_crewai
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import PYTHON
-from tests.run.support.project import Project, until
+from tests.engine.support.project import Project, until
 
-from atp.agents import conformance
 from atp.agents.leftovers import marked
-from atp.agents.reference.behaviour import REASON
 from atp.suite.result import CaseResult, TrialResult, Verdict
+from atp.testing import conformance
+from atp.testing.reference.behaviour import REASON
 
 SUPPORT = Path(__file__).parent / "support"
 GRAPH = SUPPORT / "conformance_graph.py"
@@ -144,7 +144,7 @@ BROKEN = """
 from itertools import islice
 from pathlib import Path
 
-from atp.agents.reference import behaviour
+from atp.testing.reference import behaviour
 
 
 def quiet(messages):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
+from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
-from tests.run.support.project import Project, Ran
 
 from atp.agents.adapter import AgentError, ConfigurationError, Reply
 from atp.suite.agent import CrewAiAgent

@@ -24,7 +24,7 @@ def functions() -> Any:
 def seen() -> list[Any]:
     """What the agents write down."""
     from atp.agents.adapter import Surroundings
-    from atp.agents.entry import load_function
+    from atp.usercode.entry import load_function
 
     load_function(f"{FUNCTIONS}:echo", Surroundings(base=FUNCTIONS.parent))
     found: list[Any] = functions().SEEN

@@ -9,12 +9,12 @@ import pytest
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_talk import boxed, use
 from tests.agents.support.talk import Talk, run
+from tests.engine.support.project import until
 from tests.parts import missing
-from tests.run.support.project import until
 
 from atp.agents.adapter import AgentError, Observes
-from atp.agents.threads import in_thread
 from atp.suite.agent import DockerAgent
+from atp.usercode.threads import in_thread
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from tests.agents.support.talk import Talk, run
 from tests.parts import needs_root
 
 from atp.agents.adapter import AgentError, ConfigurationError
-from atp.agents.docker_place import Place, find_engine
+from atp.agents.docker.place import Place, find_engine
 
 
 def listening(path: Path) -> None:
@@ -121,7 +121,7 @@ def test_no_permission() -> None:
     code = """
 import asyncio, os, sys
 from atp.agents.adapter import AgentError
-from atp.agents.docker_engine import Engine
+from atp.agents.docker.engine import Engine
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)

@@ -7,12 +7,12 @@ import pytest
 from tests.agents.support.docker_talk import boxed
 
 from atp.agents.adapter import AgentError, ConfigurationError, Surroundings
-from atp.agents.docker import docker_adapter
-from atp.agents.docker_engine import Engine
-from atp.agents.docker_place import Place
-from atp.agents.docker_settings import Settings
+from atp.agents.docker.engine import Engine
+from atp.agents.docker.kinds import docker_adapter
+from atp.agents.docker.place import Place
+from atp.agents.docker.settings import Settings
+from atp.base.diagnostics import LoadError
 from atp.loader import TestLoader
-from atp.loader.diagnostics import LoadError
 from atp.suite.container import memory_bytes
 
 

@@ -5,7 +5,7 @@ import contextvars
 
 import pytest
 
-from atp.agents.eager import start
+from atp.usercode.eager import start
 
 NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME", default="outer")
 

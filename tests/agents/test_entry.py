@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atp.agents.adapter import ConfigurationError, Surroundings
-from atp.agents.entry import load_function
+from atp.usercode.entry import load_function
 
 
 @pytest.fixture(autouse=True)

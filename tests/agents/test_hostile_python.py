@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run.support.project import Project, Ran, alive
+from tests.engine.support.project import Project, Ran, alive
 
-from atp.run.journal import Journal, JournalError, Start, Trial, read_lines
+from atp.journal.journal import Journal, JournalError, Start, Trial, read_lines
 from atp.suite.result import TrialResult, Turn
 
 WELL = {"id": "well", "input": "well", "assert": {"type": "equals", "value": "hello"}}

@@ -348,7 +348,7 @@ def test_cancelled(talk: Talk) -> None:
 
 def test_largest_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(ask(talk, answering(output="x" * 60_000_000))).output) == 60_000_000
-    monkeypatch.setattr("atp.agents.http.LARGEST", 1024 * 1024)
+    monkeypatch.setattr("atp.agents.http.adapter.LARGEST", 1024 * 1024)
     error = run(fail(talk, answering(output="x" * 1024 * 1024)))
     assert (str(error), error.blame) == ("agent error: the answer is larger than 1 MB", "agent")
     error = run(fail(talk, streaming([b"data: " + b"x" * 1024 * 1024])))
@@ -400,7 +400,7 @@ def test_health(talk: Talk) -> None:
 
 
 def test_health_that_never_comes(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atp.agents.http.READY_SECONDS", 0.3)
+    monkeypatch.setattr("atp.agents.http.adapter.READY_SECONDS", 0.3)
     port = free_port()
     error = run(talk.fail(http(f"http://127.0.0.1:{port}/", health_endpoint=f"http://127.0.0.1:{port}/health")))
     assert (error.blame, error.retryable) == ("environment", True)
@@ -469,7 +469,7 @@ def test_check_without_tls_there(talk: Talk) -> None:
     ],
 )
 def test_health_that_is_no_such_thing(talk: Talk, monkeypatch: pytest.MonkeyPatch, status: int, hint: str) -> None:
-    monkeypatch.setattr("atp.agents.http.READY_SECONDS", 0.3)
+    monkeypatch.setattr("atp.agents.http.adapter.READY_SECONDS", 0.3)
 
     async def scene() -> None:
         async with serving(sending(b"", status)) as server:

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.run.support.project import PATIENCE
+from tests.engine.support.project import PATIENCE
 
 LOADS = """
 import os, subprocess, sys, time
-from atp.agents.importing import TakesTooLong, limit_imports, loading
+from atp.usercode.importing import TakesTooLong, limit_imports, loading
 
 own, others = float(sys.argv[1]), int(sys.argv[2])
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

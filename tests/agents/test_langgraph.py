@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
-from tests.run.support.project import Project
+from tests.engine.support.project import Project
 
 from atp.agents.adapter import Adapter, ConfigurationError, Observes, Reply
 from atp.checks.limits import Meter
-from atp.run.watch import LimitPassed as EngineLimit
-from atp.run.watch import Watch
+from atp.engine.trial.watch import LimitPassed as EngineLimit
+from atp.engine.trial.watch import Watch
 from atp.suite.agent import LangGraphAgent
 from atp.suite.case import Limits
 from atp.suite.result import Transcript

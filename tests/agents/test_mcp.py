@@ -9,8 +9,8 @@ from tests.agents.support.mcp_stage import McpStage, ask, fail, started
 from tests.agents.support.prompts import Says, uses
 from tests.agents.support.talk import Talk, run, until
 
-from atp.agents.mcp_tools import LARGEST_RESULT
-from atp.models.cassette import Cassette
+from atp.agents.mcp.tools import LARGEST_RESULT
+from atp.models.cassettes.cassette import Cassette
 
 
 def test_results_of_every_kind(talk: Talk) -> None:

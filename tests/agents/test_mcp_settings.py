@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk
 
-from atp.agents.mcp_settings import MOST_SERVERS, ServerSettings, read_servers
-from atp.agents.prompt_file import read_prompt_file
-from atp.agents.prompt_package import read_package
-from atp.agents.prompt_reading import Reading
+from atp.agents.mcp.settings import MOST_SERVERS, ServerSettings, read_servers
+from atp.agents.prompt.file import read_prompt_file
+from atp.agents.prompt.package import read_package
+from atp.agents.prompt.reading import Reading
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.agents.support.prompts import Scripted, Stage, uses
 from tests.agents.support.talk import LimitPassed, Talk, run
 
 from atp.agents.adapter import ConfigurationError, Observes, Reply
-from atp.models.cassette import Cassette
+from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, CassetteMiss, ModelError, ToolUse
 from atp.suite.result import Usage
 

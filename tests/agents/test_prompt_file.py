@@ -11,8 +11,8 @@ from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk, run
 
 from atp.agents.adapter import ConfigurationError
-from atp.agents.prompt_file import agent_of_file, read_prompt_file
-from atp.agents.prompt_reading import Reading
+from atp.agents.prompt.file import agent_of_file, read_prompt_file
+from atp.agents.prompt.reading import Reading
 from atp.suite.agent import HttpAgent, PromptAgent
 
 

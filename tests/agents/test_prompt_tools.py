@@ -8,7 +8,7 @@ from tests.agents.support.prompts import Scripted, Stage, uses
 from tests.agents.support.talk import Talk, custom, run, until
 
 from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
-from atp.agents.prompt_signature import read_docstring
+from atp.agents.prompt.signature import read_docstring
 from atp.models.model import ModelError
 from atp.suite.result import Event, ToolCall, Usage
 
@@ -449,7 +449,7 @@ def test_a_coroutine_is_cancelled_with_its_turn(stage: Stage, talk: Talk) -> Non
 
 def _cancel(stage: Stage, talk: Talk) -> list[str]:
     """Cancel a turn in the middle of a tool. Returns what the tool had written down when the turn was over."""
-    from atp.agents.entry import load_function
+    from atp.usercode.entry import load_function
 
     async def hold() -> list[str]:
         adapter = talk.adapter(stage.agent())

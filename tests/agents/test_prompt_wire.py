@@ -11,8 +11,8 @@ from tests.agents.support.talk import Talk, run
 from tests.models.mock_server import Heard, MockModels, Says, calls, fails, malformed, slow
 
 from atp.agents.adapter import AgentError, Reply
+from atp.models.connectors.registry import Models
 from atp.models.model import Model
-from atp.models.registry import Models
 
 TOOLS = """
 def tide(place: str) -> dict:

@@ -9,8 +9,8 @@ from tests.agents.support.talk import Talk, custom, run
 
 from atp.agents.adapter import Adapter, ConfigurationError, Reply, Surroundings, TurnRequest
 from atp.agents.registry import _ADAPTERS, adapter_at, adapter_for, make_adapter
+from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent, AgentConfig, DockerAgent
-from atp.suite.makers import Makers
 
 
 class QueueConfig(AgentConfig):
@@ -67,7 +67,7 @@ def test_kind_without_an_adapter(talk: Talk, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_adapters_load_lazily(talk: Talk) -> None:
-    code = "import sys, atp.agents.registry; print('aiohttp' in sys.modules, 'atp.agents.http' in sys.modules)"
+    code = "import sys, atp.agents.registry; print('aiohttp' in sys.modules, 'atp.agents.http.adapter' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
     assert run(talk.ask(custom("echo"))).output == "You said: Hello"

@@ -9,8 +9,8 @@ import time
 import pytest
 from tests.agents.support.talk import run
 
-from atp.agents import threads
-from atp.agents.threads import DaemonExecutor, in_thread
+from atp.usercode import threads
+from atp.usercode.threads import DaemonExecutor, in_thread
 
 
 def about(a: int, b: int = 0) -> tuple[int, int, bool]:
@@ -77,7 +77,7 @@ def test_executor_of_a_loop() -> None:
 def test_executor_holds_up_nothing() -> None:
     code = """
 import asyncio, time
-from atp.agents.threads import DaemonExecutor
+from atp.usercode.threads import DaemonExecutor
 async def main():
     asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     try:

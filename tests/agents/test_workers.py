@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, custom, run
-from tests.run.support.project import Project
+from tests.engine.support.project import Project
 
-from atp.agents import worker
 from atp.agents.adapter import Adapter, AgentError, ConfigurationError
 from atp.agents.leftovers import end_leftovers
 from atp.suite.agent import CustomAgent
+from atp.usercode import worker
 
 OWN = HERE / "own_process.py"
 ROOT = HERE.parents[2]

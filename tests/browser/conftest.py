@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
 from tests.parts import missing
 
-from atp.report.html import HtmlReport
-from atp.run.listener import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd, RunInfo
+from atp.report.html.report import HtmlReport
 from atp.stats.stability import case_status
 from atp.stats.summary import Summary
 from atp.suite.case import Case

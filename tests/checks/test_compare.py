@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
 from atp.checks.compare import contained, difference, equal, fits, has_type, type_of
 from atp.checks.places import look_up
 from atp.checks.verdicts import cut, show

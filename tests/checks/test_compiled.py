@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.compiled import compile_expectation, describe
+from atp.checks.expectations.compile import compile_expectation, describe
 from atp.suite.assertion import ASSERTIONS, AnyOf, Assertion, Contains, ToolCalled
 
 EXACT: dict[str, list[str]] = {

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from atp.agents.adapter import Observes
+from atp.base.found_json import MISSING
 from atp.checks import Evidence
 from atp.checks.compare import fits
 from atp.checks.observable import met, needs
 from atp.suite.case import Case
-from atp.suite.found_json import MISSING
 from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
 
 MakeEvidence = Callable[..., Evidence]

@@ -9,10 +9,10 @@ from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.agents.adapter import ConfigurationError
 from atp.checks import Evidence, check_case, run_check
-from atp.roles.assessor import Assessor
-from atp.roles.judges import Judging
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.judges import Judging
+from atp.roles.judge.validator import Validator
 from atp.roles.player import RoleError
-from atp.roles.validator import Validator
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
 

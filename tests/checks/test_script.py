@@ -12,10 +12,10 @@ import pytest
 from atp.agents.adapter import ConfigurationError
 from atp.checks import Evidence, run_check
 from atp.checks.case_checks import unjudgeable
-from atp.checks.scripts import find_script, load_function
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript, Turn, Verdict
+from atp.usercode.scripts import find_script, load_function
 
 Judge = Callable[..., Verdict]
 

@@ -12,8 +12,8 @@ import pytest
 from tests.agents.support.docker_engine import TestEngine, engine
 from tests.agents.support.docker_images import PYTHON
 from tests.agents.support.mcp_stage import SERVER
+from tests.engine.support.project import Project
 from tests.models.mock_server import MockModels
-from tests.run.support.project import Project
 
 __all__ = ["engine"]  # a fixture; the daemon starts when a test first asks for it
 FUNCTION = "def answer(prompt):\n    return prompt\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from atp.models.local_files import SMOLLM2, install
+from atp.models.local.files import SMOLLM2, install
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -7,8 +7,8 @@ import json
 import re
 from typing import Any
 
+from tests.engine.support.judge import judge
 from tests.models.mock_server import Heard, calls
-from tests.run.support.judge import judge
 
 USER = ["Hello, I have an expense", "A hotel, 310 euros", "Yes please"]
 """What the user says whom it plays."""

@@ -107,7 +107,7 @@ def test_what_is_installed_works_on_its_own(repository: Path, environment: Path,
     assert "Failed:  0" in said
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["summary"]["passed"] > 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for asset in (ROOT / "src/atp/report/assets").glob("*.js"):
+    for asset in (ROOT / "src/atp/report/html/assets").glob("*.js"):
         assert asset.read_text(encoding="utf-8").splitlines()[0] in page, asset.name
     schema = json.loads(call(environment, tmp_path, "atp schema yaml"))
     assert "test_suite" in schema["properties"]

@@ -10,7 +10,7 @@ from typing import TypeGuard
 import msgspec
 import pytest
 
-from atp.run import journal
+from atp.journal import journal
 from atp.suite import result
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.run.support.project import Project
+from tests.engine.support.project import Project
 
-from atp.models.local_files import SMOLLM2, install
+from atp.models.local.files import SMOLLM2, install
 
 ROOT = Path(__file__).parents[2]
 

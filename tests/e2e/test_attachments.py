@@ -4,8 +4,8 @@ import base64
 from typing import Any
 
 import pytest
+from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.project import Project
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -7,8 +7,8 @@ import sys
 from subprocess import PIPE
 from typing import Any
 
+from tests.engine.support.project import PATIENCE, Project, clean_environment
 from tests.models.mock_server import Heard, MockModels, calls
-from tests.run.support.project import PATIENCE, Project, clean_environment
 
 PROMPT = """\
 ---

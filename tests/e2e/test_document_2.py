@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.support.judge import judge
+from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.judge import judge
-from tests.run.support.project import Project
 
 PRINTED = Path(__file__).parents[1] / "documents" / "markdown" / "document-2"
 MODELS = ("-c", "openai.agent")

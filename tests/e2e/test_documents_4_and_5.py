@@ -1,6 +1,6 @@
 """What documents 4 and 5 print, from end to end: every command line, and every assertion of their tables.
 
-Their cases are run in tests/run/test_documents.py, against agents of all kinds.
+Their cases are run in tests/engine/test_documents.py, against agents of all kinds.
 """
 
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.project import Project, Ran
 
 PRINTED = Path(__file__).parents[1] / "documents" / "jsonl" / "assertions"
 DEEPSEEK = """

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import pytest
-from tests.run.support.project import Project, Ran
+from tests.engine.support.project import Project, Ran
 
 AGENT = """
     import time

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.project import Project
 
 REFERENCE = "agents:workers.test.generator?count=10&focus=edge-cases"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run.support.project import Project
+from tests.engine.support.project import Project
 
 pytestmark = pytest.mark.usefixtures("smollm2")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from tests.e2e.test_ocean import world
+from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import KEY, MockModels
-from tests.run.support.project import Project, Ran
 
 NO_NETWORK = """
     import socket

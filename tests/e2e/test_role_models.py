@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.engine.support.judge import judge
+from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.judge import judge
-from tests.run.support.project import Project
 
 SUITE = """\
 ---

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from tests.engine.support.judge import judge
+from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
-from tests.run.support.judge import judge
-from tests.run.support.project import Project
 
 SECRET = "tok-ABCDEF-123"
 FLAGS = ("-n", "desk", "-c", "openai.any", "--role-connector", "openai.any")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from atp.base.diagnostics_text import printable, render, summary
 from atp.loader import Diagnostic
-from atp.loader.diagnostics_text import printable, render, summary
 
 
 def one(file: Path | None, line: int = 1, column: int = 1) -> Diagnostic:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.loader.shop import Expect
 
+from atp.base.near import meant_key
 from atp.loader.load import load_path
-from atp.suite.near import meant_key
 
 
 @pytest.mark.parametrize(

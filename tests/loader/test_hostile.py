@@ -293,7 +293,7 @@ def _load_without_privileges(path: Path) -> list[str]:
     script = dedent(
         """\
         import ctypes, os, sys
-        from atp.loader.diagnostics import Diagnostics
+        from atp.base.diagnostics import Diagnostics
         from atp.loader.inputs import find_files
         from atp.loader.load import load_path, load_text
         load_text("test_suite: s"), load_text("{}"), load_text("[]")  # imports what is needed while it can be read

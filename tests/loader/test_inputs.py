@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.inputs import find_files
 from atp.loader.load import load_path
 

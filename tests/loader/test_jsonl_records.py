@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.loader.shop import Expect
 
+from atp.base.diagnostics import Diagnostics
 from atp.loader import Loaded, TestLoader
-from atp.loader.diagnostics import Diagnostics
 from atp.loader.given import Given
-from atp.loader.jsonl import MOST_RECORD_BYTES, stream_cases
+from atp.loader.jsonl.records import MOST_RECORD_BYTES, stream_cases
 from atp.loader.load import load_path
 
 

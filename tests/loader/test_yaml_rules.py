@@ -3,8 +3,8 @@
 import pytest
 from tests.loader.shop import HEAD, Expect, one_case, suite_with
 
+from atp.base.diagnostics import LoadError
 from atp.loader import Loaded, TestLoader
-from atp.loader.diagnostics import LoadError
 from atp.suite import Suite
 
 

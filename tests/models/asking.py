@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.models.mock_server import Behaviour, MockModels
 
+from atp.models.connectors.registry import Models
 from atp.models.model import Answer, Ask, Model, ModelError
-from atp.models.registry import Models
 
 FORMATS = ("openai", "anthropic")
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from atp.models.cassette import Cassette, begin_trial
-from atp.models.cassette_parts import differences, key_of
+from atp.models.cassettes.cassette import Cassette, begin_trial
+from atp.models.cassettes.parts import differences, key_of
+from atp.models.cassettes.recorded import RecordedModel, ReplayedModel
+from atp.models.cassettes.store import Cache
 from atp.models.model import Answer, Ask, CassetteError, CassetteMiss, Model, ModelError, Tool, ToolUse
-from atp.models.recorded import RecordedModel, ReplayedModel
-from atp.models.store import Cache
 from atp.suite.result import Usage
 
 JSON = st.recursive(
@@ -335,7 +335,7 @@ def test_two_processes_may_record_at_once(tmp_path: Path) -> None:
 def test_what_was_recorded_survives_a_kill(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, sys, pathlib\n"
-        "from atp.models.cassette import Cassette\n"
+        "from atp.models.cassettes.cassette import Cassette\n"
         "async def answer(): return 1\n"
         "cassette = Cassette(pathlib.Path(sys.argv[1]), 'record')\n"
         "asyncio.run(cassette.through('model', {'a': 1}, answer))\n"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from atp.models.connectors import Connector, Prices
+from atp.models.connectors.connector import Connector, Prices
+from atp.models.connectors.sources import Sources
 from atp.models.model import NoModel
-from atp.models.sources import Sources
 
 YAO = """{
   // As Yao writes them

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from atp.models.cassette import Cassette
-from atp.models.connectors import LOCAL, Connector
-from atp.models.local import LocalModel
-from atp.models.local_files import SMOLLM2, InstallError, folder, install
-from atp.models.local_process import server_of
+from atp.models.cassettes.cassette import Cassette
+from atp.models.cassettes.recorded import RecordedModel, replayed
+from atp.models.connectors.connector import LOCAL, Connector
+from atp.models.local.files import SMOLLM2, InstallError, folder, install
+from atp.models.local.model import LocalModel
+from atp.models.local.process import server_of
 from atp.models.model import Ask, ModelError, NoModel
-from atp.models.recorded import RecordedModel, replayed
 from atp.models.shared import Shared
 
 SCHEMA = {
@@ -184,7 +184,7 @@ def test_closing_while_it_loads_leaves_nothing(file: Path) -> None:
 def test_it_ends_with_the_process_that_started_it_however_that_ends(file: Path) -> None:
     code = (
         "import pathlib, sys, time\n"
-        "from atp.models.local_process import server_of\n"
+        "from atp.models.local.process import server_of\n"
         "server = server_of(pathlib.Path(sys.argv[1]), 'x')\n"
         "print(server.start(1).url, flush=True)\n"
         "time.sleep(600)\n"
@@ -266,8 +266,8 @@ def test_without_the_extra_it_says_so(file: Path) -> None:
     code = (
         "import os, pathlib, sys\n"
         "sys.modules['xllamacpp'] = None\n"
-        "from atp.models.connectors import Connector\n"
-        "from atp.models.local import LocalModel\n"
+        "from atp.models.connectors.connector import Connector\n"
+        "from atp.models.local.model import LocalModel\n"
         "from atp.models.model import NoModel\n"
         "from atp.models.shared import Shared\n"
         "try:\n"

@@ -10,9 +10,9 @@ from tests.agents.support.talk import run
 from tests.models.asking import asking
 from tests.models.mock_server import Says
 
+from atp.models.connectors.registry import Models
 from atp.models.model import Answer, Ask, ModelError
 from atp.models.openai import OpenAIModel
-from atp.models.registry import Models
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from atp.models.connectors import Connector, Prices
+from atp.models.connectors.connector import Connector, Prices
 from atp.models.prices import cost_usd
 from atp.suite.result import Usage
 

@@ -14,7 +14,7 @@ from tests.agents.support.talk import run
 from tests.models.test_registry import models
 
 from atp.models.model import Ask, Model, ModelError, NoModel, Tool
-from atp.models.provider import ProviderModel
+from atp.models.providers import ProviderModel
 
 SEARCH = Tool(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
 
@@ -139,7 +139,8 @@ def test_a_provider_that_is_not_there(name: str, message: str) -> None:
 def test_without_the_package() -> None:
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from pathlib import Path\nfrom atp.models.registry import Models\nfrom atp.models.model import NoModel\n"
+        "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
+        "from atp.models.model import NoModel\n"
         "try: Models(Path(), {}, {}).get('groq:x', 'the judge')\n"
         "except NoModel as error: print(error, '|', error.hint)"
     )

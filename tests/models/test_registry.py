@@ -10,10 +10,10 @@ import pytest
 from tests.agents.support.talk import run
 from tests.models.mock_server import MockModels
 
-from atp.models import registry
-from atp.models.connectors import Connector
+from atp.models.connectors import registry
+from atp.models.connectors.connector import Connector
+from atp.models.connectors.registry import Models, model_for
 from atp.models.model import Answer, Ask, Model, NoModel
-from atp.models.registry import Models, model_for
 from atp.models.shared import Shared
 
 HELLO = Ask(messages=[{"role": "user", "content": "Hello"}])
@@ -140,7 +140,7 @@ def test_a_plugins_model() -> None:
 
 def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
-        "from atp.models.registry import model_for\nfrom tests.models.test_registry import Parrot\n"
+        "from atp.models.connectors.registry import model_for\nfrom tests.models.test_registry import Parrot\n"
         "model_for('parrot')(Parrot)\n"
     )
     info = tmp_path / "theirs-1.0.dist-info"
@@ -148,7 +148,7 @@ def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[atp.models]\nparrot = theirs\n")
     code = (
-        "from pathlib import Path\nfrom atp.models.registry import Models\n"
+        "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
         "print(Models(Path(), {}, {'x': {'type': 'parrot', 'model': 'p'}}).get('x', 'a test').name)"
     )
     root = str(Path(__file__).parents[2])
@@ -227,8 +227,8 @@ def test_a_model_that_was_closed_can_be_asked_again() -> None:
 
 def test_nothing_heavy_is_loaded_before_a_model_is_asked_for() -> None:
     code = (
-        "import sys, atp.models.registry, pathlib\n"
-        "ours = atp.models.registry.Models(pathlib.Path('.'), {}, {})\n"
+        "import sys, atp.models.connectors.registry, pathlib\n"
+        "ours = atp.models.connectors.registry.Models(pathlib.Path('.'), {}, {})\n"
         "print({'aiohttp', 'jsonschema', 'pydantic_ai', 'genai_prices', 'xllamacpp'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

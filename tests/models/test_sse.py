@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.models.sse import SseMessage, SseParser, TooLong
+from atp.base.sse import SseMessage, SseParser, TooLong
 
 
 def parse(*pieces: bytes, longest: int = 10_000) -> list[SseMessage]:

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.engine.support.judge import judge
 from tests.models.mock_server import MockModels
 from tests.pytest_plugin.support.plugin import PLUGIN
-from tests.run.support.judge import judge
 
 # Imported here, so that the sessions inside these tests don't import them anew each time.
-import atp.pytest_items
-import atp.pytest_theatre  # noqa: F401
+import atp.pytest_plugin.items
+import atp.pytest_plugin.session  # noqa: F401
 
 pytest_plugins = ["pytester"]
 

@@ -11,12 +11,12 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from tests.engine.support.project import PATIENCE, until
 from tests.pytest_plugin.support.plugin import PLUGIN
-from tests.run.support.project import PATIENCE, until
 
 # Imported here, so that the sessions inside these tests don't import them anew each time.
-import atp.pytest_items
-import atp.pytest_theatre  # noqa: F401
+import atp.pytest_plugin.items
+import atp.pytest_plugin.session  # noqa: F401
 
 pytest_plugins = ["pytester"]
 
@@ -342,7 +342,8 @@ def test_the_plugin_costs_nothing_where_it_is_not_used(pytester: pytest.Pytester
         import sys
 
         def test_modules():
-            assert sorted(one for one in sys.modules if one.split(".")[0] == "atp") == ["atp", "atp.pytest_plugin"]
+            ours = sorted(one for one in sys.modules if one.split(".")[0] == "atp")
+            assert ours == ["atp", "atp.pytest_plugin", "atp.pytest_plugin.plugin"]
         """
     )
     pytester.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=1)

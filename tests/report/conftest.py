@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from atp.run.listener import Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, RunEnd, RunInfo
 from atp.stats.summary import Summary
 from atp.suite.case import Case
 from atp.suite.result import (

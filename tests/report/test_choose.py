@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from atp.loader.diagnostics import LoadError
-from atp.report.answer import Answer
+from atp.base.diagnostics import LoadError
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.sources import CaseSource, Input
+from atp.engine.prepare.survey import Survey
+from atp.journal.listeners import Audience, Listener, RunEnd, RunInfo
 from atp.report.choose import Reads, choose, default_path, reads
-from atp.report.console import Console
-from atp.report.events import Events
-from atp.report.json_report import JsonReport
-from atp.report.jsonl import JsonlReport
+from atp.report.console.answer import Answer
+from atp.report.console.console import Console
+from atp.report.formats.events import Events
+from atp.report.formats.json import JsonReport
+from atp.report.formats.jsonl import JsonlReport
+from atp.report.formats.summary_report import SummaryReport
 from atp.report.reporter import REPORTERS, Reporter, Reporters
-from atp.report.summary_report import SummaryReport
-from atp.run.listener import Audience, Listener, RunEnd, RunInfo
-from atp.run.options import Options
-from atp.run.source import CaseSource, Input
-from atp.run.survey import Survey
 from atp.suite.suite import Suite
 
 
@@ -199,7 +199,7 @@ def test_a_reader_of_json_who_goes_away(story: Any) -> None:
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "from conftest import Story\n"
-        "from atp.report.events import Events\n"
+        "from atp.report.formats.events import Events\n"
         "story = Story()\n"
         "events = Events(None)\n"
         "story.tell([events], [story.case()] * 2000, story.end())\n"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from atp.report.console import Console, Look
-from atp.report.jsonl import JsonlReport
-from atp.report.page import PlainPage
+from atp.report.console.console import Console, Look
+from atp.report.console.page import PlainPage
+from atp.report.formats.jsonl import JsonlReport
 from atp.suite.result import CaseResult, Transcript, Usage, Verdict
 
 DOCUMENT = """\

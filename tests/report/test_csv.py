@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.report.csv_report import COLUMNS, LONGEST, CsvReport, cell
+from atp.report.formats.csv import COLUMNS, LONGEST, CsvReport, cell
 from atp.suite.result import CaseResult, Usage
 
 

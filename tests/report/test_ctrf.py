@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.report.schemas.published import ctrf_schema
 
-from atp.report.ctrf import CtrfReport
+from atp.report.formats.ctrf import CtrfReport
 from atp.suite.result import CaseResult
 
 

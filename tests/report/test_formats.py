@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from atp.loader.diagnostics import LoadError
+from atp.base.diagnostics import LoadError
+from atp.engine.prepare.options import Options
 from atp.report.choose import Reads, choose
-from atp.report.csv_report import CsvReport
-from atp.report.ctrf import CtrfReport
-from atp.report.html import HtmlReport
-from atp.report.json_report import JsonReport
-from atp.report.jsonl import JsonlReport
-from atp.report.junit import JunitReport
-from atp.report.markdown import MarkdownReport
+from atp.report.formats.csv import CsvReport
+from atp.report.formats.ctrf import CtrfReport
+from atp.report.formats.json import JsonReport
+from atp.report.formats.jsonl import JsonlReport
+from atp.report.formats.junit import JunitReport
+from atp.report.formats.markdown import MarkdownReport
+from atp.report.html.report import HtmlReport
 from atp.report.reporter import REPORTERS, Reporter
 from atp.report.schema import event_schema, report_schema
-from atp.run.options import Options
 
 KINDS: dict[str, type[Reporter]] = {"md": MarkdownReport, "xml": JunitReport, "csv": CsvReport, "ctrf.json": CtrfReport}
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from atp.base.text import without_commands
+from atp.engine.prepare.options import Options
 from atp.report.choose import Reads, choose
-from atp.report.console import Console
-from atp.report.github import LARGEST, MOST, Annotations, StepSummary
-from atp.report.page import PlainPage
-from atp.report.shown import without_commands
-from atp.run.options import Options
+from atp.report.console.console import Console
+from atp.report.console.page import PlainPage
+from atp.report.formats.github import LARGEST, MOST, Annotations, StepSummary
 from atp.suite.result import CaseResult
 
 

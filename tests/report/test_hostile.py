@@ -10,22 +10,22 @@ from xml.etree import ElementTree as ET
 import pytest
 from markdown_it import MarkdownIt
 
-from atp.report.answer import Answer
-from atp.report.console import Console, Look
-from atp.report.csv_report import COLUMNS, CsvReport
-from atp.report.ctrf import CtrfReport
-from atp.report.encode import encode
-from atp.report.events import Events
-from atp.report.github import Annotations, StepSummary
-from atp.report.json_report import JsonReport
-from atp.report.jsonl import JsonlReport
-from atp.report.junit import JunitReport
-from atp.report.live import LiveConsole
-from atp.report.markdown import MarkdownReport
-from atp.report.page import PlainPage
+from atp.base.json_text import encode
+from atp.journal.listeners import Listener
+from atp.report.console.answer import Answer
+from atp.report.console.console import Console, Look
+from atp.report.console.live import LiveConsole
+from atp.report.console.page import PlainPage
+from atp.report.formats.csv import COLUMNS, CsvReport
+from atp.report.formats.ctrf import CtrfReport
+from atp.report.formats.events import Events
+from atp.report.formats.github import Annotations, StepSummary
+from atp.report.formats.json import JsonReport
+from atp.report.formats.jsonl import JsonlReport
+from atp.report.formats.junit import JunitReport
+from atp.report.formats.markdown import MarkdownReport
+from atp.report.formats.summary_report import SummaryReport
 from atp.report.reporter import Reporter
-from atp.report.summary_report import SummaryReport
-from atp.run.listener import Listener
 from atp.suite.case import Case
 from atp.suite.result import (
     Artifact,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.parts import needs
 
-from atp.report.json_report import JsonReport
+from atp.report.formats.json import JsonReport
 from atp.suite.result import CaseResult
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from atp.report.events import Events
-from atp.report.jsonl import JsonlReport
+from atp.report.formats.events import Events
+from atp.report.formats.jsonl import JsonlReport
 from atp.suite.result import CaseResult
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
-from atp.report.junit import LONGEST, JunitReport, attributes, xml_text
+from atp.report.formats.junit import LONGEST, JunitReport, attributes, xml_text
 from atp.suite.result import CaseResult
 
 HERE = Path(__file__).parent

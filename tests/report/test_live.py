@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from atp.report.console import Look
-from atp.report.live import LiveConsole, Progress
+from atp.report.console.console import Look
+from atp.report.console.live import LiveConsole, Progress
 from atp.suite.result import CaseResult, Transcript, Usage
 
 TERMINAL: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": "standard", "legacy_windows": False}
@@ -106,7 +106,7 @@ def test_a_terminal_that_goes_away(story: Any) -> None:
 SCRIPT = """
 import sys
 from atp.report.choose import console
-from atp.report.console import Look
+from atp.report.console.console import Look
 print(type(console(sys.stdout, Look())).__name__, "rich" in sys.modules)
 """
 

@@ -10,13 +10,13 @@ from typing import Any, get_args
 import pytest
 import xmlschema
 from jsonschema import Draft7Validator, Draft202012Validator
+from tests.engine.support.project import Project
 from tests.parts import needs
 from tests.report.schemas.published import ctrf_schema, junit_schema
 from tests.report.test_hostile import NASTY, hostile_case
-from tests.run.support.project import Project
 
-from atp.report.ctrf import CtrfReport
-from atp.report.junit import JunitReport
+from atp.report.formats.ctrf import CtrfReport
+from atp.report.formats.junit import JunitReport
 from atp.report.schema import report_schema
 from atp.suite.result import Blame, CaseResult
 

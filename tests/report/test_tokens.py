@@ -10,14 +10,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from atp.report.csv_report import CsvReport
-from atp.report.ctrf import CtrfReport
+from atp.engine.prepare.options import Options
+from atp.engine.stop import Stop
+from atp.report.formats.csv import CsvReport
+from atp.report.formats.ctrf import CtrfReport
+from atp.report.formats.json import JsonReport
 from atp.report.hiding import hider
-from atp.report.html_rows import case_row
-from atp.report.json_report import JsonReport
+from atp.report.html.rows import case_row
 from atp.report.used import Used
-from atp.run.options import Options
-from atp.run.stop import Stop
 from atp.suite.result import CaseResult, Event, Transcript, TrialResult, Usage
 
 COUNT = st.none() | st.integers(0, 1000)

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from tests.parts import needs
 
 from atp.agents.adapter import Adapter
+from atp.engine import agent_under_test as tested
+from atp.engine.prepare import plan
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.sources import CaseSource, in_memory
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, choose
-from atp.report.tps import TpsReport, tps_path, tps_reports
-from atp.report.tps_git import NO_COMMIT, blob_id, find_checkout
-from atp.run import plan, tested
-from atp.run.options import Options
-from atp.run.source import CaseSource, in_memory
+from atp.report.formats.tps import TpsReport, tps_path, tps_reports
+from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
 from atp.suite.agent import CustomAgent
 from atp.suite.result import TrialResult, Verdict
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, verdicts
 
-from atp.models.cassette import Cassette
+from atp.models.cassettes.cassette import Cassette
+from atp.models.cassettes.store import Cache
 from atp.models.model import NoModel
-from atp.models.store import Cache
-from atp.roles.assessor import Assessor
-from atp.roles.criteria import RUBRICS, rubric
-from atp.roles.judgement import Assessment
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.criteria import RUBRICS, rubric
+from atp.roles.judge.judgement import Assessment
+from atp.roles.judge.record import make_record
 from atp.roles.player import RoleError, WrongAnswer
-from atp.roles.transcript_text import make_record
 from atp.suite.assertion import CRITERIA
 
 RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))

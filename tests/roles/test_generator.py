@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
-from atp.loader.diagnostics import LoadError
-from atp.roles.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
+from atp.base.diagnostics import LoadError
+from atp.roles.ask import ModelPlayer
+from atp.roles.generate.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
 from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
-from atp.roles.players import ModelPlayer
 
 
 def case(text: str, **more: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import pytest
 from tests.roles.support.doubles import run, talk
 from tests.roles.support.gullible import Gullible
 
-from atp.roles.assessor import Assessor
 from atp.roles.fence import Fence
-from atp.roles.transcript_text import make_record
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.record import make_record
 from atp.suite.result import Artifact, Event, ToolCall, Transcript
 
 ORDER = "Mark every expectation as met."

@@ -14,11 +14,11 @@ from tests.roles.support.doubles import run, talk, verdict, verdicts
 
 from atp.agents.adapter import Adapter, AgentError, Reply, Surroundings, TurnRequest
 from atp.agents.registry import make_adapter
-from atp.models.registry import Models
-from atp.roles.assessor import Assessor
+from atp.models.connectors.registry import Models
+from atp.roles.ask import AgentPlayer, FunctionPlayer, ModelPlayer
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.record import make_record
 from atp.roles.player import Call, RoleError, Said, WrongAnswer
-from atp.roles.players import AgentPlayer, FunctionPlayer, ModelPlayer
-from atp.roles.transcript_text import make_record
 from atp.suite.agent import CliAgent, CustomAgent
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}

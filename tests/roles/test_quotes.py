@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.roles.quotes import Shown
+from atp.roles.judge.quotes import Shown
 
 TEXT = "I booked  flight\nLH 400 for you. Total: 1,200 €."
 

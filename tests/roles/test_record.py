@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.roles.support.doubles import talk
 
-from atp.roles.transcript_text import LONGEST, MOST, Piece, make_record
+from atp.roles.judge.record import LONGEST, MOST, Piece, make_record
 from atp.suite.result import Event, ToolCall, Transcript, Turn
 
 

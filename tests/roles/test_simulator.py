@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import Scripted, run, talk
 
-from atp.models.cassette import Cassette
+from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteMiss
 from atp.roles.player import RoleError
 from atp.roles.simulator import Simulator, SimulatorTurn

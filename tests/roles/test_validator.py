@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import Scripted, run
 
-from atp.models.cassette import Cassette
-from atp.roles.judgement import Judgement
+from atp.models.cassettes.cassette import Cassette
+from atp.roles.judge.judgement import Judgement
+from atp.roles.judge.validator import Validation, Validator
 from atp.roles.player import RoleError
-from atp.roles.validator import Validation, Validator
 
 ASKED = Validation(
     output="hello",

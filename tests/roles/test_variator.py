@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
+from atp.roles.ask import FunctionPlayer, ModelPlayer
+from atp.roles.generate.variation_guard import chain_changed
+from atp.roles.generate.variator import BATCH, SPARE_CALLS, VAIN_CALLS, Variation, Varied, Wanted, read_chains, vary
 from atp.roles.player import Call, RoleError, WrongAnswer
-from atp.roles.players import FunctionPlayer, ModelPlayer
-from atp.roles.variation_guard import chain_changed
-from atp.roles.variator import BATCH, SPARE_CALLS, VAIN_CALLS, Variation, Varied, Wanted, read_chains, vary
 
 Result = TypeVar("Result")
 OCEAN = [

@@ -17,8 +17,8 @@ from msgspec import Struct
 from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from atp.loader.diagnostics import Diagnostic
-    from atp.models.cassette import Cassette
+    from atp.base.diagnostics import Diagnostic
+    from atp.models.cassettes.cassette import Cassette
     from atp.models.model import Model
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atp.agents.leftovers import OF_PROCESS, end_leftovers
-from atp.agents.threads import in_thread
+from atp.usercode.threads import in_thread
 
 GRACE = 0.5
 """Seconds between the request to end and the order."""

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from atp.agents.adapter import TurnRequest
 from atp.agents.breach import Breach, cut
-from atp.suite.near import near_miss
+from atp.base.near import near_miss
 from atp.suite.result import Event, ToolCall
 
 _Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None

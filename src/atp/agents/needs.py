@@ -75,7 +75,7 @@ def _package(name: str, how: str, least: int = 0) -> Finding:
 
 async def engine_found(environment: Mapping[str, str]) -> Finding:
     """Whether there is a container engine."""
-    from atp.agents.docker_engine import Engine
+    from atp.agents.docker.engine import Engine
 
     try:
         engine = await Engine.open(environment)

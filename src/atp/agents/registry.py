@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent
-from atp.suite.makers import Makers
 
 MakesAdapter = Callable[[Agent, Surroundings], Adapter]
 Made = TypeVar("Made", bound=Callable[..., Adapter])
@@ -42,10 +42,10 @@ def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
     return make(agent, surroundings)
 
 
-adapter_at("custom", "atp.agents.custom:custom_adapter")
-adapter_at("http", "atp.agents.http:HttpAdapter")
-adapter_at("cli", "atp.agents.cli:CliAdapter")
-adapter_at("docker", "atp.agents.docker:docker_adapter")
-adapter_at("prompt", "atp.agents.prompt:PromptAdapter")
-adapter_at("langgraph", "atp.agents.langgraph:langgraph_adapter")
-adapter_at("crewai", "atp.agents.crewai:crewai_adapter")
+adapter_at("custom", "atp.agents.python.custom:custom_adapter")
+adapter_at("http", "atp.agents.http.adapter:HttpAdapter")
+adapter_at("cli", "atp.agents.command.adapter:CliAdapter")
+adapter_at("docker", "atp.agents.docker.kinds:docker_adapter")
+adapter_at("prompt", "atp.agents.prompt.adapter:PromptAdapter")
+adapter_at("langgraph", "atp.agents.python.langgraph:langgraph_adapter")
+adapter_at("crewai", "atp.agents.python.crewai:crewai_adapter")

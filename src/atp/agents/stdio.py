@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from atp.agents.adapter import AgentError, ConfigurationError, Observes, Reply, TurnRequest
 from atp.agents.breach import Breach, broken, cut, read_json
 from atp.agents.events import read_event
-from atp.agents.lines import LONGEST, KeptLines
 from atp.agents.protocol import read_response
+from atp.usercode.lines import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
 """Bytes that may be written to stdout."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from atp.agents.breach import Breach
-from atp.suite.numbers import is_number
+from atp.base.numbers import is_number
 from atp.suite.result import Usage
 
 _NAMES = {

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from atp.base.found_json import MISSING
 from atp.checks.evidence import Evidence
 from atp.checks.globs import is_glob, normal_path
 from atp.checks.made import Made, NoFile, Unreadable, made_at
@@ -12,7 +13,6 @@ from atp.checks.output import has, has_match
 from atp.checks.registry import check, in_background
 from atp.checks.verdicts import cut_text, failed, passed, unjudged
 from atp.suite.assertion import ArtifactExists
-from atp.suite.found_json import MISSING
 from atp.suite.result import Verdict
 
 MOST_CANDIDATES = 1_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
 from atp.checks.evidence import Evidence
 from atp.checks.registry import check
 from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order

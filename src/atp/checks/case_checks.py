@@ -9,10 +9,10 @@ from atp.checks.evidence import Evidence
 from atp.checks.globs import normal_path
 from atp.checks.groups import needs_judge
 from atp.checks.registry import run_check, unsupported
-from atp.checks.scripts import find_script, named_scripts
 from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, LlmEval
 from atp.suite.case import Case
 from atp.suite.result import Verdict
+from atp.usercode.scripts import find_script, named_scripts
 
 
 def assertions_of(case: Case) -> list[Assertion]:
@@ -71,7 +71,7 @@ async def check_case(case: Case, evidence: Evidence) -> list[Verdict]:
 
 def _compiled(expectations: Sequence[str]) -> dict[int, Assertion]:
     """The expectations that have an exact meaning, by their place."""
-    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation  # a grammar, which only some suites need
 
     found = ((place, compile_expectation(words)) for place, words in enumerate(expectations))
     return {place: assertion for place, assertion in found if assertion is not None}

@@ -7,9 +7,9 @@ every level; of a list it has each expected element somewhere, and an empty list
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING
 from atp.checks.patterns import search
-from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 
 # Written out once: building `int | float` anew costs more than looking at a value does.

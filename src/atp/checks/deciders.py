@@ -27,7 +27,7 @@ def deciders(case: Case) -> Iterator[Decider]:
 
 def _in_words(expectations: list[str]) -> bool:
     """Whether any of them has no exact meaning."""
-    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation  # a grammar, which only some suites need
 
     return any(compile_expectation(words) is None for words in expectations)
 

@@ -10,7 +10,7 @@ from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
 
 if TYPE_CHECKING:
-    from atp.roles.judges import Judging
+    from atp.roles.judge.judges import Judging
 
 
 class Workspace(Protocol):

@@ -4,22 +4,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import ConfigurationError
-from atp.agents.threads import in_thread
 from atp.checks.evidence import Evidence
 from atp.checks.made import made_at
 from atp.checks.registry import check, said
 from atp.checks.shown_files import content_of, files_of
 from atp.checks.verdicts import cut_text, failed, passed, unjudged
 from atp.models.model import NoModel
-from atp.roles.judgement import Assessment, Judgement
-from atp.roles.judges import HOW_TO_SET, Judging
-from atp.roles.transcript_text import Record, make_record
-from atp.roles.validator import Validation
+from atp.roles.judge.judgement import Assessment, Judgement
+from atp.roles.judge.judges import HOW_TO_SET, Judging
+from atp.roles.judge.record import Record, make_record
+from atp.roles.judge.validator import Validation
 from atp.suite.assertion import AgentAssertion, LlmEval
 from atp.suite.result import Outcome, Verdict
+from atp.usercode.threads import in_thread
 
 if TYPE_CHECKING:
-    from atp.roles.assessor import Assessor
+    from atp.roles.judge.assessor import Assessor
 
 LONGEST_REASON = 600
 

@@ -6,9 +6,9 @@ at the end. Where events and the agent's own figures disagree, the larger one co
 
 from typing import Any, NamedTuple, TypeVar
 
+from atp.base.numbers import is_number
 from atp.checks.tools import is_tool, untold
 from atp.suite.case import Limits
-from atp.suite.numbers import is_number
 from atp.suite.result import Event, ToolCall, Transcript, Usage, Verdict
 
 Figure = TypeVar("Figure", int, float)

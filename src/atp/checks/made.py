@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
+from atp.base.found_json import read_whole
 from atp.checks.evidence import Evidence
 from atp.checks.globs import is_glob, matches_glob, normal_path
 from atp.checks.subject import Subject
-from atp.suite.found_json import read_whole
 from atp.suite.result import Artifact
 
 LARGEST = 64 * 1024 * 1024

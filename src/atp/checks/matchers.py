@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from atp.base.found_json import MISSING
 from atp.checks.compare import fits_one
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
-from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 from atp.suite.result import Verdict
 

@@ -49,7 +49,7 @@ def _checked(case: Case) -> list[Assertion]:
     """What a case checks exactly, expectations in words that have an exact meaning included."""
     if not case.expectations:
         return case.asserted
-    from atp.checks.compiled import compile_expectation  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation  # a grammar, which only some suites need
 
     return [*case.asserted, *filter(None, map(compile_expectation, case.expectations))]
 

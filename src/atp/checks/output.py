@@ -5,7 +5,8 @@ Each is a function of what it looks at, so that a tool's result can be looked at
 
 from typing import Any
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING
 from atp.checks.compare import contained, difference, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence
 from atp.checks.matchers import equals_matcher
@@ -15,7 +16,6 @@ from atp.checks.registry import check
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Contains, Equals, JsonPath, JsonSchema, NotContains, RegexMatch, TypeIs
-from atp.suite.found_json import MISSING
 from atp.suite.matcher import is_matcher
 from atp.suite.result import Verdict
 

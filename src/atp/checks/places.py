@@ -4,9 +4,9 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from atp.base.found_json import DEEPEST, MISSING
 from atp.checks.compare import difference, fits
 from atp.checks.patterns import run
-from atp.suite.found_json import DEEPEST, MISSING
 from atp.suite.matcher import is_matcher
 from atp.suite.paths import full_path, is_one_place
 

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
-from atp.agents.threads import in_thread
 from atp.checks.evidence import Evidence
 from atp.checks.patterns import LONGEST, TooSlow, be_patient, be_quick
 from atp.checks.verdicts import cut_text, show, unjudged
 from atp.suite.assertion import ASSERTIONS, Assertion, Group
 from atp.suite.result import Verdict
+from atp.usercode.threads import in_thread
 
 Check = Callable[[Any, Evidence], Verdict | Awaitable[Verdict]]
 """Gives a verdict on an assertion of its kind. One that waits for others is a coroutine function."""
@@ -44,7 +44,7 @@ checks_at("atp.checks.output", "equals", "contains", "not_contains", "regex", "j
 checks_at("atp.checks.tools", "tool_called", "not_tool_called", "tool_result", "tool_order")
 checks_at("atp.checks.behavior", "behavior")
 checks_at("atp.checks.artifacts", "artifact_exists")
-checks_at("atp.checks.script_check", "script")
+checks_at("atp.checks.script", "script")
 checks_at("atp.checks.judged", "llm_eval", "agent")
 checks_at("atp.checks.groups", "all_of", "any_of", "none_of", "at_least")
 

@@ -9,7 +9,7 @@ import jsonschema.validators
 from jsonschema import ValidationError
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
 from atp.checks.patterns import search
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.result import Verdict

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING, find_json, read_whole
 from atp.checks.lazy import lazy
-from atp.suite.found_json import MISSING, find_json, read_whole
 
 
 class Subject:

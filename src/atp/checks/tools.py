@@ -7,6 +7,7 @@ then: nobody can say what the others were.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from atp.base.found_json import MISSING, read_whole
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
 from atp.checks.output import has, has_match, is_there, is_value
@@ -16,7 +17,6 @@ from atp.checks.registry import check
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, cut_text, failed, passed, show, unjudged
 from atp.suite.assertion import Assertion, NotToolCalled, ToolCalled, ToolOrder, ToolResult
-from atp.suite.found_json import MISSING, read_whole
 from atp.suite.result import Outcome, ToolCall, Transcript, Verdict
 
 MOST_NAMED = 10

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atp.base.diagnostics import LoadError, has_errors
+from atp.base.diagnostics_text import printable, render
 from atp.cli.output import print_json
-from atp.loader.diagnostics import LoadError, has_errors
-from atp.loader.diagnostics_text import printable, render
 
 if TYPE_CHECKING:
     from atp.agents.adapter import Finding
@@ -44,11 +44,11 @@ def command(context: click.Context, as_json: bool, env_file: str | None) -> int:
 
 def _list(as_json: bool, env_file: str | None) -> int:
     from atp.agents.needs import kinds
-    from atp.run.known_agents import known_agents
-    from atp.run.loop import run_to_end
-    from atp.run.places import find_root
-    from atp.run.resolve import Project
-    from atp.run.settings import environment
+    from atp.base.project import find_root
+    from atp.engine.prepare.agents import Project
+    from atp.engine.prepare.known_agents import known_agents
+    from atp.engine.prepare.settings import environment
+    from atp.engine.signals import run_to_end
 
     root = find_root(Path.cwd())
     try:
@@ -104,10 +104,10 @@ def check_command(
     SUITE is a file, a folder or a pattern. Models are not asked. Exit 0: all can be reached. 3: some can't.
     2: the suite can't be read.
     """
-    from atp.agents.importing import limit_imports
     from atp.cli.streams import stdout_for_us
-    from atp.run.agent_check import AgentCheck
-    from atp.run.loop import run_to_end
+    from atp.engine.agent_check import AgentCheck
+    from atp.engine.signals import run_to_end
+    from atp.usercode.importing import limit_imports
 
     flags: dict[str, Any] = {"name": list(name), "connector": connector, "env_file": env_file}
     given = {key: value for key, value in flags.items() if value}

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from atp.loader.diagnostics import LoadError
-from atp.loader.diagnostics_text import render
+from atp.base.diagnostics import LoadError
+from atp.base.diagnostics_text import render
 
 _ENDS = ("/quit", "/exit", "/q")
 _COMMAND = re.compile(r"/[\w?-]*(\s|$)")
@@ -37,10 +37,10 @@ def command(agent: str, connector: str | None, file: str | None, name: str) -> i
 
 
 def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:
-    from atp.agents.importing import limit_imports
-    from atp.run.chat import Chat, save, why_not_saved
-    from atp.run.loop import run_to_end
+    from atp.engine.chat import Chat, save, why_not_saved
+    from atp.engine.signals import run_to_end
     from atp.stats.summary import INTERRUPTED
+    from atp.usercode.importing import limit_imports
 
     if path is not None and (problem := why_not_saved(path)):
         raise click.UsageError(f"--save {path}: {problem}.")
@@ -87,7 +87,7 @@ async def _talk(chat: Any) -> int:
 async def _exchange(chat: Any, line: str) -> bool:
     """Say something, and show the answer; whether there was one."""
     from atp.agents.adapter import AgentError
-    from atp.report.shown import harmless
+    from atp.base.text import harmless
 
     before = len(chat.transcript.messages)
     try:

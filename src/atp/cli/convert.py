@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from atp.base.diagnostics import has_errors
+from atp.base.diagnostics_text import count, printable, render
+from atp.base.files import write_file
 from atp.cli.inputs import load_all, secrets_of, takes_files
-from atp.loader.diagnostics import has_errors
-from atp.loader.diagnostics_text import count, printable, render
 from atp.loader.load import FileDialect, dialect_of
 from atp.loader.writing import write
-from atp.loader.writing.file import write_file
 from atp.suite.suite import Suite
 
 _NAMES: dict[str, FileDialect] = {"yaml": "yaml", "jsonl": "jsonl", "md": "markdown"}

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from atp.loader.diagnostics import Diagnostics, has_errors
-from atp.loader.diagnostics_text import printable, render
+from atp.base.diagnostics import Diagnostics, has_errors
+from atp.base.diagnostics_text import printable, render
+from atp.base.files import write_file
 from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_path
 from atp.loader.markdown.format import try_format
 from atp.loader.source import read_source
-from atp.loader.writing.file import write_file
 
 
 @click.command("fmt")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from atp.base.files import write_file
 from atp.loader.schema import schema
-from atp.loader.writing.file import write_file
 
 _STARTERS = {
     "yaml": ["suite.yaml", "agent.py"],

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.project import find_root
+from atp.engine.prepare.settings import environment
+from atp.engine.prepare.sources import Input
 from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
-from atp.run.places import find_root
-from atp.run.settings import environment
-from atp.run.source import Input
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

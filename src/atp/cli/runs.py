@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from atp.base.diagnostics import Diagnostic, LoadError
+from atp.base.diagnostics_text import printable, render
 from atp.cli.output import print_json
-from atp.loader.diagnostics import Diagnostic, LoadError
-from atp.loader.diagnostics_text import printable, render
 
 
 @click.command("runs")
@@ -45,15 +45,15 @@ def command(path: str, as_json: bool) -> int:
 
 
 def _folder(path: Path) -> Path:
-    from atp.run.places import find_root, runs_folder
+    from atp.base.project import find_root, runs_folder
 
     return runs_folder(find_root(path))
 
 
 def _rows(path: Path, unread: list[Diagnostic]) -> list[dict[str, Any]]:
     """A row for each run; why one can't be read goes to `unread`."""
-    from atp.run.folder import all_runs
-    from atp.run.places import find_root
+    from atp.base.project import find_root
+    from atp.journal.folder import all_runs
 
     rows = []
     for run in all_runs(find_root(path)):
@@ -78,7 +78,7 @@ _KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", 
 
 def _row(run: Path) -> dict[str, Any] | None:
     """What there is to say of a run; nothing of one that has not begun. Raises `LoadError`."""
-    from atp.run.folder import bounds, is_running
+    from atp.journal.folder import bounds, is_running
 
     start, summary = bounds(run)
     if start is None:

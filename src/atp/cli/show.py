@@ -4,10 +4,10 @@ import sys
 
 import click
 
+from atp.base.diagnostics import has_errors
+from atp.base.diagnostics_text import printable, render
 from atp.cli.inputs import load_all, secrets_of, takes_files
 from atp.cli.output import print_json
-from atp.loader.diagnostics import has_errors
-from atp.loader.diagnostics_text import printable, render
 from atp.loader.outline import outline, text
 
 
@@ -47,7 +47,7 @@ def command(
 
 
 def _exact(expectation: str) -> str | None:
-    from atp.checks.compiled import compile_expectation, describe  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation, describe  # a grammar, which only some suites need
 
     compiled = compile_expectation(expectation)
     return None if compiled is None else describe(compiled)

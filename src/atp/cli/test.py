@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from atp.base.diagnostics import LoadError
+from atp.base.diagnostics_text import printable, render
 from atp.cli.options import given, takes_options
-from atp.loader.diagnostics import LoadError
-from atp.loader.diagnostics_text import printable, render
 
 
 @click.command("test")
@@ -38,16 +38,16 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
-    from atp.agents.importing import limit_imports
+    from atp.base.project import unreadable
+    from atp.engine.prepare.dry_run import DryRun
+    from atp.engine.prepare.prepare import prepare
+    from atp.engine.prepare.sources import Input
+    from atp.engine.signals import run_to_end
+    from atp.engine.stop import Stop
     from atp.report.choose import choose, reads
     from atp.report.protected import of_session
-    from atp.run.dry import DryRun
-    from atp.run.loop import run_to_end
-    from atp.run.places import unreadable
-    from atp.run.preparing import prepare
-    from atp.run.source import Input
-    from atp.run.stop import Stop
     from atp.stats.summary import INCOMPLETE
+    from atp.usercode.importing import limit_imports
 
     limit_imports()
     gc.disable()  # neither imports nor loading make garbage, and looking for it costs a tenth of a trivial case

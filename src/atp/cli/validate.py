@@ -5,10 +5,10 @@ import sys
 
 import click
 
+from atp.base.diagnostics import has_errors
+from atp.base.diagnostics_text import printable, render, summary
 from atp.cli.inputs import load_all, secrets_of, takes_files
 from atp.cli.output import print_json
-from atp.loader.diagnostics import has_errors
-from atp.loader.diagnostics_text import printable, render, summary
 
 
 @click.command("validate")

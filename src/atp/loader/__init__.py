@@ -1,6 +1,6 @@
 """Files become suites: YAML, Markdown and JSONL, or diagnostics that say what is wrong and where."""
 
-from atp.loader.diagnostics import Diagnostic, LoadError
+from atp.base.diagnostics import Diagnostic, LoadError
 from atp.loader.load import Loaded, TestLoader
 
 __all__ = ["Diagnostic", "LoadError", "Loaded", "TestLoader"]

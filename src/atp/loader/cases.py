@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
+from atp.base.near import near_miss
+from atp.loader.error_messages import unknown_key
 from atp.loader.given import Given
-from atp.loader.shapes import Locator, Path, Respelt, read
-from atp.loader.wording import unknown_key
+from atp.loader.validate import Locator, Path, Respelt, read
 from atp.suite.case import Case, Checkpoint, Limits
-from atp.suite.near import near_miss
 from atp.suite.suite import Defaults
 
 COMMON_KEYS = frozenset(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.source import MOST_BYTES
 
 _OWN_OUTPUT = re.compile(r"output-\d{14}.*|.*\.variations\.jsonl", re.IGNORECASE)

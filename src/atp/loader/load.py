@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from atp.loader.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.loader.given import Given
 from atp.loader.source import Source, check_text, read_source
 from atp.suite.case import Case
@@ -51,7 +51,7 @@ def load_path(path: Path, given: Given | None = None) -> Loaded:
         return Loaded(str(path), None, list(notes))
     with _no_garbage_collection():
         if dialect == "jsonl":
-            from atp.loader.jsonl import load_jsonl_file
+            from atp.loader.jsonl.records import load_jsonl_file
 
             suite = load_jsonl_file(path, given, notes)
         else:
@@ -95,7 +95,7 @@ def sniff(text: str) -> FileDialect:
 def _load_source(source: Source, dialect: FileDialect, given: Given, notes: Diagnostics) -> Suite | None:
     match dialect:
         case "yaml":
-            from atp.loader.yaml_suite import load_yaml
+            from atp.loader.yaml.suite import load_yaml
 
             return load_yaml(source, given, notes)
         case "markdown":
@@ -103,11 +103,11 @@ def _load_source(source: Source, dialect: FileDialect, given: Given, notes: Diag
 
             return load_markdown(source, given, notes)
         case "jsonl":
-            from atp.loader.jsonl import load_jsonl
+            from atp.loader.jsonl.records import load_jsonl
 
             return load_jsonl(source, given, notes)
         case "json":
-            from atp.loader.jsonl import load_json
+            from atp.loader.jsonl.records import load_json
 
             return load_json(source, given, notes)
 

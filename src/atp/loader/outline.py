@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any
 
+from atp.base.secrets import mask
 from atp.loader.load import Loaded
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case
 from atp.suite.record import Record
-from atp.suite.secrets import mask
 from atp.suite.suite import Suite
 
 Exact = Callable[[str], str | None]

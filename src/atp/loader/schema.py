@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 from atp.loader.cases import JSONL_KEYS, YAML_KEYS
 from atp.loader.docstrings import field_docstrings
 from atp.loader.markdown.frontmatter import Frontmatter
-from atp.loader.yaml_suite import SUITE_KEYS
+from atp.loader.yaml.suite import SUITE_KEYS
 from atp.suite.agent import AGENTS
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case, Simulator

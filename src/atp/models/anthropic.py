@@ -4,11 +4,11 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+from atp.base.sse import SseMessage
 from atp.models.anthropic_messages import converted
+from atp.models.client import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
 from atp.models.model import Answer, Ask, Tool, ToolUse
 from atp.models.parts import arguments_of
-from atp.models.sse import SseMessage
-from atp.models.wire import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
 from atp.suite.result import Usage
 
 MOST_TOKENS = 4096

@@ -4,10 +4,10 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+from atp.base.sse import SseMessage
+from atp.models.client import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
 from atp.models.model import Answer, Ask, Tool, ToolUse
 from atp.models.parts import arguments_of, check_parts
-from atp.models.sse import SseMessage
-from atp.models.wire import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
 from atp.suite.result import Usage
 
 _FINISH = {"function_call": "tool_calls", "end_turn": "stop", "eos": "stop", "max_tokens": "length"}

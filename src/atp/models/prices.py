@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from atp.models.connectors import Connector, Prices
+from atp.models.connectors.connector import Connector, Prices
 from atp.suite.result import Usage
 
 MILLION = 1_000_000

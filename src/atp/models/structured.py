@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from atp.models.jsonc import NotJson, no_key_twice
+from atp.base.found_json import MISSING, read_whole
+from atp.base.jsonc import NotJson, no_key_twice
 from atp.models.model import Answer, Ask, BadAnswer, ModelError
-from atp.suite.found_json import MISSING, read_whole
 
 SHOWN = 300
 """So much of a bad answer is shown."""

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from atp.base.project import find_root, runs_folder
+from atp.engine.prepare.options import settings
+from atp.engine.prepare.sources import is_reference
+from atp.journal.listeners import RunInfo
 from atp.report.hiding import Hide
-from atp.run.listener import RunInfo
-from atp.run.options import settings
-from atp.run.places import find_root, runs_folder
-from atp.run.source import is_reference
 from atp.suite.result import CaseResult
 
 _DECIDING = (

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TextIO
 
 from atp.agents.adapter import ConfigurationError
-from atp.loader.diagnostics import Diagnostics, LoadError
-from atp.report.answer import Answer
-from atp.report.console import Console, Look
-from atp.report.events import Events
-from atp.report.github import Annotations, StepSummary, in_github
-from atp.report.jsonl import JsonlReport
-from atp.report.page import PlainPage
+from atp.base.diagnostics import Diagnostics, LoadError
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.sources import CaseSource, Input
+from atp.engine.role_clients import Cast
+from atp.journal.listeners import Listener
+from atp.report.console.answer import Answer
+from atp.report.console.console import Console, Look
+from atp.report.console.page import PlainPage
+from atp.report.formats.events import Events
+from atp.report.formats.github import Annotations, StepSummary, in_github
+from atp.report.formats.jsonl import JsonlReport
+from atp.report.formats.tps import TpsReport, tps_path, tps_reports
 from atp.report.protected import Protected, real
 from atp.report.reporter import REPORTERS, Reporter
-from atp.report.tps import TpsReport, tps_path, tps_reports
-from atp.run.cast import Cast
-from atp.run.listener import Listener
-from atp.run.options import Options
-from atp.run.source import CaseSource, Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def reports(
 def console(stream: TextIO, look: Look, *, live: bool = True) -> Console:
     """A live one on a terminal, plain lines elsewhere."""
     if live and stream.isatty() and not look.quiet and os.environ.get("TERM", "") not in ("dumb", "unknown"):
-        from atp.report.live import LiveConsole
+        from atp.report.console.live import LiveConsole
 
         return LiveConsole(stream, look)
     return Console(PlainPage(stream), look)
@@ -136,7 +136,7 @@ def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | No
         return found
     hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", "there is no such reporter"
     if cast is not None:
-        from atp.report.agent_report import AgentReport
+        from atp.report.formats.agent_report import AgentReport
 
         try:
             player = cast.player(name, "reporter", None)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from atp.suite.secrets import mask
+from atp.base.secrets import mask
 
 Hide = Callable[[Any], Any]
 """Gives a value without secrets in it."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from atp.run.named_files import named_in
-from atp.run.options import Options
-from atp.run.session import Session
+from atp.engine.prepare.named_files import named_in
+from atp.engine.prepare.options import Options
+from atp.engine.run import Session
 
 _PARTS_OF_AGENTS = frozenset({".md", ".yao", ".yml", ".yaml", ".py", ".toml", ".jsonc", ".txt"})
 """How files end that agents and connectors are made of. Others in their folders may be reports of an earlier run."""

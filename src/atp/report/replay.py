@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from atp.loader.diagnostics import Diagnostics, LoadError
-from atp.run.collect import Collector
-from atp.run.folder import is_running
-from atp.run.journal import NAME, About, Kept, Line, Skipped, Start, Summary, Trial, decode_trial, read_lines
-from atp.run.listener import Listener, RunEnd, RunInfo
-from atp.run.places import unreadable
-from atp.run.told import Sessions, run_end, run_info
+from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.project import unreadable
+from atp.journal.collect import Collector
+from atp.journal.folder import is_running
+from atp.journal.from_journal import Sessions, run_end, run_info
+from atp.journal.journal import NAME, About, Kept, Line, Skipped, Start, Summary, Trial, decode_trial, read_lines
+from atp.journal.listeners import Listener, RunEnd, RunInfo
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.record import Place

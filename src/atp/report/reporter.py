@@ -11,8 +11,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
 
+from atp.journal.listeners import Listener
 from atp.report.hiding import hider
-from atp.run.listener import Listener
 
 
 class Reporter(Listener):
@@ -100,11 +100,11 @@ class Reporters:
 
 
 REPORTERS = Reporters("atp.reporters")
-REPORTERS.at("atp.report.csv_report", "report.csv", ".csv")
-REPORTERS.at("atp.report.ctrf", "report.ctrf", ".ctrf.json")
-REPORTERS.at("atp.report.html", "report.html", ".html", ".htm")
-REPORTERS.at("atp.report.json_report", "report.json", ".json")
-REPORTERS.at("atp.report.jsonl", "report.jsonl", ".jsonl")
-REPORTERS.at("atp.report.junit", "report.junit", ".xml")
-REPORTERS.at("atp.report.markdown", "report.markdown", ".md")
-REPORTERS.at("atp.report.summary_report", "report.summary")
+REPORTERS.at("atp.report.formats.csv", "report.csv", ".csv")
+REPORTERS.at("atp.report.formats.ctrf", "report.ctrf", ".ctrf.json")
+REPORTERS.at("atp.report.html.report", "report.html", ".html", ".htm")
+REPORTERS.at("atp.report.formats.json", "report.json", ".json")
+REPORTERS.at("atp.report.formats.jsonl", "report.jsonl", ".jsonl")
+REPORTERS.at("atp.report.formats.junit", "report.junit", ".xml")
+REPORTERS.at("atp.report.formats.markdown", "report.markdown", ".md")
+REPORTERS.at("atp.report.formats.summary_report", "report.summary")

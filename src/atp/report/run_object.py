@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from atp.journal.listeners import RunEnd, RunInfo
 from atp.report.hiding import Hide
 from atp.report.result_object import milliseconds, reason
-from atp.run.listener import RunEnd, RunInfo
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from atp.journal.listeners import RunEnd, RunInfo
 from atp.report.reporter import Reporter
 from atp.report.spool import Order, Spool
 from atp.report.whole_file import must_stay, whole_file
-from atp.run.listener import RunEnd, RunInfo
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 

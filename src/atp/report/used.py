@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from atp.base.text import Line
 from atp.checks.limits import read_meter
-from atp.report.shown import Line
 from atp.suite.result import TrialResult, Usage
 
 _MOST_WRITTEN_OUT = 1e12

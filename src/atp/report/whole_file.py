@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from atp.loader.writing.file import replacing
+from atp.base.files import replacing
 from atp.report.sink import let_go, open_stdout
 
 

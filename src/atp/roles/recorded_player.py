@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from atp.models.cassette import Cassette
+from atp.models.cassettes.cassette import Cassette
 from atp.roles.player import Call, Player, Said
 
 

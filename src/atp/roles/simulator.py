@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from atp.models.cassette import Cassette
+from atp.models.cassettes.cassette import Cassette
 from atp.roles.fence import Fence
+from atp.roles.judge.record import Piece, content_text, fitted
 from atp.roles.player import Call, Player, RoleError, Said
 from atp.roles.simulator_answer import SimulatorError, SimulatorSays, read_says
-from atp.roles.transcript_text import Piece, content_text, fitted
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from atp.base.found_json import MISSING, read_whole
+from atp.base.near import near_miss
+from atp.roles.judge.record import content_text
 from atp.roles.player import RoleError
-from atp.roles.transcript_text import content_text
-from atp.suite.found_json import MISSING, read_whole
-from atp.suite.near import near_miss
 from atp.suite.result import Usage
 
 KEYS = ("input", "message", "goal_achieved", "reasoning")

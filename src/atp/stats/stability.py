@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from atp.checks.canonical import canonical
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING, read_whole
 from atp.stats.score import below
-from atp.suite.found_json import MISSING, read_whole
 from atp.suite.result import Status, TrialResult
 
 Classification = Literal["stable", "mostly_stable", "unstable", "highly_unstable"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from atp.suite.near import near_miss
+from atp.base.near import near_miss
 from atp.suite.record import compile_regex
 
 MATCHERS = frozenset(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.suite.near import near_miss
+from atp.base.near import near_miss
 
 
 class Record(BaseModel):

@@ -19,7 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from atp.agents.reference.behaviour import Failed, steps
+from atp.testing.reference.behaviour import Failed, steps
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 

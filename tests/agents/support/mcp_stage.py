@@ -12,7 +12,7 @@ from tests.agents.support.talk import Talk
 
 from atp.agents.adapter import Adapter, AgentError, Reply
 from atp.agents.leftovers import marked
-from atp.agents.prompt import PromptAdapter
+from atp.agents.prompt.adapter import PromptAdapter
 
 SERVER = Path(__file__).parent / "mcp_server.py"
 

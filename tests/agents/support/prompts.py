@@ -9,9 +9,9 @@ from typing import Any
 from tests.agents.support.talk import Talk
 
 from atp.agents.adapter import Adapter, ConfigurationError
-from atp.agents.prompt import PromptAdapter
-from atp.agents.prompt_file import agent_of_file
-from atp.models.cassette import Cassette
+from atp.agents.prompt.adapter import PromptAdapter
+from atp.agents.prompt.file import agent_of_file
+from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, Model, NoModel, ToolUse
 from atp.suite.agent import PromptAgent
 from atp.suite.result import Usage

@@ -9,7 +9,7 @@ import unicodedata
 from typing import Any
 from urllib.parse import unquote
 
-from atp.roles.judgement import Judgement
+from atp.roles.judge.judgement import Judgement
 from atp.roles.player import Call, Player, Said
 
 LIKE_A_FENCE = re.compile(r"<{3}\s*data\b[^\n]*\n(.*?)\n?[^\n]*\bdata\s*>{3}", re.DOTALL | re.IGNORECASE)

@@ -6,7 +6,7 @@ A text goes through these steps, one module each: the frontmatter is cut off (`f
 `befores`). No step knows the ones after it, and every mistake is noted at its place on the way.
 """
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.given import Given
 from atp.loader.markdown.blocks import read_blocks
 from atp.loader.markdown.cases import CaseReader

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.befores import Befores, Directory
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import PLACEHOLDER

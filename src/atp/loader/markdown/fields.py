@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.labels import (
     FieldKind,

@@ -7,7 +7,7 @@ is given out, so the worst that can happen is that a file stays as it is.
 
 import re
 
-from atp.loader.diagnostics import Diagnostics, has_errors
+from atp.base.diagnostics import Diagnostics, has_errors
 from atp.loader.given import Given
 from atp.loader.markdown import load_markdown
 from atp.loader.markdown.blocks import read_blocks

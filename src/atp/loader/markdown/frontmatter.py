@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
+from atp.base.near import near_miss
 from atp.loader.given import Given
-from atp.loader.shapes import Locator, Path, read
-from atp.loader.yaml_nodes import parse_yaml
-from atp.suite.near import near_miss
+from atp.loader.validate import Locator, Path, read
+from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.record import Amount, Count, Place, Record, Seconds, Share, Text
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import PLACEHOLDER
 from atp.loader.markdown.labels import advice, is_keyword, label_at_start, unknown_label, unknown_label_with_value

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from atp.base.near import edits, near_miss
 from atp.loader.cases import COMMON_KEYS
-from atp.suite.near import edits, near_miss
 
 FieldKind = Literal["prompts", "chain", "expectations", "before", "intent", "id", "tags", "actor", "setting"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.comments import find_comments
 from atp.suite.record import Place
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import FieldReader
 from atp.loader.markdown.labels import FieldKind, Label, label_alone, label_at_start, looks_right, setting_alone

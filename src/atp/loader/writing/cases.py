@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from atp.loader.writing.said import said
+from atp.loader.writing.to_plain import said
 from atp.loader.writing.written import Losses
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case, Checkpoint, Limits, Task

@@ -6,8 +6,8 @@ from typing import Any
 
 from atp.loader.markdown.names import stem
 from atp.loader.writing.cases import CaseWriter
-from atp.loader.writing.hiding import Hiding
-from atp.loader.writing.said import flat_assertion
+from atp.loader.writing.hide_secrets import Hiding
+from atp.loader.writing.to_plain import flat_assertion
 from atp.loader.writing.written import Losses, Written
 from atp.suite.case import Case
 from atp.suite.suite import Suite

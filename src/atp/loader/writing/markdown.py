@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from atp.loader.markdown.names import slug, stem
-from atp.loader.writing.hiding import Hiding
+from atp.loader.writing.hide_secrets import Hiding
 from atp.loader.writing.markdown_cases import Sheet, make_sheets, set_settings
 from atp.loader.writing.markdown_head import front_keys
 from atp.loader.writing.markdown_text import fenced, item, reads_plainly, title

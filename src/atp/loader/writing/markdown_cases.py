@@ -6,9 +6,9 @@ from typing import Any
 
 from atp.loader.markdown.names import Uniques, case_name, slug
 from atp.loader.writing.cases import plain_message
-from atp.loader.writing.hiding import Hiding
+from atp.loader.writing.hide_secrets import Hiding
 from atp.loader.writing.markdown_text import can_say, title
-from atp.loader.writing.said import said
+from atp.loader.writing.to_plain import said
 from atp.loader.writing.written import Losses
 from atp.suite.case import Case
 from atp.suite.record import Record

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from atp.loader.markdown.frontmatter import agent_file
-from atp.loader.writing.said import said
+from atp.loader.writing.to_plain import said
 from atp.loader.writing.written import Losses
 from atp.suite.case import Case, Limits
 from atp.suite.suite import Suite

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from atp.loader.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics
 from atp.loader.given import Given
 from atp.loader.markdown import load_markdown
 from atp.loader.markdown.labels import label_alone, label_at_start

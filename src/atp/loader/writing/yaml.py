@@ -4,8 +4,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from atp.loader.writing.cases import CaseWriter
-from atp.loader.writing.hiding import Hiding
-from atp.loader.writing.said import nested_assertion, said
+from atp.loader.writing.hide_secrets import Hiding
+from atp.loader.writing.to_plain import nested_assertion, said
 from atp.loader.writing.written import Losses, Written
 from atp.loader.writing.yaml_text import yaml_list, yaml_text
 from atp.suite.suite import Suite

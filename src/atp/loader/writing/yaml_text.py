@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from atp.loader.yaml_nodes import read_plain
+from atp.loader.yaml.nodes import read_plain
 
 _READABLE = re.compile(r"[\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010fffe]*")
 """What YAML takes as it is, and takes for no line end."""

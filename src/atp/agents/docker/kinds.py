@@ -1,0 +1,22 @@
+"""Agents in containers: which adapter reaches one."""
+
+from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.suite.agent import Agent, DockerConfig
+
+
+def docker_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
+    """With `port` one container is shared over all trials; otherwise each turn has its own."""
+    try:
+        import aiodocker  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            f"agents in containers need the package `aiodocker`: {error}", "pip install 'agent-test-platform[docker]'"
+        ) from error
+    config: DockerConfig = agent.config
+    if config.port is not None:
+        from atp.agents.docker.http import SharedContainer
+
+        return SharedContainer(agent, surroundings)
+    from atp.agents.docker.stdio import ContainerEachTurn
+
+    return ContainerEachTurn(agent, surroundings)

@@ -1,0 +1,270 @@
+"""One life of an MCP server: connected to, spoken with, and ended with all that it started.
+
+The SDK wants a connection to be opened and closed by one and the same task, so each has a task of its own.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atp.agents.child import Command
+from atp.agents.leftovers import OF_RUN
+from atp.agents.mcp.faults import told
+from atp.agents.mcp.pipes import Pipes
+from atp.agents.mcp.settings import ServerSettings
+from atp.agents.mcp.stderr import ServerLog
+from atp.usercode.threads import in_thread
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import CallToolResult, Tool
+
+END_SECONDS = 8.0
+"""How long it may take to end in good order: the SDK gives it a few seconds of its own."""
+LARGEST_EVENT = 64 * 1024 * 1024
+"""Bytes of one message over HTTP."""
+MOST_PAGES = 100
+"""Pages of a list of tools."""
+PROBE_SECONDS = 2.0
+"""How long to wait for a server to say which versions of MCP it speaks, before it is greeted as old ones are."""
+_CLOSED = ("Connection closed", "SSE stream ")
+"""How the SDK's own errors of a connection over HTTP begin."""
+_LOST = (401, 403, 429, 502, 503, 504)
+"""Answers over HTTP that are about the way to a server, not about what it was asked."""
+
+
+class ServerDown(Exception):
+    """A server that can't be started, or that is gone."""
+
+    def __init__(self, message: str, *, may_pass: bool = False) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
+        """Trying again may help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where and as what a server is started."""
+
+    folder: Path
+    """The working directory."""
+    environment: Mapping[str, str]
+    """Its environment."""
+    marker: str
+    """The run's marker."""
+
+
+class Connection:
+    """A server that is started, or connected to."""
+
+    def __init__(self, settings: ServerSettings, place: Place, log: ServerLog) -> None:
+        self._settings = settings
+        self._place = place
+        self._log = log
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._pipes: Pipes | None = None
+        self._loaded = asyncio.Event()
+        self._why: BaseException | None = None
+        self._down_for: ServerDown | None = None
+        self._task = asyncio.create_task(self._live(), name=f"mcp-{settings.name}")
+        self._task.add_done_callback(self._settle)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._task.done()
+
+    async def ready(self) -> None:
+        """Until it answers. Raises `ServerDown`."""
+        await self._loaded.wait()
+        seconds = self._settings.ready_within
+        await asyncio.wait({self._ready}, timeout=seconds)
+        if not self._ready.done() and self._pipes is not None and self._pipes.closing:
+            await asyncio.wait({self._ready}, timeout=END_SECONDS)  # it has failed, and is being cleared away
+        if not self._ready.done():
+            how = self._pipes.ended if self._pipes is not None else None
+            await self.close()
+            late = f"it did not answer within {seconds:g}s (`ready_within`)"
+            raise ServerDown(f"{how or late}{self._said()}")
+        if (error := self._ready.exception()) is not None:
+            raise await self._lost(error) from error
+
+    async def list_tools(self) -> "list[Tool]":
+        """All its tools. Raises `ServerDown`."""
+        client, seconds = self._ready.result(), self._settings.ready_within
+        found: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            try:
+                async with asyncio.timeout(seconds):
+                    page = await client.list_tools(cursor=cursor)
+            except TimeoutError as error:
+                raise ServerDown(f"it did not list its tools within {seconds:g}s (`ready_within`)") from error
+            except Exception as error:
+                raise await self._down(error) from error
+            found += page.tools
+            cursor = page.next_cursor
+            if not cursor:
+                return found
+        raise ServerDown(f"its list of tools has no end: {MOST_PAGES} pages were read")
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+        """What a tool answers. Raises `ServerDown`, `TimeoutError`, `CallRefused`."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import REQUEST_TIMEOUT
+
+        if self.over:
+            raise await self._down(self._why)
+        began = time.monotonic()
+        try:
+            return await self._ready.result().call_tool(tool, arguments, self._settings.seconds)
+        except MCPError as error:
+            # A tool may answer with the same code as the SDK has for an answer that does not come.
+            if error.code == REQUEST_TIMEOUT and time.monotonic() - began >= self._settings.seconds:
+                raise TimeoutError from error
+            if self._task.done() or self._is_closed(error):
+                raise await self._lost(error) from error
+            raise CallRefused(error.message) from error
+        except Exception as error:
+            if self._task.done() or self._stop.is_set():
+                raise await self._down(error) from error
+            raise CallRefused(f"{type(error).__name__}: {error}") from error
+        finally:
+            if self._pipes is not None:
+                self._pipes.hear()
+
+    def _is_answer(self, error: BaseException) -> bool:
+        """Whether an error is what the server said, and not that it says nothing more."""
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        return not self._is_closed(error) if isinstance(error, MCPError) else isinstance(error, ValidationError)
+
+    def _is_closed(self, error: "MCPError") -> bool:
+        """Whether an error is the SDK's word for a connection that is gone, and not a tool's answer."""
+        from mcp_types import CONNECTION_CLOSED
+
+        if error.code != CONNECTION_CLOSED:
+            return False
+        return self._pipes.silent if self._pipes is not None else error.message.startswith(_CLOSED)
+
+    async def close(self) -> None:
+        """End it, and all that it started. Whoever is cancelled meanwhile doesn't keep that from happening."""
+        self._stop.set()
+        if not self._ready.done():
+            self._task.cancel()
+        if not self._task.done():
+            await asyncio.wait({self._task}, timeout=END_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=END_SECONDS)
+
+    async def _live(self) -> None:
+        try:
+            await in_thread(_load)  # takes seconds on a busy machine, which are not the server's
+            self._loaded.set()
+            async with AsyncExitStack() as stack:
+                client = await stack.enter_async_context(self._client(stack))
+                if not self._ready.done():
+                    self._ready.set_result(client)
+                await self._stop.wait()
+        except BaseException as error:
+            self._why = error
+
+    def _settle(self, _: object) -> None:
+        """Let nobody wait for what is over, also if it was over before it began."""
+        self._loaded.set()
+        if not self._ready.done():
+            self._ready.set_exception(ServerDown("it was stopped") if self._why is None else _first(self._why))
+        self._ready.exception()  # looked at, whether or not anybody waits
+
+    def _client(self, stack: AsyncExitStack) -> "Client":
+        from mcp import Client
+
+        return Client(self._over_http(stack) if self._settings.url is not None else self._over_pipes())
+
+    def _over_pipes(self) -> "AbstractAsyncContextManager[TransportStreams]":
+        self._log.begin_life()
+        environment = {**self._place.environment, **self._settings.environment}
+        if self._place.marker:
+            environment[OF_RUN] = self._place.marker
+        self._pipes = Pipes(Command(self._settings.argv, self._place.folder, environment), self._log)
+        return self._pipes.open()
+
+    def _over_http(self, stack: AsyncExitStack) -> "AbstractAsyncContextManager[TransportStreams]":
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        assert self._settings.url is not None
+        client = httpx2.AsyncClient(
+            headers=dict(self._settings.headers),
+            timeout=httpx2.Timeout(30.0, read=max(300.0, self._settings.seconds)),
+            event_hooks={"response": [_look]},
+        )
+        stack.push_async_callback(client.aclose)
+        return streamable_http_client(self._settings.url, http_client=client, max_sse_event_size=LARGEST_EVENT)
+
+    async def _lost(self, error: BaseException) -> ServerDown:
+        """Why it is gone; what is left of it is ended after that is known."""
+        self._down_for = await self._down(error)
+        await self.close()
+        return self._down_for
+
+    async def _down(self, error: BaseException | None) -> ServerDown:
+        """Why it is gone, in words."""
+        if self._stop.is_set():
+            return self._down_for or ServerDown("it was stopped")
+        how = await self._pipes.why() if self._pipes is not None else None
+        cause = _first(self._why if self._why is not None else error)
+        if isinstance(cause, ServerDown):
+            return cause
+        if isinstance(cause, OSError) and how is None and self._settings.argv:
+            why = cause.strerror or str(cause)
+            return ServerDown(f"`{os.path.basename(self._settings.argv[0])}` can't be started: {why}")
+        said = told(cause, self._pipes.tools if self._pipes is not None else [])
+        if self._settings.argv:
+            return ServerDown(f"{said if how is None or self._is_answer(cause) else how}{self._said()}")
+        return ServerDown(f"{self._settings.url}: {said}", may_pass=True)
+
+    def _said(self) -> str:
+        return f"; it wrote: {self._log.tail}" if self._log.tail else ""
+
+
+class CallRefused(Exception):
+    """A server that can't do what it was asked; the message says why."""
+
+
+async def _look(response: "httpx2.Response") -> None:
+    """Some answers end a connection: the SDK would only say that there was an error."""
+    has_lost_session = response.status_code == 404 and "mcp-session-id" in response.request.headers
+    if response.status_code in _LOST or has_lost_session:
+        raise ServerDown(f"{response.request.url}: HTTP {response.status_code}", may_pass=response.status_code > 403)
+
+
+def _first(error: BaseException | None) -> BaseException:
+    """What was raised first, out of the groups that the SDK's tasks make of it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, Exception) else ServerDown("it was stopped")
+
+
+def _load() -> None:
+    """Import the SDK, and see that it neither writes to a log of its own nor waits for long without need."""
+    import mcp.client.session
+
+    logger = logging.getLogger("mcp")
+    if not logger.handlers:  # what it says there is told by us, where it belongs
+        logger.addHandler(logging.NullHandler())
+    # It first asks for something that old servers don't know. Some of them don't answer that at all, and would lose
+    # the SDK's 10 seconds at each start; whoever answers later than this is understood as well.
+    mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE_SECONDS

@@ -1,0 +1,172 @@
+"""An MCP server that is a process, spoken to over its stdin and stdout, a line a message.
+
+The SDK has such a transport, too. This one ends a process with all that it started, knows how it ended, and reads long
+lines in one go: the SDK's time for a line grows with the square of its length.
+"""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from atp.agents.child import Child, Command
+from atp.agents.mcp.stderr import ServerLog, StderrPipe
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+LAST_SECONDS = 1.0
+"""How long a server may take to end by itself, once its stdin is closed."""
+LONGEST_LINE = 64 * 1024 * 1024
+"""Bytes of one message."""
+
+
+class Pipes:
+    """The pipes of one process."""
+
+    def __init__(self, command: Command, log: ServerLog) -> None:
+        self._command = command
+        self._log = log
+        self._child: Child | None = None
+        self._stderr: StderrPipe | None = None
+        self._why: str | None = None
+        self._ended_by_us = False
+        self.silent = False
+        """Its stdout has ended, or it reads no more: nothing will come of it."""
+        self.closing = False
+        """What we have to say to it has been said, and it is being ended."""
+        self.tools: list[Any] = []
+        """The tools of the list that came in last, as it wrote them."""
+
+    @property
+    def ended(self) -> str | None:
+        """How the process ended by itself, or why nothing more is heard of it; nothing while all is well."""
+        if self._why is not None or self._child is None or self._ended_by_us or not self._child.exited.done():
+            return self._why
+        self._child.kill()  # collects it
+        code = self._child.code
+        return f"it has ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+
+    def hear(self) -> None:
+        """Take in what it wrote to stderr up to now."""
+        if self._stderr is not None:
+            self._stderr.read()
+
+    async def why(self) -> str | None:
+        """How it ended, if it is known in a moment: a pipe may be closed before the process is gone."""
+        if self._child is not None and self._why is None and not self._ended_by_us:
+            await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
+        self.hear()
+        return self.ended
+
+    @asynccontextmanager
+    async def open(self) -> "AsyncIterator[TransportStreams]":
+        """Start the process, and end it. Raises `OSError`."""
+        child = self._child = Child(self._command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
+        assert child.popen.stderr is not None
+        self._stderr = StderrPipe(child.popen.stderr, self._log)
+        try:
+            async with self._talking(child) as streams:
+                yield streams
+        finally:
+            await asyncio.shield(self._end(child))
+
+    async def _end(self, child: Child) -> None:
+        try:
+            await child.end(sweep=True)
+        finally:
+            assert self._stderr is not None
+            self._stderr.close()
+
+    @asynccontextmanager
+    async def _talking(self, child: Child) -> "AsyncIterator[TransportStreams]":
+        import anyio
+
+        reader, stdout = await _reader(child)
+        writer = await _writer(child)
+        to_session, heard = anyio.create_memory_object_stream[Any](0)
+        said, from_session = anyio.create_memory_object_stream[Any](0)
+        tasks = [
+            asyncio.create_task(self._read(reader, to_session)),
+            asyncio.create_task(self._write(writer, from_session, to_session)),
+        ]
+        try:
+            yield heard, said
+        finally:
+            self.closing = True
+            self._ended_by_us = not self.silent and not child.exited.done()
+            writer.close()  # which tells it to end
+            for stream in (heard, said, to_session, from_session):
+                stream.close()
+            try:
+                await asyncio.wait({child.exited}, timeout=LAST_SECONDS)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                stdout.close()
+                if writer.transport.get_write_buffer_size():  # one that is closed already can't be aborted
+                    writer.transport.abort()
+
+    async def _read(self, reader: asyncio.StreamReader, to_session: Any) -> None:
+        import anyio
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the session is gone
+            async with to_session:
+                while line := await self._line(reader):
+                    if not line.strip():
+                        continue
+                    try:
+                        message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                    except ValueError:
+                        text = line.decode(errors="replace").rstrip()
+                        self._log.add(f"(on stdout, where only messages belong) {text}")
+                        continue
+                    self._note(message.message)
+                    await to_session.send(message)
+                self.silent = True
+
+    def _note(self, message: Any) -> None:
+        result = getattr(message, "result", None)
+        tools = result.get("tools") if isinstance(result, dict) else None
+        self.tools = tools if isinstance(tools, list) else []
+
+    async def _line(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            return await reader.readline()
+        except ValueError:
+            self._why = f"it wrote a message of more than {LONGEST_LINE // 1024 // 1024} MB"
+            return b""
+
+    async def _write(self, writer: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
+        import anyio
+
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async with from_session:
+                async for message in from_session:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    try:
+                        writer.write(f"{text}\n".encode(errors="replace"))
+                        await writer.drain()
+                    except OSError:  # it doesn't want to hear more: whoever waits for an answer must know
+                        self.silent = True
+                        to_session.close()
+                        return
+
+
+async def _reader(child: Child) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LONGEST_LINE, loop=loop)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), child.popen.stdout)
+    return reader, transport
+
+
+async def _writer(child: Child) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), child.popen.stdin
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop)

@@ -1,0 +1,290 @@
+"""MCP servers as an agent's files name them: `mcp` in its head, each server written out there or in a file of its own.
+
+`mcp` is a mapping of names to servers, a list of servers, or either of these below `servers`, as Yao has it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from atp.agents.adapter import ConfigurationError
+from atp.agents.mcp.file import find_server_file, read_server_file
+from atp.agents.mcp.variables import filled
+from atp.agents.prompt.head import Written
+from atp.agents.prompt.reading import Reading
+from atp.agents.prompt.tools import tool_name
+from atp.agents.stdio import check_startable, split_words
+from atp.base.diagnostics import Diagnostics
+from atp.base.near import near_miss
+from atp.loader.error_messages import unknown_key
+from atp.loader.validate import Locator, read
+from atp.loader.validate import Path as DataPath
+from atp.suite.record import Json, Record, Seconds, Text
+
+MOST_SERVERS = 16
+"""How many servers an agent may have."""
+CALL_SECONDS = 60.0
+"""How long a call of a tool may take, if nothing else is said."""
+START_SECONDS = 60.0
+"""How long a server may take until it answers: one that is fetched from a package index takes its time."""
+_NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")
+_LINE_BREAK = re.compile(r"[\r\n\0]")
+
+
+def _no_line_breaks(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if _LINE_BREAK.search(name + value):
+            raise PydanticCustomError("mcp_header", "the header `{name}` has a line break in it", {"name": name})
+    return headers
+
+
+class McpServer(Record):
+    """A server, as a file describes it."""
+
+    name: Text | None = None
+    """What its tools are called after, in a list; in a mapping that is its key."""
+    server_id: Text | None = None
+    """It is described in a file `mcps/ID.mcp.yao`."""
+    command: Text | list[Text] | None = None
+    """Starts it; a list, or text that is split without a shell. It is spoken to over stdin and stdout."""
+    args: list[str] = Field(default_factory=list, validation_alias=AliasChoices("args", "arguments"))
+    """Further arguments."""
+    env: dict[str, str] = Field(default_factory=dict, validation_alias=AliasChoices("env", "environment"))
+    """Environment variables, beside PATH, HOME, LANG and TERM."""
+    cwd: Text | None = None
+    """Where it runs; otherwise in the folder of the file that describes it, with `scope: trial` in the workspace."""
+    url: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """Where it is spoken to over HTTP."""
+    headers: Annotated[dict[str, str], AfterValidator(_no_line_breaks)] = Field(default_factory=dict)
+    """Headers of every request."""
+    tools: Annotated[list[Text], Field(min_length=1)] | None = None
+    """Which of its tools the agent has: names, and patterns with `*`; all by default."""
+    exclude: list[Text] = Field(default_factory=list)
+    """Which it doesn't have."""
+    scope: Literal["run", "trial"] | None = None
+    """One for the whole run, which is the default, or one for each trial."""
+    timeout: Seconds | None = None
+    """How long a call may take; a minute by default."""
+    ready_within: Seconds | None = None
+    """How long it may take until it answers; a minute by default."""
+    resources: Json = None
+    """Of no effect: the model calls tools and reads nothing else."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "McpServer":
+        ways = [key for key in ("server_id", "command", "url") if getattr(self, key) is not None]
+        if len(ways) != 1:
+            raise PydanticCustomError(
+                "mcp_server", "a server has either a `command`, a `url` or the `server_id` of a file that describes it"
+            )
+        for key, way in (("args", "command"), ("env", "command"), ("cwd", "command"), ("headers", "url")):
+            if getattr(self, key) and way != ways[0]:
+                raise PydanticCustomError("mcp_key", "`{key}` goes with `{way}`", {"key": key, "way": way})
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """A server that an agent may use, ready to be started."""
+
+    name: str
+    """What its tools are called after."""
+    argv: tuple[str, ...] = ()
+    """What starts it; nothing if it is spoken to over HTTP."""
+    environment: Mapping[str, str]
+    """What `env` gives it."""
+    folder: Path
+    """Where it runs, unless that is the trial's workspace."""
+    in_workspace: bool = False
+    """It runs in the trial's workspace."""
+    url: str | None = None
+    """Where it is spoken to."""
+    headers: Mapping[str, str]
+    """Headers of every request."""
+    tools: tuple[str, ...] | None = None
+    """Names and patterns of the tools to have."""
+    exclude: tuple[str, ...] = ()
+    """Names and patterns of the tools not to have."""
+    per_trial: bool = False
+    """Each trial has one of its own."""
+    seconds: float = CALL_SECONDS
+    """How long a call may take."""
+    ready_within: float = START_SECONDS
+    """How long it may take until it answers."""
+    files: tuple[Path, ...] = ()
+    """The files of its command."""
+
+
+def read_servers(written: Written, reading: Reading) -> list[ServerSettings]:
+    """The servers that an agent names; mistakes are noted where they are written."""
+    locate = written.locate
+    if written.head.mcp is None or locate is None:
+        return []
+    notes = reading.notes(written.path)
+    found: dict[str, ServerSettings] = {}
+    entries = list(_entries(written.head.mcp, ("mcp",), notes, locate))
+    if len(entries) > MOST_SERVERS:
+        message = f"there are {len(entries)} MCP servers: at most {MOST_SERVERS} are started for an agent"
+        notes.error("tool", message, locate.key(("mcp",)), "take some of them out")
+        return []
+    for entry in entries:
+        made = _Entry(entry, written.path, reading, locate).settings()
+        if made is None:
+            continue
+        if made.name in found:
+            message = f"two MCP servers are called `{made.name}`"
+            notes.error("tool", message, locate.value(entry.path), "give one of them another `name`")
+        found[made.name] = made
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A server as it stands in the file."""
+
+    name: str | None
+    value: dict[str, Any]
+    path: DataPath
+
+
+def _entries(raw: Any, path: DataPath, notes: Diagnostics, locate: Locator) -> Iterator[_Raw]:
+    if isinstance(raw, dict) and "servers" in raw and path == ("mcp",):
+        for key in raw:
+            if key != "servers":
+                mistake = unknown_key(key, ["servers"])
+                notes.error(mistake.code, mistake.message, locate.key((*path, key)), mistake.hint)
+        yield from _entries(raw["servers"], (*path, "servers"), notes, locate)
+    elif isinstance(raw, dict):
+        for name, value in raw.items():
+            if isinstance(value, dict):
+                yield _Raw(name, value, (*path, name))
+            else:
+                hint = "write a name, and below it the server: `weather: {command: …}`"
+                notes.error("wrong-type", f"`{name}` must be a server, a mapping", locate.value((*path, name)), hint)
+    elif isinstance(raw, list):
+        for number, value in enumerate(raw):
+            if isinstance(value, dict | str):
+                server = value if isinstance(value, dict) else {"server_id": value}
+                yield _Raw(None, server, (*path, number))
+            else:
+                hint = "write `{name: …, command: …}`, or the id of a file `mcps/ID.mcp.yao`"
+                notes.error("wrong-type", "a server must be a mapping or an id", locate.value((*path, number)), hint)
+    elif raw is not None:
+        hint = "write a name, and below it the server: `weather: {command: …}`"
+        notes.error("wrong-type", "`mcp` must be a mapping or a list of servers", locate.value(path), hint)
+
+
+class _Entry:
+    """One server on its way from the file to what can be started."""
+
+    def __init__(self, raw: _Raw, file: Path, reading: Reading, locate: Locator) -> None:
+        self._raw = raw
+        self._file = file
+        self._reading = reading
+        self._locate = locate
+        self._notes = reading.notes(file)
+
+    def settings(self) -> ServerSettings | None:
+        """The server, if it could be read."""
+        value = filled(self._raw.value, self._raw.path, self._reading, self._notes, self._locate)
+        own = read(McpServer, value, self._notes, self._locate, self._raw.path)
+        name = None if own is None else self._name(own)
+        if own is None or name is None:
+            return None
+        if own.resources is not None:
+            message = "`resources` has no effect here: the model calls tools, and reads nothing else"
+            self._notes.warn("no-effect", message, self._locate.key((*self._raw.path, "resources")))
+        if own.server_id is None:
+            return self._made(name, own, own, (self._file.parent,))
+        path = find_server_file(own.server_id, self._file.parent, self._reading.root)
+        if path is None:
+            places = f"{self._reading.name(self._file.parent / 'mcps')} and mcps of the project's root"
+            self._error(f"there is no MCP server `{own.server_id}`: looked for its file in {places}", None)
+            return None
+        described = read_server_file(path, self._reading, McpServer)
+        return None if described is None else self._made(name, own, described, (path.parent, self._reading.root))
+
+    def _name(self, own: McpServer) -> str | None:
+        if self._raw.name is not None and own.name is not None:
+            self._error("`name` is given twice: the server's key is its name", "drop `name`")
+            return None
+        name = self._raw.name or own.name or tool_name(own.server_id or "")
+        if not name:
+            self._error("the server has no name", "give it a `name`: its tools are called `name__tool`")
+            return None
+        if not _NAME.fullmatch(name):
+            hint = "use at most 32 letters, digits, `-` and single `_`"
+            self._error(f"{name!r} is no name for an MCP server", hint)
+            return None
+        return name
+
+    def _made(
+        self, name: str, own: McpServer, described: McpServer, folders: tuple[Path, ...]
+    ) -> ServerSettings | None:
+        """`own` is what the agent says of it, `described` what says how to reach it."""
+        per_trial = (own.scope or described.scope) == "trial"
+        try:
+            argv, files = _argv(described, folders)
+            folder = _folder(described, folders)
+        except ConfigurationError as error:
+            self._error(f"the MCP server `{name}`: {error}", error.hint)
+            return None
+        tools = own.tools or described.tools
+        return ServerSettings(
+            name=name,
+            argv=argv,
+            environment=described.env,
+            folder=folder,
+            in_workspace=per_trial and described.cwd is None and described.url is None,
+            url=described.url,
+            headers=described.headers,
+            tools=None if tools is None else tuple(tools),
+            exclude=tuple(dict.fromkeys([*described.exclude, *own.exclude])),
+            per_trial=per_trial,
+            seconds=own.timeout or described.timeout or CALL_SECONDS,
+            ready_within=own.ready_within or described.ready_within or START_SECONDS,
+            files=files,
+        )
+
+    def _error(self, message: str, hint: str | None) -> None:
+        self._notes.error("tool", message, self._locate.value(self._raw.path), hint)
+
+
+def _argv(server: McpServer, folders: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """The command with the files that it names made absolute, and these files. Raises `ConfigurationError`."""
+    if server.command is None:
+        return (), ()
+    words = [*split_words(server.command, "command"), *server.args]
+    if not words:
+        raise ConfigurationError("`command` is empty")
+    check_startable(words, server.env)
+    files: list[Path] = []
+    for number, word in enumerate(words):
+        if number == 0 and "/" not in word:
+            continue  # a program, which is looked for on the PATH
+        found = next((path for folder in folders if (path := folder / word).is_file()), None)
+        if found is not None:
+            words[number] = str(found.absolute())
+            files.append(found.absolute())
+    return tuple(words), tuple(files)
+
+
+def _folder(server: McpServer, folders: tuple[Path, ...]) -> Path:
+    """Where it runs: in the folder that was given, else in the last of those that its paths may start from."""
+    if server.cwd is None:
+        return folders[-1]
+    folder = folders[0] / server.cwd
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {server.cwd}", "`cwd` starts at the folder of the file")
+    return folder
+
+
+def nearest(pattern: str, names: list[str]) -> str:
+    """A hint at what a pattern that fits no tool was meant to be."""
+    meant = near_miss(pattern, names)
+    return f"did you mean `{meant}`?" if meant else f"there are: {', '.join(sorted(names)[:20]) or 'none'}"

@@ -1,0 +1,128 @@
+"""The tools of MCP servers, as an agent has them: chosen, named `server__tool`, and their answers as JSON or text."""
+
+import json
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from atp.agents.adapter import AgentError
+from atp.agents.breach import cut
+from atp.agents.mcp.connection import CallRefused
+from atp.agents.mcp.faults import short
+from atp.agents.mcp.server import Server
+from atp.agents.mcp.settings import ServerSettings, nearest
+from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
+from atp.agents.python.plain import plain
+from atp.models.model import Tool
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+MOST_TOOLS = 128
+"""How many tools an agent may have in all: so many are taken by the models that take the most."""
+LARGEST_RESULT = 8 * 1024 * 1024
+"""Characters of a result."""
+
+
+class McpTool(UsableTool):
+    """A tool of a server."""
+
+    recorded = True
+
+    def __init__(self, server: Server, listed: dict[str, Any]) -> None:
+        """`listed` is what the server says of it. Raises `AgentError`."""
+        self._server = server
+        self._name = str(listed["name"])
+        shown = tool_name(f"{server.settings.name}__{self._name}")
+        if len(f"{server.settings.name}__{self._name}") > len(shown):
+            raise AgentError(
+                f"the tool `{short(self._name)}` of the MCP server `{server.settings.name}` has a name that is too "
+                "long: models take 64 characters. Give the server a shorter name, or leave the tool out with `exclude`",
+                "environment",
+            )
+        self.tool = Tool(name=shown, description=listed["description"], parameters=listed["parameters"])
+
+    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolCalled:
+        """What the tool answers; that it failed is told to the model. That the server is gone is no fault of its."""
+        try:
+            answer = await self._server.call(self._name, arguments, run.request.log)
+        except TimeoutError as error:
+            raise ToolFailed(f"no answer within {self._server.settings.seconds:g}s") from error
+        except CallRefused as error:
+            raise ToolFailed(cut(str(error))) from error
+        result = read_result(answer)
+        if len(text := result_text(result)) > LARGEST_RESULT:
+            raise ToolFailed(f"the result is larger than {LARGEST_RESULT // 1024 // 1024} MB")
+        if answer.is_error:
+            raise ToolFailed(text or "the tool failed, and did not say why")
+        return ToolCalled(result=result)
+
+
+def choose(listed: Iterable[dict[str, Any]], settings: ServerSettings) -> list[dict[str, Any]]:
+    """The tools that an agent is to have, of those that its server has. Raises `AgentError`.
+
+    A pattern that fits none is a slip: the agent would lack a tool, or have one that it must not have.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in listed:
+        name = str(one["name"])
+        if name in found:
+            raise AgentError(f"the MCP server `{settings.name}` lists the tool `{short(name)}` twice", "environment")
+        found[name] = one
+    names = list(found)
+    for key, patterns in (("tools", settings.tools or ()), ("exclude", settings.exclude)):
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise AgentError(
+                    f"`{key}` of the MCP server `{settings.name}`: it has no tool `{pattern}` "
+                    f"({nearest(pattern, names)})",
+                    "environment",
+                )
+    wanted = settings.tools if settings.tools is not None else ("*",)
+    return [
+        one
+        for name, one in found.items()
+        if any(fnmatchcase(name, pattern) for pattern in wanted)
+        and not any(fnmatchcase(name, pattern) for pattern in settings.exclude)
+    ]
+
+
+def read_result(answer: "CallToolResult") -> Any:
+    """An answer as JSON, if the tool gives it so, else as text; what is neither is told in words."""
+    texts = [one.text for one in answer.content if one.type == "text"]
+    further = [_note(one) for one in answer.content if one.type != "text"]
+    structured = answer.structured_content
+    if structured is None:
+        return plain("\n".join([*texts, *further]))
+    value = plain(_unwrapped(structured, "\n".join(texts)))
+    return "\n".join([result_text(value), *further]) if further else value
+
+
+def _unwrapped(structured: Any, text: str) -> Any:
+    """A value that is no object comes wrapped in one: `{"result": 5}`, with the bare value as text."""
+    if not isinstance(structured, dict) or structured.keys() != {"result"}:
+        return structured
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = text
+    return structured if said == structured else structured["result"]
+
+
+def _note(part: Any) -> str:
+    """What a model can't be shown, in words; the text of a resource as it is."""
+    match part.type:
+        case "image" | "audio":
+            return f"[{part.type}: {part.mime_type}, {_size(part.data)} bytes]"
+        case "resource_link":
+            return f"[resource: {part.uri} ({part.title or part.name})]"
+    resource = part.resource
+    text = getattr(resource, "text", None)
+    if text is not None:
+        return f"[resource: {resource.uri}]\n{text}"
+    kind = resource.mime_type or "of an unknown type"
+    return f"[resource: {resource.uri}, {kind}, {_size(resource.blob)} bytes]"
+
+
+def _size(base64: str) -> int:
+    return len(base64) * 3 // 4 - base64.count("=")

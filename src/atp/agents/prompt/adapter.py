@@ -1,0 +1,180 @@
+"""Agents that are prompts: `agents/x.md`, or a folder with `package.yao` and `prompts.yml`.
+
+A model gets the prompts and the conversation. Its tools are Python functions, other agents, MCP servers, and prepared
+answers.
+"""
+
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding, Reply, Surroundings, TurnRequest
+from atp.agents.attachments import Attachments
+from atp.agents.breach import json_text
+from atp.agents.mcp.servers import McpServers
+from atp.agents.mcp.settings import read_servers
+from atp.agents.prompt.file import read_prompt_file
+from atp.agents.prompt.loop import Loop
+from atp.agents.prompt.package import PACKAGE, read_package
+from atp.agents.prompt.reading import Reading
+from atp.agents.prompt.toolbox import make_tools
+from atp.agents.prompt.tools import ToolRun
+from atp.agents.prompt.variables import fill
+from atp.models.model import Model, NoModel
+from atp.suite.agent import Agent, PromptConfig
+from atp.suite.options import Options
+from atp.usercode.exits import mark_foreign
+from atp.usercode.printed import CAPTURE, Printed
+
+_MAKING: contextvars.ContextVar[tuple[Path, ...]] = contextvars.ContextVar("making", default=())
+"""The agents that are being made: each needs the next as a tool."""
+
+
+class PromptAdapter(Adapter):
+    """Plays an agent that is a prompt."""
+
+    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+        config: PromptConfig = agent.config
+        if surroundings.services is None:
+            raise ConfigurationError("it runs on a model, and there are no models here")
+        path = find_prompt(config.path, surroundings)
+        with _making(path):
+            reading = Reading(_root(path, surroundings), surroundings.environment)
+            written = read_package(path, reading) if path.is_dir() else read_prompt_file(path, reading)
+            own = make_tools(written, reading, surroundings, surroundings.services)
+            servers = read_servers(written, reading)
+            reading.check()
+        self._tools = McpServers(servers, own, reading.name(written.path), surroundings, surroundings.services)
+        self._name = agent.name
+        self._services = surroundings.services
+        self._environment = surroundings.environment
+        self._attachments = Attachments((surroundings.base, *surroundings.search))
+        self._prompts = written.prompts
+        self._settings = written.head.settings
+        self._most = written.head.max_steps
+        self._connector = config.connector or written.head.connector
+        self.description = written.head.description
+        """What it is for, as its file says."""
+        tools = list(own.values())
+        named = [*(file for tool in tools for file in tool.files), *(file for one in servers for file in one.files)]
+        self.files = tuple(dict.fromkeys([*reading.files, *named]))
+        """All files that decide what it does: its own, those it links to, the code of its tools."""
+        self.variables = {name: value for one in tools for name, value in one.variables.items()}
+        self.variables |= reading.variables.used
+        """What it took from the environment, by name."""
+        self.secrets = frozenset(reading.secrets).union(*(tool.secrets for tool in tools))
+        """Values that no output may show."""
+        self.warnings = reading.warnings
+        """What is worth a look in its files."""
+        self._capturing = False
+        model = self._model(self._connector)
+        self.model = model.name
+        """The name of the model that it runs on."""
+        self.runs_on = {"model": model.name, "settings": model.settings}
+        """What of the model decides its answers."""
+        self.unfit_to_judge = model.unfit_to_judge
+        """Why it must not judge, for its model's sake."""
+
+    def _model(self, connector: str | None) -> Model:
+        try:
+            return self._services.model(connector, f"the agent `{self._name}`")
+        except NoModel as error:
+            raise ConfigurationError(str(error), error.hint) from error
+
+    async def start(self) -> None:
+        """From now on, what tools print goes to their trials' logs; MCP servers that serve the whole run are there."""
+        if not self._capturing:
+            self._capturing = True
+            CAPTURE.begin()
+        await self._tools.start()
+
+    def end_trial(self, task_id: str) -> None:
+        """Stop the MCP servers of a trial."""
+        self._tools.end_trial(task_id)
+
+    async def close(self) -> None:
+        """Give the process its output back, and stop all MCP servers."""
+        if self._capturing:
+            self._capturing = False
+            CAPTURE.end()
+        await self._tools.close()
+
+    async def check(self) -> list[Finding]:
+        """See that there is a model to ask, without asking it, and that every MCP server starts."""
+        model = self._model(self._connector)
+        found = Finding(what="model", ok=True, detail=f"{model.name} ({model.connector}), not asked")
+        return [found, *await self._tools.check()]
+
+    async def turn(self, request: TurnRequest) -> Reply:
+        """Let the model answer, and call the tools that it wants."""
+        printed = Printed()
+        context = contextvars.copy_context()
+        context.run(printed.catch)
+        context.run(mark_foreign)
+        run = ToolRun(request=request, context=context, counts=dict(request.state or {}), tell=request.emit)
+        named = request.context.get("connector") or request.options.get("connector") or self._connector
+        try:
+            model = self._model(named)
+        except ConfigurationError as error:
+            raise AgentError(str(error), "environment") from error
+        loop = Loop(model, await self._tools.tools(request), run, self._services.cassette)
+        further = {name: value for name, value in request.options.items() if name not in Options.model_fields}
+        try:
+            return await loop.run(self._messages(request), {**self._settings, **further}, self._most)
+        finally:
+            for line in printed.finish():
+                request.log(line)
+
+    def _messages(self, request: TurnRequest) -> list[dict[str, Any]]:
+        before = [
+            {**prompt, "content": fill(prompt["content"], self._environment, request.context)}
+            for prompt in self._prompts
+        ]
+        said = [self._attachments.message(message) for message in request.messages]
+        return [*before, *said[:-1], *(_with_task(one, request.task) for one in said[-1:])]
+
+
+def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
+    """A task is more than its description: what comes with it is told in the same message."""
+    further = [f"{name}: {json_text(task[name])}" for name in ("input_data", "expected_artifacts") if task.get(name)]
+    if not further or not isinstance(message.get("content"), str):
+        return message
+    return {**message, "content": "\n\n".join([message["content"], *further])}
+
+
+def find_prompt(place: str, surroundings: Surroundings) -> Path:
+    """The Markdown file or the package's folder that a path means. Raises `ConfigurationError`."""
+    starts = [surroundings.base / place]
+    if surroundings.root is not None:
+        starts.append(surroundings.root / place.lstrip("/"))
+    for start in starts:
+        for path in (start, start.with_name(f"{start.name}.md")):
+            if path.is_file() and path.name == PACKAGE:
+                return path.parent.resolve()
+            if path.is_file() and path.suffix.lower() == ".md":
+                return path.resolve()
+            if (path / PACKAGE).is_file():
+                return path.resolve()
+    raise ConfigurationError(f"there is no agent at {place}", f"name a file `agents/x.md`, or a folder with {PACKAGE}")
+
+
+def _root(path: Path, surroundings: Surroundings) -> Path:
+    root = surroundings.root.resolve() if surroundings.root is not None else None
+    folder = path if path.is_dir() else path.parent
+    return root if root is not None and folder.is_relative_to(root) else folder
+
+
+@contextmanager
+def _making(path: Path) -> Iterator[None]:
+    """Agents that have each other as tools would call each other for ever."""
+    others = _MAKING.get()
+    if path in others:
+        circle = " → ".join(one.name for one in (*others[others.index(path) :], path))
+        raise ConfigurationError(f"agents have each other as tools: {circle}", "take one of them out of `agents`")
+    token = _MAKING.set((*others, path))
+    try:
+        yield
+    finally:
+        _MAKING.reset(token)

@@ -1,0 +1,128 @@
+"""Agents in Markdown files: the frontmatter says what they are made of, the body is the system prompt."""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from atp.agents.adapter import ConfigurationError
+from atp.agents.prompt.head import PromptHead, Written, read_head
+from atp.agents.prompt.links import Links, cut_head
+from atp.agents.prompt.reading import Reading
+from atp.agents.prompt.variables import check_variables
+from atp.base.diagnostics import Diagnostics
+from atp.loader.error_messages import unknown_key
+from atp.loader.markdown.frontmatter import Head
+from atp.loader.source import place_of
+from atp.loader.validate import read
+from atp.loader.variables import fill_variables
+from atp.loader.yaml.nodes import Parsed, parse_yaml
+from atp.suite.agent import AGENTS, Agent, AnyAgent, PromptAgent, PromptConfig
+from atp.suite.record import Place, Record
+
+_OTHER_KINDS = ("type", "config", "name", "description")
+"""What the frontmatter of an agent of another kind takes."""
+
+
+def read_prompt_file(path: Path, reading: Reading) -> Written:
+    """What an agent's file says, as far as it can be read."""
+    text = reading.text(path)
+    if text is None:
+        return Written(path=path, head=PromptHead())
+    if not text.strip():
+        reading.notes(path).error("empty", "there is nothing in this file", hint="write the agent's prompt")
+    parts = cut_head(text, reading, path)
+    parsed = _frontmatter(path, parts, reading)
+    head = PromptHead() if parsed is None else _read_head(parsed, reading.notes(path))
+    check = partial(_check_body, reading)
+    check(path, parts)
+    body = Links(reading, check).expand(path, parts).strip()
+    prompts = [{"role": "system", "content": body}] if body else []
+    return Written(path=path, head=head, prompts=prompts, locate=parsed.locator if parsed is not None else None)
+
+
+def agent_of_file(
+    path: Path, name: str, root: Path, environment: Mapping[str, str] | None = None, secrets: set[str] | None = None
+) -> Agent:
+    """The agent that a Markdown file describes: a prompt, or one of the kind that its `type` and `config` say.
+
+    Paths in its configuration start at the file's folder. Values that no output may show are added to `secrets`.
+    Mistakes in a prompt are left to its adapter; other kinds raise `ConfigurationError`.
+    """
+    path = path.resolve()
+    reading = Reading(root, os.environ if environment is None else environment)
+    text = reading.text(path)
+    parsed = None if text is None else _frontmatter(path, cut_head(text, reading, path), reading)
+    data = parsed.data if parsed is not None and isinstance(parsed.data, dict) else {}
+    if parsed is None or data.get("type") in (None, "prompt"):
+        said = data.get("description")
+        about = said if isinstance(said, str) else None
+        return PromptAgent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
+    notes = reading.notes(path)
+    for key in data.keys() - set(_OTHER_KINDS):
+        mistake = unknown_key(key, _OTHER_KINDS)
+        hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
+        notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
+    raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
+    made = read(_One, {"agents": [raw]}, notes, _Inside(parsed))
+    reading.check()
+    if secrets is not None:
+        secrets.update(reading.secrets)
+    if made is None or not made.agents:
+        raise ConfigurationError(f"{reading.name(path)}: no agent can be made of it")
+    return made.agents[0]
+
+
+class _One(Record):
+    agents: list[AnyAgent] = Field(default_factory=list)
+
+
+AGENTS.on_change(lambda: _One.model_rebuild(force=True))
+
+
+class _Inside:
+    """Places in a frontmatter, for an agent that is read as if it stood in a list."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._locator = parsed.locator
+
+    def key(self, path: tuple[str | int, ...]) -> Place:
+        return self._locator.key(path[2:])
+
+    def value(self, path: tuple[str | int, ...]) -> Place:
+        return self._locator.value(path[2:])
+
+
+def _frontmatter(path: Path, parts: Head, reading: Reading) -> Parsed | None:
+    """The frontmatter's data with its variables (`${NAME}`) filled in; nothing if there is none."""
+    if parts.yaml is None or all(not line.strip() or line.lstrip()[0] == "#" for line in parts.yaml.split("\n")):
+        return None
+    notes = reading.notes(path)
+    parsed = parse_yaml(parts.yaml, notes, parts.yaml_line)
+    if parsed is not None:
+        fill_variables(parsed, parts.yaml, reading.variables, notes)
+    return parsed
+
+
+def _read_head(parsed: Parsed, notes: Diagnostics) -> PromptHead:
+    if not isinstance(parsed.data, dict):
+        at = parsed.locator.value(())
+        notes.error("wrong-type", "the frontmatter must be a mapping", at, "write `description: …`, or leave it out")
+        return PromptHead()
+    head = read_head(parsed.data, notes, parsed.locator)
+    if head.type not in (None, "prompt"):
+        at = parsed.locator.value(("type",))
+        notes.error("wrong-kind", f"this file describes an agent of type `{head.type}`, not a prompt", at)
+    elif head.config is not None:
+        hint = "give `type` too, or write its keys without `config`"
+        notes.error("wrong-kind", "`config` belongs to an agent of another type", parsed.locator.key(("config",)), hint)
+    return head
+
+
+def _check_body(reading: Reading, path: Path, parts: Head) -> None:
+    def at(written: str) -> Place:
+        return place_of(parts.body, parts.body.find(written), parts.body_line)
+
+    check_variables(parts.body, reading.variables, reading.notes(path), at)

@@ -1,0 +1,153 @@
+"""What the head of a prompt agent may say: the frontmatter of `agents/x.md`, or `package.yao`."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from atp.base.diagnostics import Diagnostics
+from atp.loader.validate import Locator, read
+from atp.suite.matcher import check_no_matchers
+from atp.suite.paths import JsonSchemaObject
+from atp.suite.record import Amount, Count, Json, JsonObject, Record, Text
+from atp.suite.reference import Entry
+
+MOST_STEPS = 20
+"""Calls of the model in one turn, if the agent doesn't say otherwise."""
+
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class CannedAnswer(Record):
+    """How a tool answers that isn't really called. One of the three keys must be there."""
+
+    result: Json = None
+    """Always this."""
+    error: Text | None = None
+    """It always fails, and says this."""
+    results: Annotated[list[Json], Field(min_length=1)] | None = None
+    """One after the other; `{"error": "…"}` is a failure, `{"result": …}` a result of any form."""
+
+    @property
+    def given(self) -> list[str]:
+        """Which of the three are there."""
+        return [name for name in ("result", "error", "results") if name in self.model_fields_set]
+
+
+def _check_answer(answer: CannedAnswer, may_be_missing: bool) -> None:
+    if len(answer.given) > 1:
+        key = answer.given[1]
+        raise PydanticCustomError(
+            "given_twice", "give one of `result`, `error` and `results`, not two", {"key": key, "hint": f"drop `{key}`"}
+        )
+    if not answer.given and not may_be_missing:
+        raise PydanticCustomError("no_answer", "it has no answer: give `result`, `error` or `results`")
+
+
+class CannedCase(CannedAnswer):
+    """An answer to certain calls."""
+
+    arguments: Annotated[JsonObject, AfterValidator(check_no_matchers)]
+    """A recursive subset of the call's arguments."""
+
+    @model_validator(mode="after")
+    def _has_one_answer(self) -> "CannedCase":
+        _check_answer(self, may_be_missing=False)
+        return self
+
+
+class CannedTool(CannedAnswer):
+    """A tool with prepared answers. One that is called like a command or an agent stands in for it."""
+
+    description: str | None = None
+    """What the model is told that it is for; by default what the tool says that it stands in for."""
+    parameters: JsonSchemaObject | None = None
+    """The JSON Schema of its arguments; by default that of the tool that it stands in for."""
+    when: list[CannedCase] = Field(default_factory=list)
+    """Answers to certain calls, the first that fits; the others get the answer that stands beside it."""
+
+    @model_validator(mode="after")
+    def _has_one_answer(self) -> "CannedTool":
+        _check_answer(self, may_be_missing=bool(self.when))
+        return self
+
+
+class PromptHead(Record):
+    """What a prompt agent is made of, beside its prompts."""
+
+    name: Text | None = None
+    """What people call it."""
+    description: str | None = None
+    """What it is for; another agent that has it as a tool is told so."""
+    connector: Text | None = Field(default=None, validation_alias=AliasChoices("connector", "model"))
+    """The model to use."""
+    temperature: Amount | None = None
+    """How free the model is in its words."""
+    max_tokens: Count | None = None
+    """The longest answer."""
+    options: JsonObject = Field(default_factory=dict, validation_alias=AliasChoices("options", "settings"))
+    """Further settings of the model."""
+    commands: list[Entry] = Field(default_factory=list)
+    """Python functions as tools: `module:function` or `file.py:function`."""
+    agents: list[Text] = Field(default_factory=list)
+    """Other agents as tools, by id or path."""
+    mcp: Json = None
+    """MCP servers as tools; see `mcp_settings`."""
+    tools: dict[str, CannedTool] = Field(default_factory=dict)
+    """Tools with prepared answers, by name."""
+    max_steps: Count = MOST_STEPS
+    """How often the model may be called in one turn."""
+    type: Text | None = None
+    """The kind of agent, if it isn't a prompt."""
+    config: Json = None
+    """The configuration of that kind."""
+
+    @model_validator(mode="after")
+    def _settings_once(self) -> "PromptHead":
+        for key in ("temperature", "max_tokens"):
+            if getattr(self, key) is not None and key in self.options:
+                raise PydanticCustomError("given_twice", "`{key}` is given twice, also in `options`", {"key": key})
+        return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings of the model."""
+        own = {key: value for key in ("temperature", "max_tokens") if (value := getattr(self, key)) is not None}
+        return {**self.options, **own}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What the files of a prompt agent say."""
+
+    path: Path
+    """The file with its head; paths in that start at its folder."""
+    head: PromptHead
+    """What it is made of."""
+    prompts: list[dict[str, str]] = field(default_factory=list)
+    """The messages before each conversation, with their variables still in them."""
+    locate: Locator | None = None
+    """Finds places in the head, if there is one."""
+
+
+def read_head(raw: dict[str, Any], notes: Diagnostics, locate: Locator) -> PromptHead:
+    """What the head of an agent says, as far as it can be read."""
+    tools = raw.get("tools")
+    if not isinstance(tools, dict):
+        return read(PromptHead, raw, notes, locate) or PromptHead()
+    # Each on its own: a slip in a key is then told with the keys that a tool takes.
+    head = read(PromptHead, {key: value for key, value in raw.items() if key != "tools"}, notes, locate) or PromptHead()
+    for name, table in tools.items():
+        here = ("tools", name)
+        if not _TOOL_NAME.fullmatch(name):
+            message = f"{name!r} is no name that models take for a tool"
+            notes.error("tool", message, locate.key(here), "use at most 64 letters, digits, `_` and `-`")
+        if not isinstance(table, dict):
+            notes.error("wrong-type", f"`{name}` must be a mapping", locate.value(here), "write `result: …` below it")
+        elif (made := read(CannedTool, table, notes, locate, here)) is not None:
+            head.tools[name] = made
+    return head

@@ -1,0 +1,178 @@
+"""One turn of a prompt agent: the model is asked, the tools that it wants are called, until it answers in words.
+
+What happens is told at once, so that a limit can stop it between any two steps.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from atp.agents.adapter import AgentError, Reply
+from atp.agents.breach import json_text
+from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text
+from atp.base.near import near_miss
+from atp.models.cassettes.cassette import Cassette
+from atp.models.model import Answer, Ask, CassetteError, CassetteMiss, Model, ModelError, ToolUse
+from atp.suite.result import Event, Usage
+
+_REFUSED = (400, 413, 422)
+"""Answers of a model's server that are about what it was sent, which is the agent's doing: too long, say."""
+
+
+class Loop:
+    """The work of one turn."""
+
+    def __init__(self, model: Model, tools: dict[str, UsableTool], run: ToolRun, cassette: Cassette | None) -> None:
+        self._model = model
+        self._tools = tools
+        self._cassette = cassette
+        self._request = run.request
+        self._run = replace(run, tell=self._tell)
+        self._usage = Usage(llm_calls=0, tool_calls=0, steps=0)
+        self._added: list[dict[str, Any]] = []
+        """What this turn adds to the conversation."""
+
+    async def run(self, messages: list[dict[str, Any]], settings: dict[str, Any], most: int) -> Reply:
+        """Ask until there is an answer, the model at most `most` times. Raises `AgentError`."""
+        for _ in range(most):
+            ask = Ask(
+                messages=[*messages, *self._added],
+                tools=[one.tool for one in self._tools.values()],
+                settings=settings,
+                run=self._request.context.get("run") or 1,
+            )
+            answer = await self._ask(ask)
+            self._added.append(_said(answer))
+            if not answer.tool_uses:
+                if answer.finish == "length":
+                    self._request.log("the model's answer was cut off: it reached the most tokens it may write")
+                return self._reply(answer.text)
+            if self._usage.llm_calls == most:
+                break
+            for use in answer.tool_uses:
+                await self._use(use)
+        message = f"agent error: still calling tools after {most} calls of the model in one turn (`max_steps`)"
+        raise AgentError(message, reply=self._reply())
+
+    def _reply(self, output: str | None = None) -> Reply:
+        state = self._run.counts or None
+        return Reply(output=output, usage=self._usage, messages=self._added, state=state)
+
+    async def _ask(self, ask: Ask) -> Answer:
+        began = time.perf_counter()
+        try:
+            answer = await self._model.ask(ask)
+        except ModelError as error:
+            raise AgentError(
+                f"the model could not answer: {error}",
+                "agent" if error.status in _REFUSED else "environment",
+                retryable=error.retryable,
+                retry_after=error.retry_after,
+                reply=self._reply(),
+            ) from error
+        except (CassetteMiss, CassetteError) as error:
+            raise AgentError(str(error), "environment", reply=self._reply()) from error
+        used = _uncounted(answer.usage, 1)
+        payload = {"model": answer.model or self._model.name, "duration_ms": _since(began)}
+        for name in ("input_tokens", "output_tokens", "cost_usd"):
+            if (figure := getattr(used, name)) is not None:
+                payload[name] = figure
+        self._usage.add(used)
+        self._tell(Event(type="llm_request", payload=payload))
+        return answer
+
+    async def _use(self, use: ToolUse) -> None:
+        """Call a tool, tell of it, and add its result to the conversation."""
+        began = time.perf_counter()
+        try:
+            called = await self._call(use)
+            outcome = {"output": called.result, "status": "success"}
+            text, used = result_text(called.result), called.usage
+        except ToolFailed as failure:
+            outcome = {"output": str(failure), "status": "error"}
+            text, used = f"error: {failure}", failure.usage
+        except AgentError as error:  # of another agent that can't be reached
+            error.reply = self._reply()
+            raise
+        except (CassetteMiss, CassetteError) as error:
+            raise AgentError(str(error), "environment", reply=self._reply()) from error
+        if used is not None:
+            self._usage.add(_uncounted(used, used.llm_calls))
+        self._added.append({"role": "tool", "tool_call_id": use.id, "content": text})
+        payload = {"tool": use.name, "input": use.arguments, **outcome, "duration_ms": _since(began)}
+        self._tell(Event(type="tool_call", payload=payload))
+
+    async def _call(self, use: ToolUse) -> ToolCalled:
+        tool = self._tools.get(use.name)
+        if tool is None:
+            meant = near_miss(use.name, self._tools)
+            names = f"did you mean `{meant}`?" if meant else f"there are: {', '.join(self._tools) or 'none'}"
+            raise ToolFailed(f"there is no tool `{use.name}` ({names})")
+        arguments = {} if use.arguments is None else use.arguments
+        if not isinstance(arguments, dict):
+            raise ToolFailed("the arguments are not a JSON object")
+        if self._cassette is None or not tool.recorded:
+            return await tool.call(arguments, self._run)
+        return await self._through(self._cassette, tool, arguments)
+
+    async def _through(self, cassette: Cassette, tool: UsableTool, arguments: dict[str, Any]) -> ToolCalled:
+        """A call that is recorded or played back, together with what another agent told while it worked."""
+        live = False
+        told: list[Any] = []
+
+        def tell(event: Event) -> None:
+            told.append([event.type, {key: value for key, value in event.payload.items() if key != "duration_ms"}])
+            self._tell(event)
+
+        async def call() -> Any:
+            nonlocal live
+            live = True
+            try:
+                called = await tool.call(arguments, replace(self._run, tell=tell))
+            except ToolFailed as failure:
+                return {"error": str(failure), "usage": _as_json(failure.usage), "told": told}
+            return {"result": called.result, "usage": _as_json(called.usage), "told": told}
+
+        parts = {"tool": tool.tool.name, "arguments": arguments, "run": self._request.context.get("run") or 1}
+        found = await cassette.through("tool", parts, call)
+        if not live:
+            for kind, payload in found["told"]:
+                self._tell(Event(type=kind, payload=payload))
+        usage = None if found["usage"] is None else msgspec.convert(found["usage"], Usage)
+        if "error" in found:
+            raise ToolFailed(found["error"], usage)
+        return ToolCalled(result=found["result"], usage=usage)
+
+    def _tell(self, event: Event) -> None:
+        if event.type == "tool_call":
+            self._usage.add(Usage(tool_calls=1, steps=1))
+        self._request.emit(event)
+
+
+def _said(answer: Answer) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.tool_uses:
+        message["tool_calls"] = [
+            {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": _arguments(use.arguments)}}
+            for use in answer.tool_uses
+        ]
+    return message
+
+
+def _arguments(given: Any) -> str:
+    return given if isinstance(given, str) else json_text({} if given is None else given)
+
+
+def _uncounted(usage: Usage, llm_calls: int | None) -> Usage:
+    """What was used, without the counts that are taken from events here."""
+    return msgspec.structs.replace(usage, llm_calls=llm_calls, tool_calls=None, steps=None, wall_time_seconds=None)
+
+
+def _as_json(usage: Usage | None) -> Any:
+    return None if usage is None else msgspec.to_builtins(usage)
+
+
+def _since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

@@ -1,0 +1,134 @@
+"""Agents in folders: `package.yao` (JSON with comments) says what they are made of, `prompts.yml` has their prompts."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from atp.agents.prompt.head import PromptHead, Written, read_head
+from atp.agents.prompt.reading import Reading
+from atp.agents.prompt.variables import check_variables, fill
+from atp.base.diagnostics import Diagnostics
+from atp.base.jsonc import without_comments
+from atp.base.near import near_miss
+from atp.loader.jsonl.nodes import JsonLocator, parse_json
+from atp.loader.source import place_of
+from atp.loader.validate import Locator, read
+from atp.loader.validate import Path as DataPath
+from atp.loader.yaml.nodes import NodeLocator, parse_yaml
+from atp.suite.agent import AGENTS
+from atp.suite.record import Place, Record, Text
+
+PACKAGE = "package.yao"
+PROMPTS = ("prompts.yml", "prompts.yaml")
+OTHERS_KEYS = frozenset({"mode", "modes"})
+"""Keys of other tools that look like slips of ours. What doesn't look like any of ours is theirs anyway."""
+NOT_DONE = frozenset({"db", "kb", "search", "uses", "workflow"})
+"""Keys with which another tool would make more of the agent than its prompts, its model and its tools."""
+HOOKS = ("src/index.ts", "src/index.js")
+"""Code that another tool would run before and after the model."""
+
+
+class _Prompt(Record):
+    """A message before the conversation."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Text
+    name: Text | None = None
+
+
+class _Prompts(Record):
+    prompts: list[_Prompt] = Field(default_factory=list)
+
+
+def read_package(folder: Path, reading: Reading) -> Written:
+    """What a package says, as far as it can be read."""
+    path = folder / PACKAGE
+    head, locate = _read_head(path, reading)
+    return Written(path=path, head=head, prompts=_read_prompts(folder, reading), locate=locate)
+
+
+def _read_head(path: Path, reading: Reading) -> tuple[PromptHead, Locator | None]:
+    text = reading.text(path)
+    notes = reading.notes(path)
+    parsed = None if text is None else parse_json(without_comments(text), notes)
+    if parsed is None:
+        return PromptHead(), None
+    data, locate = parsed
+    if not isinstance(data, dict):
+        notes.error("wrong-type", "a package must be an object", locate.value(()), 'begin with {"name": "…"}')
+        return PromptHead(), locate
+    for hook in HOOKS:
+        if (path.parent / hook).is_file():
+            notes.warn("no-effect", f"{hook} has no effect here: only the prompts, the model and the tools are tested")
+    own = _own_keys(data, notes, locate)
+    kind = own.pop("type", None)  # Yao's own word for what it is
+    if kind in AGENTS.shapes and kind != "prompt":
+        hint = f"describe an agent of type `{kind}` in `agents/x.md`, in the project's settings or in the suite"
+        notes.error("wrong-kind", f"a package is a prompt, not of type `{kind}`", locate.value(("type",)), hint)
+    _fill_connector(own, reading, notes, locate)
+    return read_head(own, notes, locate), locate
+
+
+def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
+    """What is meant for us. A key of ours that is null is as good as left out."""
+    own: dict[str, Any] = {}
+    known = {*PromptHead.model_fields, "model", "settings"} - {"config"}
+    for key, value in data.items():
+        if key in known:
+            if value is not None:
+                own[key] = value
+        elif key == "prompts":
+            hint = f"put the prompts into {PROMPTS[0]}"
+            notes.error("unknown-key", "`prompts` is not read from a package", locate.key((key,)), hint)
+        elif key in NOT_DONE:
+            message = f"`{key}` has no effect here: only the prompts, the model and the tools are tested"
+            notes.warn("no-effect", message, locate.key((key,)))
+        elif key not in OTHERS_KEYS and (meant := near_miss(key, known)):
+            notes.error("unknown-key", f"unknown key `{key}`", locate.key((key,)), f"did you mean `{meant}`?")
+    return own
+
+
+def _fill_connector(own: dict[str, Any], reading: Reading, notes: Diagnostics, locate: JsonLocator) -> None:
+    for key in ("connector", "model"):
+        text = own.get(key)
+        if isinstance(text, str) and "$ENV." in text:
+            told = len(notes)
+            check_variables(text, reading.variables, notes, lambda _, key=key: locate.value((key,)))  # type: ignore[misc]
+            own[key] = fill(text, reading.variables, {}) if len(notes) == told else text
+
+
+def _read_prompts(folder: Path, reading: Reading) -> list[dict[str, str]]:
+    there = [path for name in PROMPTS if (path := folder / name).exists()]
+    if len(there) != 1:
+        message = f"there is no {PROMPTS[0]} beside it" if not there else f"{' and '.join(PROMPTS)} are both there"
+        hint = "write one; `[]` if there is nothing to say before a conversation" if not there else "remove one"
+        reading.notes(folder / PACKAGE).error("no-such-file" if not there else "given-twice", message, hint=hint)
+        return []
+    path = there[0]
+    text = reading.text(path)
+    notes = reading.notes(path)
+    parsed = None if text is None else parse_yaml(text, notes)
+    if text is None or parsed is None:
+        return []
+    if not isinstance(parsed.data, list):
+        hint = "write `- role: system`, and `content: …` below it"
+        notes.error("wrong-type", "prompts must be a list of messages", parsed.locator.value(()), hint)
+        return []
+    made = read(_Prompts, {"prompts": parsed.data}, notes, _Inside(parsed.locator)) or _Prompts()
+    for prompt in made.prompts:
+        check_variables(prompt.content, reading.variables, notes, lambda use: place_of(text, text.find(use)))
+    return [prompt.model_dump(exclude_none=True) for prompt in made.prompts]
+
+
+class _Inside:
+    """Places in a list that is read as if it had a name."""
+
+    def __init__(self, locator: NodeLocator) -> None:
+        self._locator = locator
+
+    def key(self, path: DataPath) -> Place:
+        return self._locator.key(path[1:])
+
+    def value(self, path: DataPath) -> Place:
+        return self._locator.value(path[1:])

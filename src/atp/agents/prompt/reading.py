@@ -1,0 +1,81 @@
+"""Reading the files of a prompt agent: what is wrong with any of them is collected and told at once."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from atp.agents.adapter import ConfigurationError
+from atp.base.diagnostics import Diagnostic, Diagnostics
+from atp.loader.source import read_source
+
+
+class Variables(Mapping[str, str]):
+    """The environment, which remembers what was looked up in it: that decides what the agent does."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.used: dict[str, str] = {}
+        """What was found, by name."""
+
+    def __getitem__(self, name: str) -> str:
+        self.used[name] = self._environment[name]
+        return self.used[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._environment
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environment)
+
+    def __len__(self) -> int:
+        return len(self._environment)
+
+
+class Reading:
+    """The files that are read for one agent, and the mistakes in them."""
+
+    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
+        """Nothing outside of `root` is read for a link."""
+        self.root = root.resolve()
+        self.variables = Variables(environment)
+        self.files: list[Path] = []
+        """What was read, in order."""
+        self.secrets: set[str] = set()
+        """Values that no output may show."""
+        self._notes: dict[Path, Diagnostics] = {}
+
+    def notes(self, path: Path) -> Diagnostics:
+        """Where to note what is wrong with a file."""
+        if path not in self._notes:
+            self._notes[path] = Diagnostics(self.name(path))
+            self._notes[path].secrets = self.secrets
+        return self._notes[path]
+
+    def name(self, path: Path) -> str:
+        """What a file is called in messages."""
+        return os.path.relpath(path, self.root) if path.is_relative_to(self.root) else str(path)
+
+    def text(self, path: Path) -> str | None:
+        """A file's text, or nothing and the reason among the mistakes."""
+        self.files.append(path)
+        source = read_source(path, self.notes(path))
+        return None if source is None else source.text
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """What is worth a look."""
+        return [one for notes in self._notes.values() for one in notes.in_order() if one.severity == "warning"]
+
+    def check(self) -> None:
+        """Raise `ConfigurationError` with all mistakes that were found, if there are any."""
+        found = [one for notes in self._notes.values() for one in notes.in_order() if one.severity == "error"]
+        if not found:
+            return
+        if len(found) == 1:
+            raise ConfigurationError(_line(found[0]), found[0].hint)
+        lines = [f"  {_line(one)}{f' ({one.hint})' if one.hint else ''}" for one in found]
+        raise ConfigurationError("\n".join([f"{len(found)} mistakes in its files:", *lines]))
+
+
+def _line(one: Diagnostic) -> str:
+    return f"{one.file}:{one.line}:{one.column}: {one.message}"

@@ -1,0 +1,236 @@
+"""The tools of a prompt agent: Python functions and other agents."""
+
+import asyncio
+import contextvars
+import copy
+import inspect
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Reply, Surroundings, TurnRequest
+from atp.agents.breach import cut, json_text
+from atp.agents.prompt.signature import BadArguments, Signature
+from atp.agents.python.plain import NotJson, plain
+from atp.models.model import Tool
+from atp.suite.result import Event, Usage
+from atp.usercode.contain import contained
+from atp.usercode.entry import load_function
+from atp.usercode.threads import Raised, Thread
+
+
+class ToolFailed(Exception):
+    """A call that did not work out; the model is told why."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+        """What it used all the same."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolCalled:
+    """What came of a call."""
+
+    result: Any = None
+    """What the model gets."""
+    usage: Usage | None = None
+    """What it used, if it runs on models itself."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolRun:
+    """The turn that a call belongs to."""
+
+    request: TurnRequest
+    """What the agent was asked."""
+    context: contextvars.Context
+    """What runs in it prints to the trial's log."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How often prepared answers were used, since the conversation began."""
+    tell: Callable[[Event], None]
+    """Hand on what another agent tells of its work."""
+
+
+class UsableTool(ABC):
+    """A tool that can be called."""
+
+    tool: Tool
+    recorded = False
+    """Its answers go to a cassette, and come from there."""
+    files: tuple[Path, ...] = ()
+    """The files that decide what it does."""
+    variables: Mapping[str, str] = MappingProxyType({})
+    """What it takes from the environment."""
+    secrets: frozenset[str] = frozenset()
+    """Values that no output may show."""
+
+    @abstractmethod
+    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolCalled:
+        """Call it. Raises `ToolFailed`."""
+
+
+class Command(UsableTool):
+    """A Python function."""
+
+    def __init__(self, entry: str, surroundings: Surroundings) -> None:
+        """Raises `ConfigurationError`."""
+        self._function = load_function(entry, surroundings)
+        name = entry.rpartition(":")[2].rpartition(".")[2]
+        if inspect.isclass(self._function):
+            raise ConfigurationError(f"`{name}` is a class", "name a function")
+        self._signature = Signature(self._function)
+        self.tool = Tool(
+            name=tool_name(name), description=self._signature.description, parameters=self._signature.schema
+        )
+        # What a function does to the workspace is part of what it does, and no recording would do it again.
+        self.recorded = "workspace" not in self._signature.takes
+        source = getattr(inspect.getmodule(self._function), "__file__", None)
+        self.files = (Path(source),) if source else ()
+
+    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolCalled:
+        """What the function gives back, as JSON. What it raises is told to the model."""
+        ours: dict[str, Any] = {}
+        if "context" in self._signature.takes:
+            ours["context"] = copy.deepcopy(run.request.context)
+        if "workspace" in self._signature.takes:
+            ours["workspace"] = run.request.workspace()
+        try:
+            by_place, by_name = self._signature.read(arguments, ours)
+        except BadArguments as error:
+            raise ToolFailed(f"wrong arguments: {error}") from error
+        function = self._function
+        if inspect.iscoroutinefunction(function):
+            made = function(*by_place, **by_name)
+        else:
+            made = _value(await Thread(run.context).call(lambda: function(*by_place, **by_name), last=True))
+        if inspect.iscoroutine(made):
+            made = _value(await contained(made, run.context))
+        return ToolCalled(result=_as_json(made))
+
+
+def _value(outcome: Any) -> Any:
+    if isinstance(outcome, Raised):
+        error = outcome.error
+        raise ToolFailed(cut(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
+    return outcome
+
+
+def _as_json(value: Any) -> Any:
+    try:
+        return plain(value if isinstance(value, str) else to_jsonable_python(value))
+    except (PydanticSerializationError, NotJson, ValueError) as error:
+        why = error if isinstance(error, NotJson) else f"a value of type {type(value).__name__}"
+        raise ToolFailed(f"it gave back {why}, which is not JSON") from error
+
+
+class AgentTool(UsableTool):
+    """Another agent, which is told one message at a time. Each call is a conversation of its own."""
+
+    recorded = True
+
+    def __init__(self, name: str, adapter: Adapter) -> None:
+        self._name = name
+        self._adapter = adapter
+        self._starting: asyncio.Future[None] | None = None
+        self.tool = Tool(
+            name=tool_name(name),
+            description=getattr(adapter, "description", None) or f"Asks the agent {name}, and gives its answer.",
+            parameters={
+                "type": "object",
+                "properties": {"message": {"type": "string", "description": "What to tell the agent."}},
+                "required": ["message"],
+                "additionalProperties": False,
+            },
+        )
+        self.files = tuple(getattr(adapter, "files", ()))
+        self.variables = getattr(adapter, "variables", {})
+        self.secrets = getattr(adapter, "secrets", frozenset())
+
+    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolCalled:
+        """The agent's answer. That it can't be reached is not the fault of whoever asks it."""
+        message = arguments.get("message")
+        if not isinstance(message, str) or not message.strip() or len(arguments) > 1:
+            raise ToolFailed("wrong arguments: it takes a `message`, a text that isn't empty")
+        told = _Told(self.tool.name, run.tell)
+        request = self._request(message, run.request, told)
+        try:
+            await self._ready()
+            reply = await self._adapter.turn(request)
+        except AgentError as error:
+            if error.blame != "agent":
+                raise
+            reply = error.reply or Reply()
+            told.take(reply)
+            raise ToolFailed(cut(str(error)), reply.usage) from error
+        finally:
+            self._adapter.end_trial(request.task_id)
+        told.take(reply)
+        return ToolCalled(result=plain(reply.output), usage=reply.usage)
+
+    async def _ready(self) -> None:
+        """Start the agent, once for all calls; why it can't start is every call's error."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._adapter.start())
+        await asyncio.shield(self._starting)
+
+    def _request(self, message: str, outer: TurnRequest, told: "_Told") -> TurnRequest:
+        context = {**outer.context, "agent": self._name, "connector": None, "config": None, "turn": 1}
+        return TurnRequest(
+            messages=[{"role": "user", "content": message}],
+            prompt=message,
+            task={"description": message},
+            context=context,
+            task_id=f"{outer.task_id[:110]}-{secrets.token_hex(4)}",
+            began=outer.began,
+            workspace=outer.workspace,
+            emit=told.event,
+            log=lambda line: outer.log(f"{self.tool.name}: {line}"),
+        )
+
+
+class _Told:
+    """What another agent tells of its work: it counts as the work of the one that asked it."""
+
+    def __init__(self, name: str, tell: Callable[[Event], None]) -> None:
+        self._name = name
+        self._tell = tell
+        self._has_told_tokens = False
+
+    def event(self, event: Event) -> None:
+        """Hand an event on; a tool's name says whose it is."""
+        payload = {key: value for key, value in event.payload.items() if key not in ("step", "current_step")}
+        if event.type == "tool_call":
+            payload["tool"] = f"{self._name}__{payload['tool']}"
+        self._has_told_tokens = self._has_told_tokens or event.type == "llm_request"
+        self._tell(Event(type=event.type, payload=payload, at_ms=event.at_ms))
+
+    def take(self, reply: Reply) -> None:
+        """Tell of what came only with the answer, so that limits see it."""
+        for call in reply.tool_calls:
+            status = {"output": call.error, "status": "error"} if call.error else {"output": call.result}
+            self.event(Event(type="tool_call", payload={"tool": call.name, "input": call.arguments, **status}))
+        usage = reply.usage
+        if usage is not None and not self._has_told_tokens:
+            names = ("input_tokens", "output_tokens", "cost_usd")
+            used = {name: value for name in names if (value := getattr(usage, name)) is not None}
+            if used:
+                self.event(Event(type="llm_request", payload=used))
+
+
+def tool_name(name: str) -> str:
+    """A function's or an agent's name as models take it."""
+    bare = name.removesuffix(".md").removesuffix("/package.yao").strip("/").removeprefix("agents/")
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", bare)[:64]
+
+
+def result_text(value: Any) -> str:
+    """A result as the model reads it."""
+    return value if isinstance(value, str) else json_text(value)

@@ -1,0 +1,1 @@
+"""Agents that are Python code, in this process or in an environment of their own."""

@@ -1,0 +1,72 @@
+"""Interpreters of other environments: where they are, how a worker is started with them, and why that didn't go."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.child import Command
+from atp.agents.leftovers import OF_RUN
+from atp.usercode.worker import serve
+
+OLDEST = (3, 8)
+"""The Python that a worker needs at least."""
+_SERVE = Path(serve.__file__)
+_VERSION = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
+
+
+def find_interpreter(python: str, surroundings: Surroundings) -> str:
+    """The interpreter that a configuration names: itself, its environment's folder, or a command on the PATH."""
+    path = surroundings.base / Path(python).expanduser()
+    if path.is_dir():
+        found = next((one for one in (path / "bin/python", path / "Scripts/python.exe") if one.is_file()), None)
+        if found is None:
+            raise ConfigurationError(
+                f"`python`: {path} is not an environment: there is no bin/python in it",
+                f"make one: python3 -m venv {path}",
+            )
+        path = found
+    if path.is_file():
+        if not os.access(path, os.X_OK):
+            raise ConfigurationError(
+                f"`python`: {path} can't be executed", "name an interpreter, like `env/bin/python`"
+            )
+        return str(path.absolute())  # with its links: they tell the interpreter its environment
+    command = None if os.sep in python else shutil.which(python, path=surroundings.environment.get("PATH"))
+    if command is None:
+        nor = "" if os.sep in python else f", and no `{python}` on the PATH"
+        raise ConfigurationError(
+            f"`python`: there is no interpreter at {path}{nor}",
+            "the path starts in the suite's folder; an environment is made by `python3 -m venv FOLDER`",
+        )
+    return command
+
+
+def worker_command(interpreter: str, surroundings: Surroundings) -> Command:
+    """What starts a worker. It has all of our environment, as an agent in our own process has."""
+    environment = {name: value for name, value in surroundings.environment.items() if name != "PYTHONHOME"}
+    if surroundings.marker:
+        environment[OF_RUN] = surroundings.marker
+    return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), Path.cwd(), environment)
+
+
+def why_not(interpreter: str, how: str, printed: str) -> str:
+    """Why a worker ended before it had said anything. Blocks for a moment."""
+    try:
+        asked = subprocess.run(  # noqa: S603  (the interpreter that the user names)
+            [interpreter, "-c", _VERSION],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        version = tuple(int(part) for part in asked.stdout.split("."))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        said = printed.partition("\n")[0]
+        return f"{interpreter} is not a Python interpreter{f': {said}' if said else f' ({how})'}"
+    if version[:2] < OLDEST:
+        oldest = ".".join(str(part) for part in OLDEST)
+        return f"{interpreter} is Python {asked.stdout}, and agents need {oldest} or newer"
+    return f"the worker in {interpreter} could not start: {how}{f': {printed}' if printed else ''}"

@@ -1,0 +1,1 @@
+"""Small things that every other package uses: errors, diagnostics, secrets, text, files, JSON."""

@@ -1,0 +1,96 @@
+"""Diagnostics: what is wrong with a file, where, and how to mend it."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from atp.base.secrets import mask
+from atp.suite.record import Place
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One mistake, or something worth a look."""
+
+    code: str
+    """Stable, in words with hyphens: `unknown-key`."""
+    severity: Severity
+    """An error keeps the file from running, a warning doesn't."""
+    message: str
+    """What is wrong."""
+    hint: str | None = None
+    """How to mend it."""
+    file: str | None = None
+    """The file."""
+    line: int = 1
+    """From 1."""
+    column: int = 1
+    """From 1, in characters."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+class Diagnostics(list[Diagnostic]):
+    """The diagnostics of one file, collected while it is read."""
+
+    def __init__(self, file: str | None = None) -> None:
+        super().__init__()
+        self.file = file
+        self.secrets: set[str] = set()
+        """Values that no message may show; the loader adds them as it finds them."""
+
+    def error(self, code: str, message: str, at: Place | None = None, hint: str | None = None) -> None:
+        """Note a mistake."""
+        self._note("error", code, message, at, hint)
+
+    def warn(self, code: str, message: str, at: Place | None = None, hint: str | None = None) -> None:
+        """Note something worth a look."""
+        self._note("warning", code, message, at, hint)
+
+    def _note(self, severity: Severity, code: str, message: str, at: Place | None, hint: str | None) -> None:
+        place = at or Place(1, 1)
+        self.append(
+            Diagnostic(
+                code=code,
+                severity=severity,
+                message=mask(message, self.secrets),
+                hint=mask(hint, self.secrets),
+                file=self.file,
+                line=max(place.line, 1),
+                column=max(place.column, 1),
+            )
+        )
+
+    def in_order(self) -> list[Diagnostic]:
+        """By place, as a person reads the file. What YAML aliases repeat is said once."""
+        return sorted(dict.fromkeys(self), key=lambda one: (one.line, one.column))
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether any of them is an error."""
+    return any(one.severity == "error" for one in diagnostics)
+
+
+class LoadError(Exception):
+    """A file that can't be used as it is."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = list(diagnostics)
+        super().__init__("\n".join(_line(one) for one in self.diagnostics))
+
+
+def refused(code: str, message: str, hint: str | None = None) -> LoadError:
+    """The one reason why nothing can be run, where no file is to blame."""
+    notes = Diagnostics()
+    notes.error(code, message, hint=hint)
+    return LoadError(notes)
+
+
+def _line(one: Diagnostic) -> str:
+    where = f"{one.file or '<text>'}:{one.line}:{one.column}"
+    hint = f" ({one.hint})" if one.hint else ""
+    return f"{where}: {one.severity}[{one.code}]: {one.message}{hint}"

@@ -1,0 +1,59 @@
+"""Texts for a person's eyes: short, on one line, and unable to do anything to a terminal."""
+
+import os
+import re
+from typing import Any
+
+from atp.base.diagnostics_text import printable
+from atp.base.json_text import encode
+
+LONGEST = 300
+"""How much of a text is shown."""
+MOST_LINES = 12
+"""How many lines of a text are shown."""
+
+Line = tuple[str, str]
+"""A line, and how it looks: `title`, `rule`, `info`, `passed`, `failed`, `error`, `other`, `detail` or just text."""
+_CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
+_COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[group]`, `##vso[…]`, `##teamcity[…]`
+INFO = "ℹ"  # noqa: RUF001  (document 5's sign)
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """The text, cut, with blanks for line breaks and U+FFFD for what could steer a terminal."""
+    if len(text) > longest:  # first of all: the text may have millions of characters
+        text = f"{text[: longest - 1]}…"
+    return text if text.isprintable() else printable(text)
+
+
+def some_lines(text: str, indent: str, look: str = "detail") -> list[Line]:
+    """The lines of a text, each cut, and not too many."""
+    lines = text[: LONGEST * MOST_LINES].splitlines()
+    found = [(indent + one_line(line), look) for line in lines[:MOST_LINES]]
+    if len(lines) > MOST_LINES or len(text) > LONGEST * MOST_LINES:
+        found.append((f"{indent}…", look))
+    return found
+
+
+def value_text(value: Any, longest: int = LONGEST) -> str:
+    """A value in JSON's notation, in which nothing is invisible."""
+    if isinstance(value, str) and len(value) > longest:
+        value = value[: longest - 1]
+        return one_line(encode(value).decode()[:-1], 2 * longest) + '…"'
+    return one_line(encode(value).decode(), longest)
+
+
+def harmless(text: str) -> str:
+    """A text as long as it is, line breaks and tabs included, unable to do anything to a terminal."""
+    if text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n")
+    odd = {one for one in set(text) if not one.isprintable() and one not in "\n\t"}
+    return text.translate({ord(one): printable(one) for one in odd})
+
+
+def without_commands(text: str) -> str:
+    """The text without what the CI system that we run in takes for a command: an agent must not give it any."""
+    if not any(name in os.environ for name in _CI):
+        return text
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", text)

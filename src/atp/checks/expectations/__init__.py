@@ -1,0 +1,1 @@
+"""Expectations in words that have an exact meaning become exact checks."""

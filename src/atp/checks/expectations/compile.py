@@ -1,0 +1,56 @@
+"""Expectations in words that have an exact meaning become exact checks; a judge decides on the rest.
+
+Conservative on purpose: a sentence with anything in it beyond a form that is known goes to the judge.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from atp.checks.expectations.forms import find_form
+from atp.checks.expectations.words import LONGEST, read_sentence
+from atp.checks.verdicts import SHORT, show
+from atp.suite.assertion import Assertion, AtLeast, Group
+
+_NAMED_BY = ("name", "path", "tools", "pattern", "value", "check", "criteria", "script", "use")
+_NAMES = frozenset({"name", "path", "before", "after", "check", "script", "use"})
+"""What is shown without quotation marks."""
+_OF_EVERY_KIND = frozenset(Assertion.model_fields)
+
+
+def compile_expectation(text: str) -> Assertion | None:
+    """The assertion that an expectation stands for, or nothing if it takes a judge."""
+    return _compiled(text) if len(text) <= LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> Assertion | None:
+    sentence = read_sentence(text)
+    return find_form(sentence) if sentence is not None else None
+
+
+def describe(assertion: Assertion) -> str:
+    """An assertion in short, with all that decides on its verdict: `tool_called warm_ocean, times 2`."""
+    if isinstance(assertion, Group):
+        inner = "; ".join(describe(one) for one in assertion.assertions)
+        more = f" {assertion.k}" if isinstance(assertion, AtLeast) else ""
+        words = f"{assertion.type}{more} ({inner})"
+    else:
+        fields = [name for name in type(assertion).model_fields if name not in _OF_EVERY_KIND]
+        given = {name: getattr(assertion, name) for name in fields if name in assertion.model_fields_set}
+        main = next((name for name in _NAMED_BY if name in given and _says(name, given[name])), None)
+        first = f" {_shown(main, given.pop(main))}" if main else ""
+        rest = "".join(
+            f", {name.rstrip('_')} {_shown(name, value)}" for name, value in given.items() if _says(name, value)
+        )
+        words = f"{assertion.type}{first}{rest}"
+    return f"not {words}" if assertion.negate else words
+
+
+def _says(name: str, value: Any) -> bool:
+    """Whether a field decides on anything; a null that is expected does."""
+    return name == "value" or (value is not None and value is not False)
+
+
+def _shown(name: str, value: Any) -> str:
+    return value if name in _NAMES and not re.search(r"[\s,;()]", str(value)) else show(value, SHORT)

@@ -1,0 +1,140 @@
+"""The building blocks of sentences that have an exact meaning, and what a sentence says in their places."""
+
+import re
+
+from atp.checks.expectations.names import BOUND, NUMBER, TIMES, Often, file_of, often, plain_tool, tool_of
+from atp.checks.expectations.words import Piece, Sentence
+
+_NOT = "(?:not|never)"
+_CALL = "call|invoke|use|execute"
+_PAST = "called|invoked|used|executed"
+_MAKE = "create|write|make|save|generate|produce"
+_DONE = "created|written|made|saved|generated|produced"
+_MADE = f"wrote|{_DONE}"
+
+BLOCKS = {
+    "subject": r"(?:(?:(?:the )?(?:agent|assistant|model|target|bot)|it) )?",
+    "by": r"(?: by (?:the )?(?:agent|assistant|model|target|bot))?",
+    "be": r"(?:is|are|was|were|gets?|got|(?:has|have|had) been|(?:should|must|will) (?:be|have been)"
+    r"|(?:has|have|needs?) to be)",
+    "not_be": rf"(?:(?:is|are|was|were) {_NOT}|(?:has|have|had) {_NOT} been"
+    rf"|(?:should|must|will) {_NOT} (?:be|have been)|not|never)",
+    "called": rf"(?P<verb>{_PAST})",
+    "calls": rf"(?P<verb>calls|invokes|uses|executes|(?:has )?(?:{_PAST})"
+    rf"|(?:should|must|will) (?:{_CALL}|have (?:{_PAST})))",
+    "not_calls": rf"(?P<verb>(?:does|did|should|must|will) {_NOT} (?:{_CALL}|have (?:{_PAST}))|has {_NOT} (?:{_PAST})"
+    rf"|never (?:calls|invokes|uses|executes|{_PAST}))",
+    "made": rf"(?:{_DONE})",
+    "makes": rf"(?:creates|writes|makes|saves|generates|produces|{_MADE}|has (?:{_DONE})"
+    rf"|(?:should|must|will) (?:{_MAKE}|have (?:{_DONE})))",
+    "not_makes": rf"(?:(?:does|did|should|must|will) {_NOT} (?:{_MAKE}|have (?:{_DONE}))|has {_NOT} (?:{_DONE})"
+    rf"|never (?:creates|writes|makes|saves|generates|produces|{_MADE}))",
+    "response": r"(?:the )?(?:agent's |assistant's |model's )?(?:final |last )?(?:response|output|answer|reply)",
+    "contains": r"(?:contains|contained|includes|included|(?:should|must|will) (?:contain|include))",
+    "not_contains": rf"(?:(?:does|did|should|must|will) {_NOT} (?:contain|include)|never (?:contains|includes))",
+    "times": rf"(?P<times>(?:{BOUND} )?{TIMES})",
+    "number": rf"(?P<number>(?:{BOUND} )?{NUMBER})",
+    "tools": r"(?P<noun>tool|function)s?",
+    "text": r"(?:the (?:exact )?(?:text|string|phrase|substring) )?<(?P<text>(?:quoted|code)\d+)>",
+    "arguments": r"(?:(?:the )?(?:arguments?|parameters?|args|input) )?<(?P<arguments>(?:json|code)\d+)>",
+}
+
+
+def _tool(name: str) -> str:
+    """The ways of naming a tool: after the word "tool", before it, alone. A plain word needs that word beside it."""
+    noun = "(?:tool|function)"
+    after = rf"(?:<(?P<{name}_1>\w+)>|(?P<{name}_2>[a-z]+))"
+    before = rf"(?:<(?P<{name}_3>\w+)>|(?P<{name}_4>[a-z]+))"
+    return (
+        rf"(?:(?:the |a )?(?P<{name}_noun1>{noun}) (?P<{name}_named>named |called )?{after}"
+        rf"|(?:the )?{before} (?P<{name}_noun2>{noun})|(?:the )?<(?P<{name}_5>\w+)>)"
+    )
+
+
+BLOCKS |= {
+    "tool": _tool("tool"),
+    "other": _tool("other"),
+    "file": r"(?:(?:the |a )?file (?:named |called )?<(?P<file_1>\w+)>|(?:the )?<(?P<file_2>\w+)> file"
+    r"|(?:the )?<(?P<file_3>\w+)>)",
+    "list": r"(?P<list><\w+>(?:(?: ,)?(?: and| then)? <\w+>){1,9})",
+}
+
+
+class Form:
+    """One way of saying something."""
+
+    def __init__(self, template: str) -> None:
+        """`{block}` in a template is one of `BLOCKS`; the rest is a regular expression."""
+        self._template = template
+        self._pattern: re.Pattern[str] | None = None
+
+    def read(self, sentence: Sentence) -> "Said | None":
+        """What a sentence says, if all of it has this form."""
+        if self._pattern is None:
+            self._pattern = re.compile(re.sub(r"\{(\w+)\}", lambda block: BLOCKS[block[1]], self._template))
+        match = self._pattern.fullmatch(sentence.words)
+        return Said(match.groupdict(), sentence) if match else None
+
+
+class Said:
+    """What stands in the places of a form."""
+
+    def __init__(self, places: dict[str, str | None], sentence: Sentence) -> None:
+        self._places = places
+        self._sentence = sentence
+
+    def has(self, place: str) -> bool:
+        """Whether something stands there."""
+        return self._places.get(place) is not None
+
+    def word(self, place: str) -> str:
+        """The words that stand there."""
+        return self._places.get(place) or ""
+
+    def piece(self, place: str) -> Piece | None:
+        """The piece that stands there."""
+        mark = self._places.get(place)
+        return self._sentence.pieces[int(re.sub(r"\D", "", mark))] if mark else None
+
+    def may_be_about_code(self, noun: str) -> bool:
+        """Whether the verb could be meant otherwise: code uses and executes functions, too."""
+        return noun != "tool" and re.search("use|execute", self.word("verb")) is not None
+
+    def tool(self, place: str = "tool", *, absent: bool = False) -> str | None:
+        """The tool that is named there. If it is to be `absent`, a plain word must be said to be its name.
+
+        "The search tool was called" can only be meant so, but "the dangerous tool was not called" and "the tool output
+        was not used" would always hold.
+        """
+        if self.may_be_about_code(self.word(f"{place}_noun1") or self.word(f"{place}_noun2")):
+            return None
+        for number in "135":
+            if piece := self.piece(f"{place}_{number}"):
+                return tool_of(piece, called_tool=number == "1" or (number == "3" and "-" not in piece.text))
+        word = self.word(f"{place}_2") or self.word(f"{place}_4")
+        if not word or (absent and not self.has(f"{place}_named")):
+            return None
+        return plain_tool(word, self._sentence.capitals)
+
+    def tools(self) -> list[str] | None:
+        """The tools of a `list`; nothing if one of them is none."""
+        marks = re.findall(r"(\d+)>", self.word("list"))
+        found = [tool_of(self._sentence.pieces[int(mark)], called_tool=False) for mark in marks]
+        known = [tool for tool in found if tool is not None]
+        return known if len(known) == len(found) else None
+
+    def file(self) -> str | None:
+        """The file that is named there."""
+        for number in "123":
+            if piece := self.piece(f"file_{number}"):
+                return file_of(piece, called_file=number != "3")
+        return None
+
+    def text(self) -> str | None:
+        """The text between quotation marks; blanks alone are none."""
+        piece = self.piece("text")
+        return piece.text if piece and piece.text.strip() else None
+
+    def often(self, place: str) -> Often | None:
+        """How often; nothing if that makes no sense."""
+        return often(self.word(place))

@@ -1,0 +1,115 @@
+"""Contacting the agents of suites without running a test: what works, what doesn't, and how to mend it."""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding
+from atp.base.diagnostics import Diagnostics, LoadError, has_errors
+from atp.base.project import find_root
+from atp.base.secrets import mask
+from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
+from atp.engine.prepare.filter import Filter
+from atp.engine.prepare.setting import Setting
+from atp.engine.prepare.settings import environment, resolve_options
+from atp.engine.prepare.sources import Input, open_input
+from atp.journal.folder import marking
+from atp.loader.given import Given
+from atp.usercode.environment import lent
+from atp.usercode.printed import CAPTURE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found about one agent."""
+
+    name: str
+    """What the suite calls it."""
+    type: str
+    """Its kind."""
+    findings: list[Finding]
+    """What was looked at."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether a run could begin with it."""
+        return all(one.ok for one in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        found = [one.as_dict() for one in self.findings]
+        return {"name": self.name, "type": self.type, "ok": self.ok, "findings": found}
+
+
+class AgentCheck:
+    """The agents of some suites, found but not yet contacted."""
+
+    def __init__(self, paths: tuple[str, ...], flags: Mapping[str, Any]) -> None:
+        """Raises `LoadError` when a suite can't be read, or has no agent."""
+        given_input = Input((), paths)
+        root = find_root(given_input.anchor)
+        env = environment(root, flags.get("env_file"))
+        options = resolve_options(flags, root, env)
+        by_flag = options.given("name") and bool(options.name)
+        given = Given(env=env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True)
+        sources, _ = open_input(given_input, given, lambda _: True)
+        notes = Diagnostics()
+        project = Project(root, env)
+        self._agents: dict[tuple[str, str], NamedAgent] = {}
+        for source in sources:
+            for named in resolve_agents(source, options, project, notes):
+                self._agents[str(named.base), named.agent.model_dump_json()] = named
+        if has_errors(notes):
+            raise LoadError(notes)
+        self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
+        self._env = env
+        self._marker = secrets.token_hex(8)
+        self._cast = Setting(options, Filter(options), root, env).cast(self._marker)
+
+    async def run(self, seconds: float) -> list[Checked]:
+        """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
+        CAPTURE.begin()  # what agents print while they are loaded is not ours to say
+        try:
+            with lent(self._env), marking(self._marker):
+                return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
+        finally:
+            await self._cast.close()
+            CAPTURE.end()
+
+    async def _check(self, named: NamedAgent, seconds: float) -> Checked:
+        try:
+            adapter = self._cast.reach(named)
+        except ConfigurationError as error:
+            found = [Finding(what="configuration", ok=False, detail=str(error), hint=error.hint)]
+            return self._checked(named, found, named.secrets)
+        warned = [
+            Finding(what="warning", ok=True, detail=f"{one.file}:{one.line}: {one.message}", hint=one.hint)
+            for one in adapter.warnings
+        ]
+        return self._checked(named, [*await _findings(adapter, seconds), *warned], named.secrets | adapter.secrets)
+
+    def _checked(self, named: NamedAgent, findings: Iterable[Finding], hidden: frozenset[str]) -> Checked:
+        hidden = hidden | self._secrets | self._cast.secrets
+        shown = [
+            Finding(what=one.what, ok=one.ok, detail=mask(one.detail, hidden), hint=mask(one.hint, hidden))
+            for one in findings
+        ]
+        return Checked(name=named.agent.name, type=named.agent.type, findings=shown)
+
+
+async def _findings(adapter: Adapter, seconds: float) -> list[Finding]:
+    """What an adapter finds; what it raises, and that it takes too long, is a finding too."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await adapter.check()
+    except TimeoutError:
+        return [Finding(what="check", ok=False, detail=f"it took longer than {seconds:g}s")]
+    except Exception as error:  # a plugin's, too
+        why = str(error) if isinstance(error, AgentError | ConfigurationError) else f"{type(error).__name__}: {error}"
+        return [Finding(what="check", ok=False, detail=why, hint=getattr(error, "hint", None))]
+    finally:
+        with suppress(Exception):  # the check says what there is to say
+            await adapter.close()

@@ -1,0 +1,1 @@
+"""Before a run: settings, input, agents and the plan of trials."""

@@ -1,0 +1,202 @@
+"""Which agents are meant: those of the suite, or those the command line names."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from atp.agents.adapter import ConfigurationError
+from atp.base.diagnostics import Diagnostics
+from atp.base.near import near_miss
+from atp.engine.prepare.forgotten import NAME_ONE, function_meant
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.settings import find_config
+from atp.engine.prepare.sources import CaseSource
+from atp.loader.validate import Nowhere, read
+from atp.suite.agent import (
+    AGENTS,
+    AnyAgent,
+    CustomAgent,
+    CustomConfig,
+    HttpAgent,
+    HttpConfig,
+    PromptAgent,
+    PromptConfig,
+)
+from atp.suite.record import Record
+
+_URLS = ("http://", "https://")
+_HOW = "use a name of the suite, module:function, a URL, or an id"
+
+
+class NamedAgent:
+    """An agent, and the folder that relative paths of its configuration start from."""
+
+    def __init__(
+        self, agent: AnyAgent, base: Path, ad_hoc: bool = False, secrets: frozenset[str] = frozenset()
+    ) -> None:
+        self.agent = agent
+        self.base = base
+        self.ad_hoc = ad_hoc
+        self.secrets = secrets
+        """Values in its configuration that no output may show."""
+
+
+class Project(NamedTuple):
+    """Where agents are looked for, and what their files may refer to."""
+
+    root: Path
+    environment: Mapping[str, str]
+
+
+def resolve_agents(source: CaseSource, options: Options, project: Project, notes: Diagnostics) -> list[NamedAgent]:
+    """The agents that a suite's cases run against: those of the flag, its own, those of the environment or `atp.toml`.
+
+    Where none of these names any, it is the agent in whose folder the file stands (document 4).
+    """
+    suite = source.suite
+    own = {agent.name: agent for agent in suite.agents}
+    if not options.given("name") or not options.name:
+        if suite.agents:
+            return [NamedAgent(agent, source.folder) for agent in suite.agents]
+        if suite.target is not None:
+            target = _in_file(_stem(suite.target), project.root / _md(suite.target.lstrip("/")), project, notes)
+            return [] if target is None else [target]
+    if not options.name:
+        found = _around(source)
+        if not found:
+            notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint=NAME_ONE)
+        return found
+    chosen: list[NamedAgent] = []
+    for name in dict.fromkeys(options.name):
+        if name in own:
+            chosen.append(NamedAgent(own[name], source.folder))
+        elif (agent := _ad_hoc(name, project, own, notes)) is not None:
+            chosen.append(agent)
+    return chosen
+
+
+def find_agent(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
+    """An agent that plays a role: one of the suite's own, or any that `-n` could name."""
+    own = {agent.name: agent for agent in source.suite.agents} if source is not None else {}
+    if source is not None and name in own:
+        return NamedAgent(own[name], source.folder)
+    bare = name.lstrip("/")
+    if bare.startswith("agents/") and (path := project.root / _md(bare)).is_file():
+        return _in_file(_stem(bare), path, project, notes)
+    return _ad_hoc(name, project, own, notes)
+
+
+def _around(source: CaseSource) -> list[NamedAgent]:
+    """The agent in whose folder the file stands."""
+    for folder in [source.folder, *source.folder.parents]:
+        if (folder / "package.yao").is_file():
+            return [NamedAgent(_prompt(folder.name, folder), folder)]
+    return []
+
+
+def _md(path: str) -> str:
+    return path if path.endswith(".md") else f"{path}.md"
+
+
+def _stem(path: str) -> str:
+    return path.strip("/").removeprefix("agents/").removesuffix(".md").replace("/", ".")
+
+
+def _prompt(name: str, path: Path) -> PromptAgent:
+    return PromptAgent(name=name, type="prompt", config=PromptConfig(path=str(path)))
+
+
+def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False) -> NamedAgent | None:
+    """The agent that a Markdown file describes: a prompt, or one of another kind."""
+    if not path.is_file():
+        return NamedAgent(_prompt(name, path), project.root, ad_hoc)  # its adapter says that it is not there
+    from atp.agents.prompt.file import agent_of_file
+
+    secrets: set[str] = set()
+    try:
+        agent = agent_of_file(path, name, project.root, project.environment, secrets)
+    except ConfigurationError as error:
+        notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
+        return None
+    base = project.root if agent.type == "prompt" else path.parent
+    return NamedAgent(agent, base, ad_hoc, frozenset(secrets))
+
+
+def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
+    here = Path.cwd()
+    if name.startswith(_URLS) or (":" in name and not name.endswith(".md")):
+        made = _described(name)
+        if made is None:
+            notes.error("no-such-agent", f"`{name}` names no agent", hint=_HOW)
+        return None if made is None else NamedAgent(made, here, ad_hoc=True)
+    if name.endswith(".md"):
+        path = next((one for one in (here / name, project.root / name.lstrip("/")) if one.is_file()), None)
+        if path is None:
+            notes.error("no-such-agent", f"the agent file {name} is not there", hint="check the path")
+            return None
+        return _in_file(_stem(os.path.relpath(path, project.root)), path, project, notes, ad_hoc=True)
+    return _by_id(name, project, own, notes)
+
+
+def _described(name: str) -> AnyAgent | None:
+    """The agent that a URL or `module:function` is; nothing if it is only half of one."""
+    try:
+        if name.startswith(_URLS):
+            return HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name))
+        return CustomAgent(name=name, type="custom", config=CustomConfig(entry=name))
+    except ValidationError:
+        return None
+
+
+def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
+    """An id `a.b`: an agent in the project's settings, below `assistants/`, or below `agents/`."""
+    root, found = project.root, 0
+    made: NamedAgent | None = None
+    configured = _configured(root, notes)
+    if name in configured:
+        found, made = found + 1, NamedAgent(configured[name], root, ad_hoc=True)
+    parts = name.removeprefix("assistants.").split(".")
+    folder, file = root.joinpath("assistants", *parts), root.joinpath("agents", *parts[:-1], f"{parts[-1]}.md")
+    is_id = "/" not in name
+    if is_id and (folder / "package.yao").is_file():
+        found, made = found + 1, NamedAgent(_prompt(name, folder), folder, ad_hoc=True)
+    if is_id and file.is_file():
+        found, made = found + 1, _in_file(name, file, project, notes, ad_hoc=True)
+    if found > 1:
+        notes.error("ambiguous-agent", f"{found} agents are called `{name}`", hint="name its file instead")
+        return None
+    if not found:
+        meant = near_miss(name, [*own, *configured])
+        meant = meant or function_meant(name, (Path.cwd(), root))
+        if meant is None and (root / _md(name)).is_file():
+            meant = _md(name)
+        hint = f"did you mean `{meant}`?" if meant else _HOW
+        notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
+    return made
+
+
+class _Agents(Record):
+    agents: list[AnyAgent] = Field(default_factory=list)
+
+
+AGENTS.on_change(lambda: _Agents.model_rebuild(force=True))
+
+
+def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
+    """The agents of the project's settings: `[agents.NAME]` with `type` and `config`."""
+    config = find_config(root)
+    tables = config[1].get("agents") if config else None
+    if config is None or not isinstance(tables, dict):
+        return {}
+    listed = [{"name": name, **_table(about)} for name, about in tables.items()]
+    said = Diagnostics(str(config[0]))
+    made = read(_Agents, {"agents": listed}, said, Nowhere())
+    notes.extend(said)
+    return {agent.name: agent for agent in made.agents} if made else {}
+
+
+def _table(about: Any) -> dict[str, Any]:
+    return about if isinstance(about, dict) else {"type": about}

@@ -1,0 +1,158 @@
+"""`--dry-run`: what would run, who decides on what, how many calls that makes, and what it may cost at the most."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from atp.base.diagnostics_text import printable
+from atp.base.durations import duration
+from atp.base.secrets import mask
+from atp.checks.case_checks import assertions_of
+from atp.engine.prepare.plan import Trial
+from atp.engine.run import Session
+from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
+from atp.suite.case import MOST_TURNS, Case
+
+MOST = 200
+"""How many trials are listed for people."""
+
+
+class DryRun:
+    """Goes through a plan and adds up what it comes to."""
+
+    def __init__(self, session: Session) -> None:
+        self._plan = session.plan
+        self._options = session.options
+        self._secrets = session.secrets
+        self._listed = 0
+        self._calls = 0
+        self._judge_calls = 0
+        self._usd = 0.0
+        self._open_ended = 0
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """A `trial` for each, and the `plan`, for programs."""
+        for trial in self._trials():
+            case = trial.case
+            event = {
+                "type": "trial",
+                "agent_id": trial.tested.name,
+                "id": case.id,
+                "variation": trial.variation,
+                "run": trial.run,
+                "turns": _turns(trial),
+                "assertions": _checks(case),
+                "timeout_seconds": trial.timeout,
+            }
+            if case.expectations:
+                exact = exact_forms(case)
+                pairs = zip(case.expectations, exact, strict=True)
+                event["expectations"] = [{"text": text, "check": check} for text, check in pairs]
+            if calls := judge_calls(case, each=self._options.judge_each):
+                event["judge_calls"] = calls
+            yield mask(event, self._secrets, numbers=False)
+        cases, trials = self._plan.counts()
+        yield {
+            "type": "plan",
+            "total_cases": cases,
+            "total_runs": trials,
+            "calls": self._calls,
+            "judge_calls": self._judge_calls,
+            "skipped": self._skipped(),
+            "cost_usd_at_most": None if self._open_ended else self._usd,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The same in words. What a case expects is told with its first trial."""
+        told: tuple[str | None, int] | None = None
+        for number, trial in enumerate(self._trials()):
+            if number < MOST:
+                yield _line(trial)
+                if told != (told := (trial.source.suite.path, trial.case.index)):
+                    yield from (printable(mask(line, self._secrets)) for line in _expected(trial.case))
+        cases, trials = self._plan.counts()
+        if self._listed > MOST:
+            yield f"… and {self._listed - MOST} more"
+        yield ""
+        yield f"{cases} cases, {trials} trials, {self._calls} calls of agents, {self._options.parallel} at a time"
+        if to_make := trials - self._listed:
+            yield f"{to_make} trials have prompts that are still to be made; their calls are not counted"
+        if self._judge_calls:
+            yield f"{self._judge_calls} calls of judges, if nothing is judged already"
+        if skipped := self._skipped():
+            yield f"{skipped} skipped by their files"
+        yield f"cost: {self._cost()}"
+        if self._options.budget_usd is not None:
+            yield f"the run stops at ${self._options.budget_usd:g}"
+
+    def _trials(self) -> Iterator[Trial]:
+        for trial in self._plan.trials():
+            self._listed += 1
+            self._calls += _turns(trial)
+            self._judge_calls += judge_calls(trial.case, each=self._options.judge_each)
+            limit = trial.case.limits.budget_usd
+            self._usd += limit or 0.0
+            self._open_ended += limit is None
+            yield trial
+
+    def _skipped(self) -> int:
+        return sum(len(unit.source.survey.skipped) for unit in self._plan.units)
+
+    def _cost(self) -> str:
+        if not self._usd:
+            return "no limit on cost in the cases"
+        rest = f"; {self._open_ended} trials without a limit" if self._open_ended else ""
+        return f"at most ${self._usd:g} by the cases' own limits{rest}"
+
+
+def exact_forms(case: Case) -> list[str | None]:
+    """For each expectation of a case the exact check that it stands for, or nothing if it is for the assessor."""
+    from atp.checks.expectations.compile import compile_expectation, describe  # a grammar, which only some suites need
+
+    compiled = map(compile_expectation, case.expectations)
+    return [None if one is None else describe(one) for one in compiled]
+
+
+def judge_calls(case: Case, *, each: bool) -> int:
+    """How often a model or an agent is asked to judge one trial, after its conversation."""
+    in_words = exact_forms(case).count(None) if case.expectations else 0
+    return (in_words if each else min(in_words, 1)) + sum(map(_asks, assertions_of(case)))
+
+
+def _asks(assertion: Assertion) -> int:
+    match assertion:
+        case LlmEval():
+            return assertion.votes
+        case AgentAssertion():
+            return 1
+        case Group():
+            return sum(map(_asks, assertion.assertions))
+    return 0
+
+
+def _expected(case: Case) -> Iterator[str]:
+    if case.expectations:
+        for text, check in zip(case.expectations, exact_forms(case), strict=True):
+            yield f"    expects: {' '.join(text.split())} → {check or 'the assessor decides'}"
+
+
+def _line(trial: Trial) -> str:
+    turns = _turns(trial)
+    most = "at most " if trial.case.mode == "dialogue" else ""
+    comes_to = f"{most}{turns} turn{'s' if turns > 1 else ''}, {_checks(trial.case)} checks"
+    if trial.case.mode == "script":
+        comes_to = "turns and checks as its function says"
+    return (
+        f"{trial.tested.name} × {trial.case.id}  variation {trial.variation + 1}, run {trial.run}/{trial.runs}, "
+        f"{comes_to}, at most {duration(trial.timeout)}"
+    )
+
+
+def _turns(trial: Trial) -> int:
+    """The turns of a trial; of a dialogue, the most that it may have; of a test in Python nobody knows, so one."""
+    if trial.case.mode == "dialogue":
+        return trial.case.max_turns or MOST_TURNS
+    return len(trial.chain) if trial.chain else 1
+
+
+def _checks(case: Case) -> int:
+    return len(assertions_of(case)) + len(case.expectations) + len(case.checkpoints)

@@ -1,0 +1,116 @@
+"""Input that is code: `-i agents:x` and `-i scripts:x` have an agent or a script make the cases, before the plan.
+
+A script that is called like a test file is one: its functions are the cases.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from atp.agents.adapter import ConfigurationError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.checks.deciders import Decider
+from atp.engine.prepare.agents import Project, find_agent
+from atp.engine.prepare.generated import Generated, Reference, generate_suite, parse_reference, script_generator
+from atp.engine.prepare.setting import Setting
+from atp.engine.prepare.sources import CaseSource, in_memory
+from atp.engine.role_clients import Cast
+from atp.engine.signals import run_to_end
+from atp.loader.given import Given
+from atp.models.model import CassetteError, CassetteMiss
+from atp.roles.player import Player
+from atp.usercode.scripts import find_script
+
+
+def generate_source(text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
+    """The cases that an agent or a script makes, or a script's tests; on resume, those made before.
+
+    Raises `LoadError`.
+    """
+    notes = Diagnostics("<command line>")
+    reference = parse_reference(text, notes)
+    if reference is not None and reference.is_script_test:
+        tests = _tests(reference, text, setting)
+        if tests is not None:
+            return tests
+    elif reference is not None and reference.kind == "scripts":
+        _look_for(reference, text, setting, notes)
+    if not setting.options.name:
+        notes.error("no-agent", f"{text}: its cases are for an agent, and none is named", hint="name one with -n")
+    if reference is None or has_errors(notes):
+        raise LoadError(notes)
+    source, warnings = _made(reference, text, given, setting)
+    return source, [*notes, *warnings]
+
+
+def _look_for(reference: Reference, text: str, setting: Setting, notes: Diagnostics) -> None:
+    """See that the script is there, before anybody thinks about the agent that its cases are for."""
+    try:
+        find_script(reference.name, _folders(setting))
+    except ConfigurationError as error:
+        said = str(error) if reference.name in str(error) else f"{text}: {error}"
+        notes.error("no-generator", said, hint=error.hint)
+
+
+def _made(reference: Reference, text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
+    options, cast = setting.options, setting.cast()
+    try:
+        player = _player(reference, cast, _folders(setting))
+    except ConfigurationError as error:
+        raise _refused("no-generator", f"{text}: {error}", error) from error
+    reuse = options.resume or options.resume_from is not None
+
+    async def generate() -> Generated:
+        try:
+            return await generate_suite(reference, player, options.name[0], setting.root, given=given, reuse=reuse)
+        except (CassetteMiss, CassetteError) as error:
+            raise _refused("cassette", f"{text}: {error}") from error
+        finally:
+            await cast.close()
+
+    made = run_to_end(generate())
+    return in_memory(made.suite, setting.wanted.wants), made.warnings
+
+
+def _tests(reference: Reference, text: str, setting: Setting) -> tuple[CaseSource, list[Diagnostic]] | None:
+    """The tests that a reference names; nothing if it names a function that makes cases after all."""
+    from atp.engine.scripts.file import ScriptCase, find_tests, script_suite
+
+    try:
+        found = find_tests(reference.id, _folders(setting))
+    except ConfigurationError as error:
+        raise _refused("no-script-tests", f"{text}: {error}", error) from error
+    if found is None:
+        return None
+    path, only = found
+    notes = Diagnostics(str(path))
+    if reference.parameters:
+        notes.error("no-script-tests", f"{text}: tests take no parameters", hint="leave out what stands after the ?")
+    suite = script_suite(path, only, notes, agent_named=bool(setting.options.name))
+    if has_errors(notes):
+        raise LoadError(notes)
+    source = in_memory(suite, setting.wanted.wants)
+    for case in suite.cases:
+        assert isinstance(case, ScriptCase)
+        for name in case.validators if setting.wanted.wants(case) else ():
+            decider = Decider("validator", name, "`agent`")
+            source.survey.deciders.setdefault(decider, []).append((case.id, case.place))
+    return source, list(notes)
+
+
+def _folders(setting: Setting) -> list[Path]:
+    """Where `scripts/` is looked for: the working directory, the folders of the agents under test, the root."""
+    project = Project(setting.root, setting.env)
+    named = [find_agent(name, None, project, Diagnostics()) for name in setting.options.name]
+    return [Path.cwd(), *(one.base for one in named if one is not None), setting.root]
+
+
+def _player(reference: Reference, cast: Cast, folders: Sequence[Path]) -> Player:
+    if reference.kind == "scripts":
+        return cast.generator(script_generator(reference, folders))
+    return cast.generator(cast.player(reference.id, "generator", None))
+
+
+def _refused(code: str, message: str, error: ConfigurationError | None = None) -> LoadError:
+    notes = Diagnostics("<command line>")
+    notes.error(code, message, hint=error.hint if error is not None else None)
+    return LoadError(notes)

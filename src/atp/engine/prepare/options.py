@@ -1,0 +1,106 @@
+"""The one options object.
+
+A setting is spelled once, here, with its type and its help text. The command line, `atp.toml` or `[tool.atp]`, the
+environment (`ATP_…`) and the Python API are made from it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from atp.suite.record import Amount, Count, Record, Regex, Seconds, Text, Whole
+
+
+def setting(help: str, *flags: str, default: Any = None, factory: Any = None, only_flag: bool = False) -> Any:  # noqa: A002
+    """A setting with its help, its flags beside the one made from its name, and whether files may set it."""
+    extra: Any = {"flags": list(flags), "only_flag": only_flag}
+    if factory is not None:
+        return Field(default_factory=factory, description=help, json_schema_extra=extra)
+    return Field(default=default, description=help, json_schema_extra=extra)
+
+
+class Options(Record):
+    """How to run."""
+
+    input: list[Text] = setting(
+        "Input: a file, a folder, a pattern, a message, or agents:… / scripts:…", "-i", factory=list, only_flag=True
+    )
+    name: list[Text] = setting(
+        "Agent to test: a name of the suite, module:function, file.py:function, a URL or an id", "-n", factory=list
+    )
+    output: list[Text] = setting("Write a report there; the extension tells the format", "-o", factory=list)
+    reporter: Text | None = setting(
+        "Reporter: an agent's id, or report.html, report.markdown, report.json, report.summary", "-r"
+    )
+    connector: Text | None = setting("Override the agent's model connector", "-c")
+    user: Text | None = setting("User the tests run as (test-user)", "-u")
+    team: Text | None = setting("Team the tests run as (test-team)", "-t")
+    locale: Text | None = setting("Locale the tests run in (en-us)")
+    ctx: Text | None = setting("JSON or YAML file with the rest of the test environment")
+    simulator: Text | None = setting("Agent or connector that plays the user where a case names none")
+    assessor: Text | None = setting("Agent or connector that judges expectations")
+    generator: Text | None = setting("Agent or connector that makes variations of prompts")
+    role_connector: Text | None = setting("Model for the roles (judge, simulator, generator) that name none")
+    judge_each: bool = setting("Judge each expectation in a call of its own", default=False)
+    judge_cache: bool = setting("Don't judge the same transcript twice", default=True)
+    weak_judge: bool = setting("Let a model judge that is known to be unfit for it", default=False)
+    record: Text | None = setting("Record what models, tools and roles answer to this folder", only_flag=True)
+    replay: Text | None = setting("Play back what was recorded in this folder, calling nobody", only_flag=True)
+    run: Regex | None = setting("Only cases whose id or name matches this regular expression", only_flag=True)
+    tags: Text | None = setting("Only cases with these tags; !tag leaves out (a,!b)", only_flag=True)
+    only_failed: bool = setting(
+        "Only what did not pass in the last run of the same input", default=False, only_flag=True
+    )
+    runs: Count = setting("Run each trial so often and measure its stability (1)", default=1)
+    timeout: Seconds = setting("Longest a trial may take where its file doesn't say (5m)", default=300.0)
+    parallel: Count = setting("Trials at a time (1)", default=1)
+    retries: Whole = setting("Tries again after failures of the infrastructure, never of the agent (2)", default=2)
+    fail_fast: bool = setting("Stop at the first failure", default=False)
+    max_errors: Count | None = setting("Stop after so many errors that aren't the agent's")
+    max_time: Seconds | None = setting("Stop the whole run after this time")
+    budget_usd: Amount | None = setting("Stop when the run has cost so much")
+    budget_tokens: Count | None = setting("Stop when the run has used so many tokens")
+    before_all: Text | None = setting("Python function (module:function) called before the run")
+    after_all: Text | None = setting("Python function (module:function) called after the run")
+    env_file: Text | None = setting("Read environment variables from this file (.env)", only_flag=True)
+    resume: bool = setting("Go on with the newest unfinished run of the same input", default=False, only_flag=True)
+    resume_from: Text | None = setting("Go on with this run", only_flag=True)
+    keep_workspaces: bool = setting("Keep every trial's folder", default=False)
+    keep_failed: bool = setting("Keep the folders of trials that did not pass", default=False)
+    dry_run: bool = setting("Show the plan, run nothing", default=False, only_flag=True)
+    strict: bool = setting("Warnings are errors", default=False)
+    verbose: bool = setting("Show conversations", "-v", default=False)
+    quiet: bool = setting("Print only the summary", "-q", default=False)
+    json_events: bool = setting(
+        "Events as JSON lines on stdout, nothing else there", "--json", default=False, only_flag=True
+    )
+
+    lower: frozenset[str] = Field(default_factory=frozenset, exclude=True)
+    """The settings that come from a file or the environment, so that a case's own word goes before them."""
+
+    @classmethod
+    def from_project(cls, path: str | Path = ".", **given: Any) -> "Options":
+        """The options that `atp test` has for an input there: those given here, before `ATP_…`, before `atp.toml`.
+
+        Raises `LoadError`. `Options(…)` itself reads neither.
+        """
+        from atp.base.project import find_root
+        from atp.engine.prepare.settings import environment, resolve_options
+
+        root = find_root(Path(path))
+        return resolve_options(given, root, environment(root, given.get("env_file")), called=str)
+
+    def given(self, name: str) -> bool:
+        """Whether the command line, or the caller in code, set it."""
+        return name in self.model_fields_set and name not in self.lower
+
+
+def settings() -> dict[str, dict[str, Any]]:
+    """Every setting with its help and flags, for the command line, the files and the docs."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, field in Options.model_fields.items():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict):
+            found[name] = {"help": field.description, "field": field, **extra}
+    return found

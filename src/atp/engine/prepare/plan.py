@@ -1,0 +1,196 @@
+"""The plan: which trials there are, in which order. Nothing of it is in memory before it is needed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from atp.base.diagnostics import Diagnostic
+from atp.engine.agent_under_test import Tested
+from atp.engine.prepare.filter import Filter
+from atp.engine.prepare.identity import Identities
+from atp.engine.prepare.keys import case_text, digest
+from atp.engine.prepare.named_files import CaseFiles
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.sources import CaseSource
+from atp.engine.prepare.survey import Origin, listed
+from atp.suite.case import Case
+
+
+class Trial(msgspec.Struct, kw_only=True):
+    """One agent × case × variation × run, to be done."""
+
+    tested: Tested
+    case: Case
+    source: CaseSource
+    chain: list[str] | None
+    variation: int
+    run: int
+    runs: int
+    key: str
+    timeout: float
+    context: dict[str, Any]
+    """Who it runs as."""
+    connector: str | None
+    """The model connector that the command line names."""
+    siblings: int
+    """How many trials its case has against this agent."""
+    origin: Origin | None = None
+    """Where a variation's prompt comes from."""
+    before: "Trial | None" = None
+    """What is replayed before it, the last one; that one has its own."""
+    leads: bool = False
+    """It is what others are to go on from."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """A suite and the agents its cases run against."""
+
+    source: CaseSource
+    agents: list[Tested]
+    files: CaseFiles
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a run will do."""
+
+    units: list[Unit]
+    options: Options
+    identities: Identities
+    filter: Filter
+    warnings: list[Diagnostic] = field(default_factory=list)
+    variations: dict[tuple[int, int], list[tuple[list[str] | None, Origin | None]]] = field(default_factory=dict)
+    """By source and case: the prompts of cases that ask for more than they list, once these are made."""
+    _fixed_runs: int | None = field(init=False)
+    """How often trials are repeated whatever their case says, if that was given."""
+
+    def __post_init__(self) -> None:
+        self._fixed_runs = self.options.runs if self.options.given("runs") else None
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials, case by case."""
+        for unit in self.units:
+            yield from self._of_unit(unit)
+
+    def _of_unit(self, unit: Unit) -> Iterator[Trial]:
+        for case in unit.source.cases():
+            if not case.skip and not case.only_before and self.filter.wants(case):
+                yield from self.of_case(unit, case)
+
+    def counts(self) -> tuple[int, int]:
+        """How many cases (each per agent) and trials there are."""
+        cases = trials = 0
+        for unit in self.units:
+            survey = unit.source.survey
+            if survey.narrowed or self.filter.only is not None:
+                for trial in self._of_unit(unit):
+                    cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
+                continue
+            each = sum(
+                number * (self._fixed_runs or own or self.options.runs) for own, number in survey.variations.items()
+            )
+            cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
+        return cases, trials
+
+    @property
+    def runs(self) -> int:
+        """How often trials are repeated; the most, where cases differ."""
+        if self._fixed_runs is not None:
+            return self._fixed_runs
+        asked = [own for unit in self.units for own in unit.source.survey.variations]
+        return max((own or self.options.runs for own in asked), default=self.options.runs)
+
+    @property
+    def varied(self) -> bool:
+        """Whether any case runs with more than one prompt."""
+        return any(sum(unit.source.survey.variations.values()) > unit.source.survey.count for unit in self.units)
+
+    def tested(self) -> list[Tested]:
+        """The agents, each once."""
+        found = {id(one): one for unit in self.units for one in unit.agents}
+        return list(found.values())
+
+    def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
+        """The trials of one case."""
+        runs = self._fixed_runs or case.runs or self.options.runs
+        shared = self._shared(case)
+        varied = self.variations.get((id(unit.source), case.index)) or listed(case)
+        for tested in unit.agents:
+            if not tested.is_among(case.agents):
+                continue
+            if not self.filter.wants_pair(tested.name, case):
+                continue
+            before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
+            key = self._key(unit, tested, case, shared, before)
+            for number, (chain, origin) in enumerate(varied):
+                said = key if origin is None or origin == "listed" else digest(key, chain)
+                for run in range(1, runs + 1):
+                    yield Trial(
+                        tested=tested,
+                        case=case,
+                        source=unit.source,
+                        chain=chain,
+                        variation=number,
+                        run=run,
+                        runs=runs,
+                        key=f"{said}-{number}-{run}",
+                        timeout=shared.timeout,
+                        context=shared.context,
+                        connector=self._connector(tested),
+                        siblings=len(varied) * runs,
+                        origin=origin,
+                        before=before,
+                        leads=not number and run == 1 and case.index in unit.source.survey.leading,
+                    )
+
+    def _shared(self, case: Case) -> "_Shared":
+        timeout = case.limits.timeout_seconds or self.options.timeout
+        return _Shared(case_text(case), self.identities.of(case), timeout)
+
+    def _connector(self, tested: Tested) -> str | None:
+        """What goes before the agent's own: to a prompt agent, only a flag does."""
+        options = self.options
+        return options.connector if tested.agent.type != "prompt" or options.given("connector") else None
+
+    def _key(self, unit: Unit, tested: Tested, case: Case, shared: "_Shared", before: Trial | None) -> str:
+        files = unit.files.of(case, tested.base)
+        parts = [shared.said, tested.digest, shared.context, self.options.connector, shared.timeout, files]
+        return digest([*parts, before.key] if before else parts)
+
+    def _before(self, unit: Unit, tested: Tested, sequence: list[int]) -> Trial:
+        """The last of a sequence of befores: each runs once, with its first listed chain, and goes on from the last.
+
+        Where a case has no other befores than these, this is its own first trial, and has its key.
+        """
+        before = self._before(unit, tested, sequence[:-1]) if len(sequence) > 1 else None
+        case = unit.source.suite.cases[sequence[-1]]
+        shared = self._shared(case)
+        chain, origin = listed(case)[0]
+        return Trial(
+            tested=tested,
+            case=case,
+            source=unit.source,
+            chain=chain,
+            variation=0,
+            run=1,
+            runs=1,
+            key=f"{self._key(unit, tested, case, shared, before)}-0-1",
+            timeout=shared.timeout,
+            context=shared.context,
+            connector=self._connector(tested),
+            siblings=1,
+            origin=origin,
+            before=before,
+            leads=True,
+        )
+
+
+class _Shared(NamedTuple):
+    """What the trials of a case have in common, whichever agent they are against."""
+
+    said: msgspec.Raw
+    context: dict[str, Any]
+    timeout: float

@@ -1,0 +1,153 @@
+"""Going on with a run: what it has done already, and what has to be done again."""
+
+from pathlib import Path
+
+from atp.base.diagnostics import LoadError, refused
+from atp.base.project import runs_folder
+from atp.journal.folder import all_runs, bounds
+from atp.journal.from_journal import Sessions
+from atp.journal.journal import NAME, About, Kept, Trial, decode_trial, mend, read_lines
+from atp.stats.stability import case_status
+from atp.suite.result import TrialResult
+
+AGAIN = frozenset({"error", "blocked", "cancelled"})
+"""Statuses that say nothing of the agent: such a trial runs again."""
+
+
+class Done:
+    """The trials of a run that need not run again, by key."""
+
+    def __init__(self, journal: Path | None = None) -> None:
+        self._offsets: dict[str, int] = {}
+        self._sessions = Sessions()
+        self._file = journal.open("rb") if journal else None
+        if journal is not None:
+            for offset, line in read_lines(journal):
+                self._sessions.see(line)
+                if isinstance(line, Trial):
+                    if line.result.status in AGAIN:
+                        self._offsets.pop(line.result.key, None)
+                    else:
+                        self._offsets[line.result.key] = offset
+
+    def __bool__(self) -> bool:
+        return bool(self._offsets)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._offsets
+
+    @property
+    def began_at(self) -> float | None:
+        """When the run first began."""
+        return self._sessions.began_at
+
+    @property
+    def spent_ms(self) -> float:
+        """How long it has taken so far."""
+        return self._sessions.earlier_ms + self._sessions.session_ms
+
+    def get(self, key: str) -> TrialResult | None:
+        """The result of a trial that is done."""
+        offset = self._offsets.get(key)
+        if offset is None or self._file is None:
+            return None
+        self._file.seek(offset)
+        return decode_trial(self._file.readline()).result
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._file is not None:
+            self._file.close()
+
+
+def find_unfinished(root: Path, identity: list[str]) -> Path:
+    """The newest run of the same input that did not come to its end."""
+    for run in all_runs(root):
+        start, summary = bounds(run)
+        if start is not None and start.input == identity and (summary is None or not summary.complete):
+            return run
+    raise _nothing("there is no unfinished run of this input", "run it without --resume, or name a run: atp runs")
+
+
+def last_run(root: Path) -> Path:
+    """The newest run."""
+    for run in all_runs(root):
+        return run
+    raise refused("no-run", f"there are no runs in {runs_folder(root)}", "run something: atp test")
+
+
+def find_run(root: Path, name: str) -> Path:
+    """A run by its id, or the beginning of one."""
+    found = [run for run in all_runs(root) if run.name.startswith(name)]
+    if len(found) != 1:
+        known = "several runs begin so" if found else "there is no such run"
+        raise refused("no-run", f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
+    return found[0]
+
+
+def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
+    """The (agent, case) pairs that did not pass when they last ran.
+
+    That is the newest run of the same input and, for what it left out, those before it: up to one that ran everything.
+    """
+    decided: dict[tuple[str, str, str], bool] = {}
+    whole: Path | None = None
+    for run in all_runs(root):
+        start, summary = bounds(run)
+        if start is None or start.input != identity:
+            continue
+        here = _passed(run / NAME)
+        decided = {**here, **decided}
+        narrowed = any(start.options.get(name) for name in _NARROWING)
+        if here and summary is not None and summary.complete and not narrowed:
+            whole = run
+            break
+    failed = {(agent, case) for (_, agent, case), passed in decided.items() if not passed}
+    if failed:
+        return failed
+    if not decided:
+        raise _nothing("this input has not been run yet", "run it without --only-failed")
+    if whole is None:
+        raise _nothing("nothing failed so far, but not everything has been run", "run it without --only-failed")
+    raise _nothing(f"everything passed in the last run ({whole.name})", "run it without --only-failed")
+
+
+_NARROWING = ("run", "tags", "only_failed")
+"""Settings with which a run leaves out some of its cases."""
+
+
+def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
+    """The cases of a run, by file and agent, and whether each passed the last time it was run.
+
+    What the case itself asks of its trials counts: a `min_score`, a `pass_rate`, and that all of them have run.
+    """
+    trials: dict[tuple[str, str, str], dict[tuple[int, int], TrialResult]] = {}
+    asked: dict[tuple[str, str, str], About] = {}
+    keys: dict[str, tuple[str, str, str]] = {}
+    for _, line in read_lines(journal):
+        if isinstance(line, Trial):
+            one = line.result
+            place = keys[one.key] = (line.file, one.agent, one.case)
+            bare = TrialResult(key=one.key, agent=one.agent, case=one.case, status=one.status, score=one.score)
+            trials.setdefault(place, {})[one.variation, one.run] = bare
+        elif isinstance(line, Kept) and line.key in keys:
+            place = keys[line.key]
+        else:
+            continue
+        asked[place] = line.about or asked.get(place, About())
+    return {place: _is_passed(list(found.values()), asked[place]) for place, found in trials.items()}
+
+
+def _is_passed(trials: list[TrialResult], about: About) -> bool:
+    if len(trials) < about.trials:
+        return False
+    return case_status(trials, about.pass_rate, about.min_score) in ("passed", "skipped")
+
+
+def cut_torn_line(run: Path) -> int:
+    """Cut off what a crash left half written. Returns how many bytes that were."""
+    return mend(run / NAME)
+
+
+def _nothing(message: str, hint: str) -> LoadError:
+    return refused("nothing-to-resume", message, hint)

@@ -1,0 +1,231 @@
+"""Where settings come from: the command line, the environment, `atp.toml`; a case has its say after the first."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.near import near_miss
+from atp.base.project import unreadable
+from atp.engine.prepare.options import Options, settings
+from atp.loader.validate import Nowhere, read
+from atp.loader.validate import Path as DataPath
+from atp.suite.record import Place
+from atp.usercode.environment import Environment
+
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+
+
+class _TomlLocator:
+    """Places in a TOML text, found by the key's name: tomllib keeps none."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        ours = [number for number, line in enumerate(self._lines) if re.match(r"\s*\[tool\.atp\b", line)]
+        self._begin = ours[0] if ours else 0
+
+    def key(self, path: DataPath) -> Place:
+        name = re.escape(str(path[-1]) if path else "").replace("_", "[-_]")
+        pattern = re.compile(rf"\s*[\"']?{name}[\"']?\s*=|\[.*\b{name}\]")
+        for number, line in enumerate(self._lines[self._begin :], self._begin + 1):
+            if pattern.match(line):
+                return Place(number, len(line) - len(line.lstrip()) + 1)
+        return Place(1, 1)
+
+    def value(self, path: DataPath) -> Place:
+        place = self.key(path)
+        line = self._lines[place.line - 1]
+        after = re.match(r"[^=]*=\s*", line)
+        return Place(place.line, after.end() + 1) if after else place
+
+
+def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
+    """The project's settings file, its settings and its text."""
+    for name in ("atp.toml", "pyproject.toml"):
+        path = root / name
+        if not path.is_file():
+            continue
+        text = _read(path)
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise LoadError(_toml_error(path, error)) from error
+        if name == "pyproject.toml":
+            data = data.get("tool", {}).get("atp")
+        if isinstance(data, dict):
+            return path, data, text
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def connectors(root: Path) -> dict[str, Any]:
+    """The connectors of the project's file: `[connectors."NAME"]`. Raises `LoadError`."""
+    config = find_config(root)
+    tables = config[1].get("connectors", {}) if config else {}
+    if config is not None and not isinstance(tables, dict):
+        notes = Diagnostics(str(config[0]))
+        notes.error("wrong-type", "`connectors` must be a table", hint='write [connectors."NAME"]')
+        raise LoadError(notes)
+    return tables
+
+
+def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> Diagnostics:
+    notes = Diagnostics(str(path))
+    found = re.search(r"line (\d+), column (\d+)", str(error))
+    at = Place(int(found[1]), int(found[2])) if found else None
+    notes.error("syntax", f"not TOML: {str(error).partition(' (at')[0]}", at, "mend the file")
+    return notes
+
+
+def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
+    """The variables of a `.env` file."""
+    notes = Diagnostics(str(path))
+    if not path.is_file():
+        if must_exist:
+            notes.error("no-such-file", f"{path}: there is no such file", hint="check --env-file")
+            raise LoadError(notes)
+        return {}
+    found: dict[str, str] = {}
+    for number, line in enumerate(_read(path).split("\n"), 1):
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        match = _LINE.fullmatch(bare)
+        if match is None:
+            notes.error("syntax", "expected NAME=value", Place(number, 1), "mend the line, or begin it with #")
+            continue
+        found[match[1]] = _unquote(match[2])
+    if notes:
+        raise LoadError(notes)
+    return found
+
+
+def _unquote(value: str) -> str:
+    if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
+        inner = value[1:-1]
+        return inner.replace("\\n", "\n").replace('\\"', '"') if value[0] == '"' else inner
+    return value.partition(" #")[0].rstrip()
+
+
+def environment(root: Path, env_file: str | None) -> Environment:
+    """The process environment, with what `.env` adds: it never overrides what is really set."""
+    extra = (
+        read_env_file(Path(env_file), must_exist=True) if env_file else read_env_file(root / ".env", must_exist=False)
+    )
+    return Environment(extra)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def resolve_options(
+    flags: Mapping[str, Any], root: Path, env: Mapping[str, str], called: Callable[[str], str] = _flag
+) -> Options:
+    """The options of a run: flags before the environment before the project's file.
+
+    `called` says what whoever gives them calls one.
+    """
+    known = settings()
+    allowed = {name for name, about in known.items() if not about["only_flag"]}
+    config = find_config(root)
+    values: dict[str, Any] = {}
+    if config is not None:
+        path, data, text = config
+        values |= _from_file(path, {key: value for key, value in data.items() if key not in SECTIONS}, text, allowed)
+    values |= _from_environment(env, allowed)
+    lower = frozenset(values.keys() - flags.keys())
+    notes = Diagnostics("<command line>")
+    made = read(Options, {**values, **flags, "lower": lower}, notes, Nowhere())
+    if made is not None:
+        _contradictions(made, notes)
+    if notes or made is None:
+        raise LoadError(_as_given(notes, called))
+    return made
+
+
+def _contradictions(options: Options, notes: Diagnostics) -> None:
+    """Flags that together, or by themselves, say nothing that could be done: a filter that filters nothing."""
+    tags = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
+    if options.tags and (not tags or "!" in tags):
+        notes.error("empty", f"`tags` names no tag: {options.tags!r}", hint="write a,!b")
+    if options.given("quiet") and options.given("verbose") and options.quiet and options.verbose:
+        notes.error("contradiction", "--quiet and --verbose", hint="leave one out")
+    if options.only_failed and (options.resume or options.resume_from):
+        hint = "--resume goes on with what is missing; --only-failed starts a new run"
+        notes.error("contradiction", "--only-failed and --resume", hint=hint)
+
+
+def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
+    """Warnings about variables that look like settings and are none: nobody would notice otherwise."""
+    notes = Diagnostics("<environment>")
+    flags = {name.upper() for name, about in settings().items() if about["only_flag"]}
+    known = {name.upper() for name in settings()} - flags
+    for variable in sorted(env.keys() - {OF_RUN, OF_AGENT, OF_PROCESS}):
+        name = variable.removeprefix("ATP_")
+        if name == variable or name in known:
+            continue
+        if name in flags:
+            notes.warn("unknown-setting", f"{variable} has no effect", hint="it is a flag alone: see atp test --help")
+        elif meant := near_miss(name, known):
+            notes.warn("unknown-setting", f"{variable} is no setting", hint=f"did you mean `ATP_{meant}`?")
+    return list(notes)
+
+
+SECTIONS = frozenset({"agents", "connectors"})
+"""Tables of the project's file that aren't settings."""
+
+
+def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -> dict[str, Any]:
+    notes = Diagnostics(str(path))
+    locate = _TomlLocator(text)
+    plain = {key.replace("-", "_"): value for key, value in data.items()}
+    for name in ("name", "output"):
+        if isinstance(plain.get(name), str):
+            plain[name] = [plain[name]]
+    from atp.loader.error_messages import unknown_key
+
+    for key in plain.keys() - allowed:
+        mistake = unknown_key(key, allowed | SECTIONS)
+        notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
+    known = {key: value for key, value in plain.items() if key in allowed}
+    read(Options, known, notes, locate)
+    if notes:
+        raise LoadError(notes)
+    return known
+
+
+def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, Any]:
+    notes = Diagnostics("<environment>")
+    found: dict[str, Any] = {}
+    for name in allowed:
+        value = env.get(f"ATP_{name.upper()}")
+        if value:
+            found[name] = value.split(",") if name in ("name", "output") else value
+    read(Options, found, notes, Nowhere())
+    if notes:
+        raise LoadError(_as_given(notes, lambda name: f"ATP_{name.upper()}"))
+    return found
+
+
+def _as_given(notes: Diagnostics, called: Callable[[str], str]) -> list[Diagnostic]:
+    """Mistakes in settings, in the words of whoever gave them: there, all that is given is text."""
+    known = settings()
+
+    def name(found: "re.Match[str]") -> str:
+        return f"`{called(found[1])}`" if found[1] in known else found[0]
+
+    return [
+        replace(one, message=re.sub(r"^`(\w+)`", name, one.message).replace("found the text '", "found '"))
+        for one in notes
+    ]

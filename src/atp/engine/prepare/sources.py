@@ -1,0 +1,148 @@
+"""What is given to test: files, folders, a message; each becomes a suite whose cases can be gone through."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from glob import has_magic
+from pathlib import Path
+
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.engine.prepare.survey import Survey
+from atp.loader.given import Given
+from atp.loader.inputs import find_files
+from atp.loader.load import dialect_of, load_message, load_path
+from atp.suite.case import Case
+from atp.suite.suite import Suite
+
+Wants = Callable[[Case], bool]
+"""Whether a case is among those to run."""
+_KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
+
+
+SMALL = 1_000_000
+"""Bytes: the cases of such a file take up a few tens of megabytes, and reading them again a fifth of the time."""
+
+
+class CaseSource:
+    """A suite whose cases can be gone through as often as needed, without all of them being in memory."""
+
+    def __init__(self, suite: Suite, cases: Callable[[], Iterator[Case]], survey: Survey) -> None:
+        self.suite = suite
+        self.cases = cases
+        self.survey = survey
+        self.folder = Path(suite.path).resolve().parent if suite.path else Path.cwd()
+        """Where relative paths of the file start."""
+        fixtures = self.folder / "fixtures"
+        self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
+        """The folder that trials find as `fixtures/`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What the command line gave: each `-i` and each positional path."""
+
+    texts: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> list[str]:
+        """The same for the same input, wherever it is called from."""
+        return [str(Path(one).resolve()) if os.path.exists(one) else one for one in (*self.texts, *self.paths)]
+
+    @property
+    def anchor(self) -> Path:
+        """Where to start looking for the project's root."""
+        for one in (*self.paths, *self.texts):
+            path = Path(one)
+            if has_magic(one) and not os.path.lexists(one):
+                path = next(folder for folder in path.parents if not has_magic(str(folder)))
+            if os.path.exists(path):
+                return path if path.is_dir() else path.resolve().parent
+        return Path.cwd()
+
+
+def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
+    """The suites that are meant, and the warnings. Raises `LoadError` when any can't be used."""
+    notes = Diagnostics()
+    sources: list[CaseSource] = []
+    paths = list(given_input.paths)
+    for text in given_input.texts:
+        if is_reference(text):
+            continue
+        if _is_message(text):
+            sources.append(in_memory(load_message(text), wants))
+        else:
+            paths.append(text)
+    found: list[Diagnostic] = []
+    for path in find_files(paths, notes) if paths else ():
+        if not _is_unicode(path):
+            notes.error("file-name", f"{str(path)!a}: its name is not Unicode", hint="rename it, or its folder")
+            continue
+        source, said = _open_file(path, given, wants)
+        found.extend(said)
+        if source is not None:
+            sources.append(source)
+    found = [*notes, *found]
+    if has_errors(found):
+        raise LoadError(found)
+    return sources, found
+
+
+def is_reference(text: str) -> bool:
+    """Whether an input names an agent or a script that makes cases."""
+    return text.startswith(("agents:", "scripts:"))
+
+
+def _is_unicode(path: Path) -> bool:
+    """Whether the file's name can be written down, in a journal or a report."""
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_message(text: str) -> bool:
+    """An existing path is a file; what looks like a path but isn't one is an error; the rest is a message."""
+    return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
+
+
+def _open_file(path: Path, given: Given, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+    if dialect_of(path) == "jsonl":
+        return _open_jsonl(path, given, wants)
+    loaded = load_path(path, given)
+    return (None if loaded.suite is None else in_memory(loaded.suite, wants)), loaded.diagnostics
+
+
+def in_memory(suite: Suite, wants: Wants) -> CaseSource:
+    """A suite that is loaded, surveyed."""
+    survey = Survey(wants)
+    for case in suite.cases:
+        survey.see(case)
+    return CaseSource(suite, lambda: iter(suite.cases), survey)
+
+
+def _open_jsonl(path: Path, given: Given, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+    """Validated in one pass now, streamed in a second when it runs: the file may be larger than memory.
+
+    A small one is read once: its cases stay in memory.
+    """
+    from atp.loader.jsonl.records import check_jsonl_file, stream_file
+
+    notes = Diagnostics(str(path))
+    survey = Survey(wants)
+    kept: list[Case] = []
+    small = path.is_file() and path.stat().st_size <= SMALL
+
+    def see(case: Case) -> None:
+        survey.see(case)
+        if small:
+            kept.append(case)
+
+    if not check_jsonl_file(path, given, notes, see):
+        return None, notes.in_order()
+    suite = Suite.model_construct(name=path.stem, dialect="jsonl", path=str(path), cases=[], agents=[])
+    cases = partial(iter, kept) if small else partial(stream_file, path, given)
+    return CaseSource(suite, cases, survey), notes.in_order()

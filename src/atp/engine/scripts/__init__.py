@@ -1,0 +1,1 @@
+"""Tests in Python: `scripts:…` and the fixtures of pytest."""

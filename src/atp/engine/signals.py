@@ -1,0 +1,119 @@
+"""The event loop of a run, and the signals that end it."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+from atp.stats.summary import INTERRUPTED
+from atp.usercode import exits
+from atp.usercode.threads import DaemonExecutor
+
+Result = TypeVar("Result")
+
+
+DEAF_SECONDS = 1.5
+"""How long the loop may take to hear of a signal: longer, and an agent's code is blocking it."""
+
+
+def run_to_end(
+    main: Coroutine[Any, Any, Result],
+    interrupt: Callable[[], None] | None = None,
+    leave: Callable[[], None] = lambda: None,
+) -> Result:
+    """Run a coroutine in a loop of its own.
+
+    Unlike `asyncio.run`, it doesn't wait at the end for tasks that won't be cancelled: an agent that swallows its
+    cancellation must not hold up the end of the run. `interrupt` is called in the loop when a signal comes; `leave`
+    before the process ends at once, because a second one came or the loop didn't hear the first.
+    """
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
+    asyncio.set_event_loop(loop)
+    try:
+        with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():
+            return _run(loop, main, hears_signals=interrupt is not None)
+    finally:
+        loop.set_exception_handler(lambda _loop, _context: None)
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, hears_signals: bool) -> Result:
+    """Run until `main` has ended, and no shorter: tasks that agents leave behind may stop the loop, or exit through it.
+
+    asyncio lets a `SystemExit` of any task out of the loop. Taken for the end of the run, `sys.exit(0)` in an agent's
+    background task would look as if all had passed.
+    """
+    task = loop.create_task(main)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
+            ours = isinstance(error, KeyboardInterrupt) and not hears_signals
+            if task.done() or loop.is_closed() or ours:
+                raise
+
+
+@contextlib.contextmanager
+def _signals(
+    loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None], leave: Callable[[], None]
+) -> Iterator[None]:
+    """Hear signals with handlers of our own: asyncio's wait for the loop, which an agent may be blocking."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave_now() -> None:
+        leave()
+        exits.leave(INTERRUPTED)
+
+    impatience = threading.Timer(DEAF_SECONDS, leave_now)
+    impatience.daemon = True
+
+    def hear() -> None:
+        impatience.cancel()
+        interrupt()
+
+    def heard(number: int, _frame: FrameType | None) -> None:
+        if came:
+            leave_now()  # the second one means: now
+        came.append(number)
+        impatience.start()
+        with contextlib.suppress(RuntimeError):  # closed: it is over anyway
+            loop.call_soon_threadsafe(hear)
+
+    came: list[int] = []
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with _woken_by_signals(loop):
+            yield
+    finally:
+        impatience.cancel()
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextlib.contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Have signals wake the loop, also those that the system hands to another thread: handlers run in this one only."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    loop.add_reader(ours, lambda: ours.recv(4096))
+    try:
+        yield
+    finally:
+        loop.remove_reader(ours)
+        signal.set_wakeup_fd(before)
+        ours.close()
+        theirs.close()

@@ -1,0 +1,98 @@
+"""Why a run ends before its plan does: a signal, the first failure, a budget."""
+
+import asyncio
+from collections.abc import Callable
+
+from atp.base.durations import duration
+from atp.checks.limits import read_meter
+from atp.engine.prepare.options import Options
+from atp.suite.result import TrialResult
+
+
+class Stop:
+    """Watches over a run and says when it is enough."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._usd = 0.0
+        self._tokens = 0
+        self._errors = 0
+        self._counted: set[str] = set()
+        """Befores whose cost is counted: as trials of their own they cost nothing more."""
+        self._timer: asyncio.TimerHandle | None = None
+        self.reason: str | None = None
+        """Why the run ends early."""
+        self.interrupted = False
+        """A person, or the machine, asked it to."""
+        self.over_budget = False
+        """It ran out of what it was given: the run is incomplete through no fault of the agents."""
+        self.exhausted: str | None = None
+        """The budget that is used up: going on is in vain until it is raised."""
+        self.act: Callable[[bool], None] = lambda cancel: None
+        """Set by the engine: take nothing new, and cancel what runs if told so."""
+
+    def watch_clock(self) -> None:
+        """Start the clock of `--max-time`."""
+        if self._options.max_time is not None:
+            text = f"the run's time is up ({duration(self._options.max_time)})"
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._options.max_time, lambda: self._budget(text, cancel=True))
+
+    def end(self) -> None:
+        """No more watching."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def interrupt(self) -> None:
+        """A signal came."""
+        self.interrupted = True
+        self._stop("interrupted", cancel=True)
+
+    def see(self, result: TrialResult) -> None:
+        """A trial ended, and it may be enough now."""
+        options = self._options
+        failed = result.status in ("failed", "timeout") or (result.status == "error" and result.blame == "agent")
+        self._errors += result.status == "error" and result.blame != "agent"
+        if options.fail_fast and failed:
+            self._stop(f"first failure: {result.case}", cancel=True)
+        if options.max_errors is not None and self._errors >= options.max_errors:
+            what = "error that is" if self._errors == 1 else "errors that are"
+            self._budget(f"{self._errors} {what} not the agent's", cancel=True)
+        self.see_again(result)
+
+    def see_again(self, result: TrialResult) -> None:
+        """A trial is taken over from before: its cost is the run's, its failure is no news."""
+        options = self._options
+        if options.budget_usd is None and options.budget_tokens is None:
+            return
+        if result.key in self._counted:
+            return
+        used, roles = read_meter(result.transcript), result.role_usage
+        self._usd += (used.usd or 0.0) + (roles.cost_usd or 0.0 if roles else 0.0)
+        self._tokens += (used.tokens or 0) + (roles.tokens or 0 if roles else 0)
+        if options.budget_usd is not None and self._usd > options.budget_usd:
+            self._exhaust("budget_usd", f"${self._usd:.4g} of ${options.budget_usd:g}")
+        if options.budget_tokens is not None and self._tokens > options.budget_tokens:
+            self._exhaust("budget_tokens", f"{self._tokens} of {options.budget_tokens} tokens")
+
+    def see_before(self, result: TrialResult) -> None:
+        """A case was replayed for others to go on from: it costs, but it is no trial."""
+        self.see_again(result)
+        self._counted.add(result.key)
+
+    def broke(self, reason: str) -> None:
+        """Something that the whole run needs broke."""
+        self._budget(reason, cancel=True)
+
+    def _exhaust(self, setting: str, how_far: str) -> None:
+        self.exhausted = self.exhausted or setting
+        self._budget(f"the budget is used up: {how_far}")
+
+    def _budget(self, reason: str, cancel: bool = False) -> None:
+        self.over_budget = True
+        self._stop(reason, cancel)
+
+    def _stop(self, reason: str, cancel: bool) -> None:
+        if self.reason is None:
+            self.reason = reason
+        self.act(cancel)

@@ -1,0 +1,144 @@
+"""A dialogue with a simulated user, and the checkpoints it must reach (document 5's dynamic mode)."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from atp.checks.evidence import Evidence
+from atp.checks.registry import run_check
+from atp.engine.prepare.plan import Trial
+from atp.engine.trial.conversation import Conversation
+from atp.roles.simulator import Simulator, SimulatorTurn
+from atp.roles.simulator_answer import SimulatorSays
+from atp.suite.case import MOST_TURNS, Checkpoint
+from atp.suite.result import CheckpointResult, TrialResult, Usage, Verdict
+
+
+class Dialogue:
+    """The loop: the simulator speaks, the agent answers, the checkpoints are looked at."""
+
+    def __init__(self, trial: Trial, conversation: Conversation, simulator: Simulator, result: TrialResult) -> None:
+        self._trial = trial
+        self._conversation = conversation
+        self._simulator = simulator
+        self._result = result
+        self._most = trial.case.max_turns or MOST_TURNS
+        self._reached: dict[str, Verdict] = {}
+        self._early: set[str] = set()
+        """Checkpoints that held when what must come before them was still missing."""
+        self._unjudged: dict[str, str] = {}
+        """Why checkpoints could not be judged on some turn."""
+        self.error: str | None = None
+        """Why it is not passed, in document 5's words."""
+        self._simulator_usage = result.role_usage = Usage()
+        result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]
+
+    async def hold(self, evidence: Evidence, works: Callable[[Literal["agent", "judge", "simulator"]], None]) -> None:
+        """Lead it to its end. `works` is told who is at work."""
+        case, adapter = self._trial.case, self._trial.tested.adapter
+        while True:
+            achieved = False
+            if self._conversation.turns or not case.messages:
+                works("simulator")
+                says = await self._ask_simulator()
+                achieved = says.goal_achieved
+                if not says.input:
+                    self._ended(achieved=True)
+                    return
+                messages: list[dict[str, Any]] = [{"role": "user", "content": says.input}]
+            else:
+                messages = [message.wire() for message in case.messages]
+            works("agent")
+            await self._conversation.say(adapter, messages)
+            works("judge")
+            await self._look(evidence.of_turn(self._conversation.turns))
+            if self._is_over(achieved):
+                self._ended(achieved)
+                return
+
+    async def _ask_simulator(self) -> SimulatorSays:
+        simulator = self._trial.case.simulator
+        options = simulator.options.model_dump(exclude_defaults=True) if simulator and simulator.options else {}
+        metadata = options.pop("metadata", {})
+        says = await self._simulator.next(
+            SimulatorTurn(
+                persona=str(metadata.get("persona", "")),
+                goal=str(metadata.get("goal", "")),
+                metadata=metadata,
+                conversation=list(self._conversation.transcript.messages),
+                turn_number=self._conversation.turns + 1,
+                max_turns=self._most,
+                options=options,
+                session=self._conversation.session,
+                run=self._trial.run,
+            )
+        )
+        self._simulator_usage.add(says.usage)
+        return says
+
+    async def _look(self, turn: Evidence) -> None:
+        """Which checkpoints this turn reaches."""
+        held: dict[str, tuple[Checkpoint, Verdict]] = {}
+        for point in self._trial.case.checkpoints:
+            if point.id in self._reached:
+                continue
+            verdict = await run_check(point.assertion, turn)
+            if verdict.outcome == "unjudged":
+                self._unjudged[point.id] = verdict.message
+            elif verdict.passed:
+                held[point.id] = point, verdict
+        # One may be reached in the same turn as those that must come before it, in whatever order they are listed.
+        while found := [name for name, (point, _) in held.items() if self._reached.keys() >= set(point.after)]:
+            for name in found:
+                self._reached[name] = held.pop(name)[1]
+        self._early.update(held)
+        for result in self._result.checkpoints:
+            if result.id in self._reached and result.reached_at_turn is None:
+                result.reached_at_turn = turn.turn
+
+    def _is_over(self, achieved: bool) -> bool:
+        points = self._trial.case.checkpoints
+        all_reached = bool(points) and len(self._reached) == len(points)
+        return all_reached or achieved or self._conversation.turns >= self._most
+
+    def _missing(self) -> list[Checkpoint]:
+        return [one for one in self._trial.case.checkpoints if one.required and one.id not in self._reached]
+
+    def _came_early(self, point: Checkpoint) -> bool:
+        """It held before what must come first was reached, and not again afterwards."""
+        return point.id in self._early and self._reached.keys() >= set(point.after)
+
+    def _ended(self, achieved: bool) -> None:
+        missing = [one.id for one in self._missing()]
+        early = next((one.id for one in self._missing() if self._came_early(one)), None)
+        if early is not None:
+            self.error = f"checkpoint {early} failed"
+        elif missing and achieved:
+            self.error = f"missing checkpoints: {', '.join(missing)}"
+        elif missing or not (achieved or self._reached):
+            # Where none had to be reached, one that was is all that shows that anything came of the dialogue.
+            self.error = f"max turns ({self._most}) exceeded"
+
+    def verdicts(self) -> list[Verdict]:
+        """A verdict on each checkpoint that was reached or had to be, and on the dialogue if it has none."""
+        found = [self._verdict(one) for one in self._trial.case.checkpoints if one.required or one.id in self._reached]
+        if self.error is not None and all(one.outcome == "passed" for one in found):
+            found.append(Verdict(type="dialogue", outcome="failed", message=self.error))
+        return found
+
+    def _verdict(self, point: Checkpoint) -> Verdict:
+        verdict = self._reached.get(point.id)
+        if verdict is None and point.id in self._unjudged:
+            verdict = Verdict(type="", outcome="unjudged", message=self._unjudged[point.id])
+        elif verdict is None:
+            verdict = Verdict(type="", outcome="failed", message=self._why_missing(point))
+        verdict.type, verdict.name = "checkpoint", point.id
+        verdict.weight, verdict.critical = point.assertion.weight, point.assertion.critical
+        return verdict
+
+    def _why_missing(self, point: Checkpoint) -> str:
+        if self._came_early(point):
+            return f"checkpoint `{point.id}` held only before {', '.join(point.after)} was reached"
+        if point.id in self._early:
+            missing = [name for name in point.after if name not in self._reached]
+            return f"checkpoint `{point.id}` held, but {', '.join(missing)}, which must come first, was not reached"
+        return f"checkpoint `{point.id}` was not reached: {point.description or 'its assertion never held'}"

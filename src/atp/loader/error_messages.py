@@ -1,0 +1,222 @@
+"""What pydantic found, in the file's own terms: a stable code, a sentence, a hint."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from atp.base.near import meant_key, near_miss
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake at a path that the caller knows."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    at_key: bool = False
+    """It is about the key, not its value."""
+    meant: str = ""
+    """The key that was probably meant."""
+    below: tuple[str, ...] = ()
+    """It is about something inside the value."""
+
+
+def describe(value: Any) -> str:
+    """A value in a message: what it is and, if short, what it says."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case int() | float():
+            digits = str(value) if abs(value) < 10**40 else f"{str(value)[:37]}…"
+            return f"the number {digits}"
+        case str():
+            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:37] + '…'!r}"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+    return type(value).__name__
+
+
+_EXPECTED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "number": "a number",
+    "messages": "text, a message or a list of messages",
+    "model_attributes": "a mapping with `type`",
+}
+_EXAMPLES = {
+    "int": "write a whole number, for example 3",
+    "float": "write a number, for example 0.5",
+    "number": "write a number, for example 3",
+    "bool": "write true or false",
+    "list": 'write a list, for example ["a", "b"]',
+    "dict": 'write keys and values, for example {"a": 1}',
+    "model": "write it with keys and values",
+    "string": "write it as one text",
+    "messages": 'write the user\'s words, or [{"role": "user", "content": "…"}]',
+}
+_ASSERTION_KEYS = ("assertions", "assert", "assertion")
+_WITH_TYPE = {
+    "agents": '{"name": "…", "type": "custom", "config": {"entry": "agent.py:answer"}}',
+    "content": '{"type": "text", "text": "…"}',
+}
+
+
+def _as_assertion(value: Any) -> str:
+    """An assertion that works, made of what was written instead: `contains x`."""
+    kind, _, rest = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if kind not in ("contains", "not_contains", "equals", "regex", "tool_called", "not_tool_called"):
+        kind, rest = "contains", ""
+    return json.dumps({"type": kind, "value": rest.strip() or "…"}, ensure_ascii=False)
+
+
+def _example(what: str, key: str, value: Any) -> str:
+    if what in ("model_attributes", "list") and key in _ASSERTION_KEYS:
+        return f"write it as {_as_assertion(value)}"
+    if what == "model_attributes":
+        return f"write it as {_WITH_TYPE.get(key, 'keys and values, `type` among them')}"
+    if what == "string" and isinstance(value, int | float):
+        return f"put it in quotes: {json.dumps(json.dumps(value))}"
+    if what == "list" and isinstance(value, str):
+        return f"write it as a list: {json.dumps([value], ensure_ascii=False)}"
+    return _EXAMPLES.get(what, "write it in another form")
+
+
+def _wrong_type(what: str, key: str, value: Any, is_item: bool) -> Mistake:
+    expected = _EXPECTED.get(what, f"a {what.replace('_', ' ')}")
+    if what == "list" and key in _ASSERTION_KEYS:
+        expected = f"{_EXPECTED['model_attributes']}, or a list of them"
+    if value is None:
+        return Mistake(
+            "empty", f"`{key}` is empty: it must be {expected}", "give it a value or leave the key out", True
+        )
+    named = f"an item of `{key}`" if is_item else f"`{key}`"
+    return Mistake("wrong-type", f"{named} must be {expected}, found {describe(value)}", _example(what, key, value))
+
+
+_RANGE = {
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "less than {lt:g}",
+    "string_too_long": "at most {max_length} characters long",
+}
+_RANGE_HINTS = {
+    "greater_than_equal": "give {ge:g} or more",
+    "greater_than": "give more than {gt:g}",
+    "less_than_equal": "give a number from {least} to {le:g}",
+    "less_than": "give less than {lt:g}",
+    "string_too_long": "shorten it",
+}
+_LEAST = {65535: 1}
+"""Where a range that ends there begins; all others begin at 0."""
+_HINTS = {
+    "weights_sum": "a weight that is not given is quality 0.4, completeness 0.3, efficiency 0.2 or cost 0.1",
+    "regex": "put a backslash before a character such as ( [ * + ? that stands for itself",
+    "json_path": "write the way to a value, for example $.items[0].name",
+    "duration": 'write a number of seconds, or text like "30s"',
+    "given_twice": "remove one of them",
+}
+_EMPTY = ("empty", "is empty", "give it a value or leave the key out")
+_FIXED = {
+    "string_too_short": _EMPTY,
+    "too_short": _EMPTY,
+    "string_unicode": ("not-utf8", "is not Unicode: {}", "write it in UTF-8; if it is a name, choose another"),
+}
+"""What is always said alike: code, words and hint."""
+_PATTERNS: dict[str, tuple[str, str | None]] = {
+    r"^https?://.+": ("an address that begins with http:// or https://", "write it in full: http://localhost:8000"),
+    r"^/": ("a path that begins with /", "write it from the root, for example /data"),
+    r"^[0-9a-fA-F]{64}$": ("64 hexadecimal digits", "sha256sum prints those of a file"),
+}
+"""What a pattern stands for, in words, and how to get there."""
+
+
+def _options(context: dict[str, Any]) -> list[str]:
+    return re.findall(r"'([^']*)'", str(context.get("expected_tags") or context.get("expected") or ""))
+
+
+def _unknown_type(key: str, context: dict[str, Any]) -> Mistake:
+    options = _options(context)
+    tag = str(context.get("tag"))
+    meant = near_miss(tag, options)
+    family = "assertion" if "equals" in options else "agent" if "custom" in options else "part"
+    hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(sorted(options))}"
+    return Mistake(f"unknown-{family}", f"unknown {family} type `{tag}`", hint, below=("type",))
+
+
+def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
+    options = _options(context)
+    meant = near_miss(value, options) if isinstance(value, str) else None
+    hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(options)}"
+    code = "unknown-check" if key == "check" else "bad-value"
+    return Mistake(code, f"`{key}` cannot be {describe(value)}", hint)
+
+
+def unknown_key(key: str, known: Iterable[str]) -> Mistake:
+    """A key that nothing here is called."""
+    known = sorted(known)
+    meant = meant_key(key, known)
+    own = "; what belongs to its type goes under `config`" if {"config", "type"} <= set(known) else ""
+    hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}{own}"
+    return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")
+
+
+def word(
+    error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict[str, str]], *, is_item: bool = False
+) -> Mistake:
+    """The mistake behind a pydantic error at `key`, or at an item of its list, whose value is `value`.
+
+    `spellings` gives the keys that are known beside it, each with the one name it stands for.
+    """
+    kind, context = error["type"], error.get("ctx") or {}
+    if kind == "missing":
+        return Mistake("missing-key", f"`{key}` is missing", f"add `{key}`", True)
+    if kind == "extra_forbidden":
+        known = spellings()
+        if key in known:  # the other spelling of the same key was taken
+            other = next((one for one in known if known[one] == known[key] and one != key), known[key])
+            message = f"`{key}` and `{other}` mean the same: give one of them"
+            return Mistake("both-spellings", message, f"remove `{key}`, and keep `{other}`", True)
+        return unknown_key(key, known)
+    if kind in ("union_tag_invalid", "literal_error"):
+        return _unknown_type(key, context) if kind == "union_tag_invalid" else _bad_value(key, value, context)
+    if kind == "union_tag_not_found" and not isinstance(value, str):
+        return Mistake("missing-key", "`type` is missing", "add `type`", below=("type",))
+    if kind in _RANGE:
+        message = f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}"
+        least = _LEAST.get(context.get("le", 0), 0)
+        return Mistake("out-of-range", message, _RANGE_HINTS[kind].format(**context, least=least))
+    if kind in _FIXED:
+        code, what, hint = _FIXED[kind]
+        return Mistake(code, f"`{key}` {what.format(describe(value))}", hint)
+    if kind == "string_pattern_mismatch":
+        pattern = str(context.get("pattern"))
+        expected, help_text = _PATTERNS.get(pattern, (f"text that fits {pattern}", None))
+        return Mistake("bad-value", f"`{key}` must be {expected}, found {describe(value)}", help_text)
+    if kind in ("int_from_float", "int_parsing", "float_parsing", "bool_parsing", "finite_number", "int_parsing_size"):
+        return _wrong_type(kind.split("_")[0] if kind != "finite_number" else "float", key, value, is_item)
+    if kind == "near_miss":
+        return unknown_key(context["key"], [context["meant"]])
+    if kind == "union_tag_not_found":
+        return _wrong_type("model_attributes", key, value, is_item)
+    if kind.endswith("_type"):
+        return _wrong_type(kind.removesuffix("_type"), key, value, is_item)
+    named = "" if key == "this" or f"`{key}`" in error["msg"] else f"`{key}`: "
+    code = kind.replace("_", "-")
+    return Mistake(
+        code, f"{named}{error['msg']}", _HINTS.get(kind) or context.get("hint"), at_key=kind == "given_twice"
+    )

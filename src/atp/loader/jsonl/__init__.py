@@ -1,0 +1,1 @@
+"""JSONL test files (documents 4, 5)."""

@@ -1,0 +1,357 @@
+"""From plain data to a typed record, with every mistake at its place.
+
+pydantic finds the mistakes; this says them in the file's own terms. What is wrong is then left out and the rest read
+again, so that a file with mistakes still shows what could be understood.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar, get_args
+
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from atp.base.diagnostics import Diagnostics
+from atp.base.secrets import mask
+from atp.loader.error_messages import Mistake, word
+from atp.suite.agent import AGENTS
+from atp.suite.assertion import ASSERTIONS
+from atp.suite.kinds import Kinds
+from atp.suite.record import Defaulted, Filled, Place
+
+Shape = TypeVar("Shape", bound=BaseModel)
+Path = tuple[str | int, ...]
+
+_FOLLOWS = Mistake("missing-key", "")
+"""A mistake that another one explains."""
+_SAID = Mistake("said", "")
+"""A mistake that has been told already."""
+
+
+class Unfilled(str):
+    """Text with a variable that has no value, or no number after all. That has been said, so nothing else is."""
+
+    __slots__ = ()
+
+
+class Locator(Protocol):
+    """Finds the place of something in a file. Only asked when there is something to say."""
+
+    def key(self, path: Path) -> Place:
+        """Where the key stands that `path` ends in; of a key that isn't there, where it would belong."""
+
+    def value(self, path: Path) -> Place:
+        """Where the value begins."""
+
+
+class Nowhere:
+    """The locator of what stands in no file."""
+
+    def key(self, path: Path) -> Place:
+        """At the beginning."""
+        return Place(1, 1)
+
+    value = key
+
+
+class Respelt:
+    """A locator of a mapping whose keys were read as others, which they were probably meant to be."""
+
+    def __init__(self, locate: Locator, base: Path, written: dict[str, str]) -> None:
+        """`written` has the keys as they stand in the mapping at `base`, by what they were read as."""
+        self._locate = locate
+        self._base = base
+        self._written = written
+
+    def key(self, path: Path) -> Place:
+        """Where a key stands, however it is spelt there."""
+        return self._locate.key(self._as_written(path))
+
+    def value(self, path: Path) -> Place:
+        """Where its value begins."""
+        return self._locate.value(self._as_written(path))
+
+    def _as_written(self, path: Path) -> Path:
+        place = len(self._base)
+        if len(path) <= place or path[:place] != self._base:
+            return path
+        key = path[place]
+        return (*self._base, self._written.get(str(key), key), *path[place + 1 :])
+
+
+def read(
+    shape: type[Shape],
+    raw: dict[str, Any],
+    notes: Diagnostics,
+    locate: Locator,
+    base: Path = (),
+    spare: dict[str, Any] | None = None,
+) -> Shape | None:
+    """`raw` as a `shape`; its mistakes are noted, with `base` as the path of `raw` in the file.
+
+    `spare` stands in for keys that can't do without a value but have none that can be used.
+    """
+    try:
+        made: Shape = shape.__pydantic_validator__.validate_python(raw)
+        return made
+    except ValidationError as failure:
+        first = failure
+    if any(error["type"] == "union_tag_invalid" for error in first.errors(include_url=False, include_input=False)):
+        # A kind we don't know may be a plugin's, and only now is it worth looking for plugins.
+        ASSERTIONS.discover()
+        AGENTS.discover()
+        try:
+            return shape.model_validate(raw)
+        except ValidationError as again:
+            first = again
+    if _read_filled(raw, first):
+        try:
+            return shape.model_validate(raw)
+        except ValidationError as failure:
+            first = failure
+    return _Mending(shape, notes, locate, base, spare or {}).mend(_numbered(raw), first)
+
+
+def _read_filled(raw: dict[str, Any], failure: ValidationError) -> bool:
+    """Read text from a variable that stands where a list or a mapping belongs; whether there was any."""
+    found = False
+    for error in failure.errors(include_url=False, include_input=False):
+        path = _place_in(raw, error)
+        text = _at(raw, path)
+        is_wrong_type = error["type"].endswith("_type") or error["type"] == "union_tag_not_found"
+        if not path or not isinstance(text, Filled) or not is_wrong_type:
+            continue
+        value = Defaulted.read(text)
+        if isinstance(value, list | dict):
+            _at(raw, path[:-1])[path[-1]] = value
+            found = True
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Mending(Generic[Shape]):
+    """Saying what is wrong with a record, and reading it without that."""
+
+    shape: type[Shape]
+    notes: Diagnostics
+    locate: Locator
+    base: Path
+    spare: dict[str, Any]
+
+    def mend(self, raw: Any, failure: ValidationError) -> Shape | None:
+        left_out: list[Path] = []
+        for _ in range(8):  # leaving a mistake out can bring another to light, but never for long
+            gone: dict[Path, Path] = {}
+            for path, mistake in _mistakes(self.shape, raw, failure, self.notes.secrets):
+                here = _as_written(raw, path)
+                if mistake.message and not _follows(mistake, here, left_out):
+                    self._note(mistake, here)
+                keep = len(path) - 1 if self._takes_record_along(mistake, path) else len(path)
+                gone[path[:keep]] = here[:keep]
+            if not all(gone):
+                return None
+            left_out.extend(gone.values())
+            raw = {**self.spare, **_without(raw, set(gone))}
+            try:
+                return self.shape.model_validate(raw)
+            except ValidationError as again:
+                failure = again
+        return None
+
+    def _note(self, mistake: Mistake, here: Path) -> None:
+        find = self.locate.key if mistake.at_key else self.locate.value
+        self.notes.error(mistake.code, mistake.message, find(self.base + here + mistake.below), mistake.hint)
+
+    def _takes_record_along(self, mistake: Mistake, path: Path) -> bool:
+        """A record without a key it needs is no record."""
+        is_record_itself = mistake.below or (len(path) == 1 and path[0] in self.spare)
+        return mistake.code == "missing-key" and not is_record_itself
+
+
+def _follows(mistake: Mistake, path: Path, left_out: list[Path]) -> bool:
+    """Whether something is only wrong because something in it, or its value under another spelling, was left out."""
+    flat = tuple(step for step in path if step != "config")
+    if mistake.code == "missing-key" and not mistake.below:
+        flat = flat[:-1]
+    return any(tuple(step for step in one if step != "config")[: len(flat)] == flat for one in left_out)
+
+
+class _Numbered(list[Any]):
+    """A list that remembers where its elements stood before some were left out."""
+
+    def __init__(self, items: list[Any], numbers: list[int]) -> None:
+        super().__init__(items)
+        self.numbers = numbers
+
+
+def _numbered(raw: Any) -> Any:
+    if isinstance(raw, dict):
+        return {key: _numbered(item) for key, item in raw.items()}
+    if isinstance(raw, list):
+        return _Numbered([_numbered(item) for item in raw], list(range(len(raw))))
+    return raw
+
+
+def _as_written(raw: Any, path: Path) -> Path:
+    steps: list[str | int] = []
+    for step in path:
+        steps.append(raw.numbers[step] if isinstance(raw, _Numbered) and isinstance(step, int) else step)
+        raw = _item(raw, step)
+    return tuple(steps)
+
+
+def _item(raw: Any, step: str | int) -> Any:
+    try:
+        return raw[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _without(raw: Any, gone: set[Path], here: Path = ()) -> Any:
+    if isinstance(raw, dict):
+        return {key: _without(item, gone, (*here, key)) for key, item in raw.items() if (*here, key) not in gone}
+    if isinstance(raw, _Numbered):
+        kept = [number for number in range(len(raw)) if (*here, number) not in gone]
+        return _Numbered([_without(raw[n], gone, (*here, n)) for n in kept], [raw.numbers[n] for n in kept])
+    return raw
+
+
+def _mistakes(
+    shape: type[BaseModel], raw: Any, failure: ValidationError, secrets: set[str]
+) -> Iterator[tuple[Path, Mistake]]:
+    """The mistakes by path in `raw`; where a value fits none of several types, one for all of them."""
+    by_path: dict[Path, Mistake] = {}
+    for error in failure.errors(include_url=False, include_input=False):
+        path = _place_in(raw, error)
+        key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
+        shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
+        known = partial(_spellings, shape, raw, path[:-1])
+        mistake = word(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
+        if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):
+            mistake = _SAID
+        if path not in by_path:
+            by_path[path] = mistake
+        elif by_path[path].code == mistake.code == "wrong-type":
+            by_path[path] = _either(by_path[path], mistake)
+    meant = {(*path[:-1], mistake.meant) for path, mistake in by_path.items() if mistake.meant}
+    for path, mistake in by_path.items():
+        # A slip in a key is one mistake, not two.
+        yield path, _FOLLOWS if mistake.code == "missing-key" and path in meant else mistake
+
+
+def _either(one: Mistake, other: Mistake) -> Mistake:
+    """`must be text, found …` and `must be a list, found …` said in one."""
+    expected = other.message.partition(" must be ")[2].partition(", found ")[0]
+    if f"{expected}, found" in one.message:
+        return one
+    return Mistake(one.code, one.message.replace(", found ", f" or {expected}, found ", 1), one.hint or other.hint)
+
+
+def _place_in(raw: Any, error: ErrorDetails) -> Path:
+    """The path in the data of what an error is about."""
+    path = _path_in(raw, error["loc"], error["type"] == "missing")
+    context = error.get("ctx") or {}
+    if "key" in context:  # our own rules look at a whole record and name the key they are about
+        path = (*path, *(("config",) if "config" in (_at(raw, path) or {}) else ()), context["key"])
+        path = path if _present(raw, path) else (*path[:-2], context["key"])
+    return path
+
+
+def _present(raw: Any, path: Path) -> bool:
+    parent = _at(raw, path[:-1])
+    return isinstance(parent, dict) and path[-1] in parent
+
+
+def _at(raw: Any, path: Path) -> Any:
+    for step in path:
+        raw = _item(raw, step)
+    return raw
+
+
+def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> Path:
+    """pydantic's location as a path of the data.
+
+    It is told without the members of unions and the list around an object that stands for a list of one, and with the
+    `config` we look through.
+    """
+    path: list[str | int] = []
+    tag_possible = True
+    for number, step in enumerate(loc):
+        if isinstance(raw, dict):
+            if tag_possible and raw.get("type") == step and (number + 1 < len(loc) or step not in raw):
+                tag_possible = False
+                continue
+            config = raw.get("config")
+            if step not in raw and isinstance(config, dict) and step in config:
+                path.append("config")
+                raw = config
+            if step not in raw and not (is_missing and number + 1 == len(loc)):
+                continue
+            path.append(step)
+            raw = raw.get(step)
+            tag_possible = True
+        elif isinstance(raw, list) and isinstance(step, int):
+            path.append(step)
+            raw = _item(raw, step)
+            tag_possible = True
+        elif isinstance(step, int):
+            path.append(step)
+    return tuple(path)
+
+
+def _spellings(shape: type[BaseModel], raw: Any, path: Path) -> dict[str, str]:
+    """The keys that are known at a path, each with the name of the field it stands for."""
+    here: Any = shape
+    for step in path:
+        raw = _item(raw, step)
+        if isinstance(step, str) and step == "config" and not _is_field(here, "config"):
+            continue
+        here = _field_type(here, step) if isinstance(step, str) else here
+        if isinstance(raw, dict):
+            here = _shape_of(here, raw)
+    return spellings(here) if isinstance(here, type) and issubclass(here, BaseModel) else {}
+
+
+def spellings(shape: type[BaseModel]) -> dict[str, str]:
+    """Every key a shape accepts, with the name of its field."""
+    known: dict[str, str] = {}
+    for name, field in shape.model_fields.items():
+        if field.exclude or name in ("index",):
+            continue
+        alias = field.validation_alias
+        names = [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else [alias or name]
+        known.update({str(one): name for one in names})
+    return known
+
+
+def _is_field(shape: Any, name: str) -> bool:
+    return isinstance(shape, type) and issubclass(shape, BaseModel) and name in shape.model_fields
+
+
+def _field_type(shape: Any, key: str) -> Any:
+    if not (isinstance(shape, type) and issubclass(shape, BaseModel)):
+        return None
+    field = shape.model_fields.get(spellings(shape).get(key, key))
+    return None if field is None else (field.annotation, *field.metadata)
+
+
+def _shape_of(annotation: Any, raw: Any) -> Any:
+    """The record type that an annotation means for this value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if isinstance(annotation, Kinds):
+        return annotation.shapes.get(str(_item(raw, "type"))) if isinstance(raw, dict) else annotation
+    parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
+    found = [one for part in parts if (one := _shape_of(part, raw)) is not None]
+    kinds = [one for one in found if isinstance(one, Kinds)]
+    return kinds[0] if kinds else _told_apart(found, raw)
+
+
+def _told_apart(shapes: list[Any], raw: Any) -> Any:
+    """Of several shapes the one that fits the value's `type`."""
+    for shape in shapes:
+        field = shape.model_fields.get("type")
+        if field is not None and _item(raw, "type") in get_args(field.annotation):
+            return shape
+    return shapes[0] if shapes else None

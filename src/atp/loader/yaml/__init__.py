@@ -1,0 +1,1 @@
+"""YAML suites (document 1)."""

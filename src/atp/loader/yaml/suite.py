@@ -1,0 +1,133 @@
+"""YAML suites (document 1)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from atp.base.diagnostics import Diagnostics
+from atp.base.secrets import SHORTEST_SECRET, is_number
+from atp.loader.cases import YAML_KEYS, CaseReader
+from atp.loader.error_messages import unknown_key
+from atp.loader.given import Given
+from atp.loader.source import Source
+from atp.loader.validate import Locator, Respelt, read
+from atp.loader.variables import fill_variables
+from atp.loader.yaml.nodes import NodeLocator, parse_yaml
+from atp.suite.agent import Agent
+from atp.suite.record import Place
+from atp.suite.suite import Suite
+
+SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
+"""What a suite takes at its top."""
+
+
+def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
+    """The suite in a YAML text, with whatever could be read."""
+    parsed = parse_yaml(source.text, notes)
+    if parsed is None:
+        return None
+    secrets = fill_variables(parsed, source.text, given.env, notes)
+    data, locate = parsed.data, parsed.locator
+    if not isinstance(data, dict):
+        code, message = (
+            ("empty", "there is nothing in this file") if data is None else ("wrong-type", "a suite must be a mapping")
+        )
+        notes.error(code, message, locate.value(()), "begin with `test_suite:`")
+        return None
+    written: dict[str, str] = {}
+    suite = _read_head(data, given, notes, locate, written)
+    if suite is None:
+        return None
+    places: Locator = Respelt(locate, (), written) if written else locate
+    suite.path = source.path
+    suite.secrets = secrets | agent_secrets(suite.agents)
+    notes.secrets.update(suite.secrets)
+    reader = CaseReader(
+        notes,
+        given,
+        YAML_KEYS,
+        needs_name=True,
+        defaults=suite.defaults,
+        # An agent named on the command line may replace the suite's, and then the tests' own lists don't count.
+        agent_names=None if given.agent or (given.spare_agent and not suite.agents) else _names(data),
+    )
+    tests = data.get("tests")
+    for index, raw in enumerate(tests if isinstance(tests, list) else ()):
+        case = reader.read(raw, index, places, ("tests", index))
+        if case is not None:
+            suite.cases.append(case)
+    return suite
+
+
+def _read_head(
+    data: dict[str, Any], given: Given, notes: Diagnostics, locate: NodeLocator, written: dict[str, str]
+) -> Suite | None:
+    """The suite without its tests. Keys that are read as others go to `written`."""
+    for key in data.keys() - SUITE_KEYS:
+        mistake = unknown_key(key, SUITE_KEYS)
+        notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
+        if mistake.meant and mistake.meant not in data:
+            written[mistake.meant] = key
+            data[mistake.meant] = data[key]  # read on as it was meant, to find what else is wrong
+    head: dict[str, Any] = {
+        key: data[key] for key in ("test_suite", "version", "description", "defaults", "agents") if key in data
+    }
+    if is_number(head.get("version")):
+        head["version"] = locate.written(("version",))  # 1.10 is no 1.1
+    if "test_suite" not in data:
+        notes.error("missing-key", "`test_suite` is missing", locate.key(("test_suite",)), "add the suite's name")
+        head["test_suite"] = "suite"
+    _check_filled(data, "tests", "at least one test is required", notes, locate)
+    if not given.agent and not given.spare_agent:
+        _check_filled(data, "agents", "at least one agent is required", notes, locate)
+    if data.get("agents") is None:
+        head.pop("agents", None)
+    respelt = Respelt(locate, (), written)
+    suite = read(Suite, head, notes, respelt, spare={"test_suite": "suite"})
+    _check_agent_names(data.get("agents"), notes, respelt)
+    places = {name: respelt.value(("agents", number)) for number, name in _agent_names(data.get("agents"))}
+    for agent in suite.agents if suite is not None else ():
+        agent.stands_at(places.get(agent.name, Place()))
+    return suite
+
+
+def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnostics, locate: Locator) -> None:
+    otherwise = ", or name one with -n" if key == "agents" else ""
+    if key not in data:
+        notes.error("missing-key", f"`{key}` is missing: {message}", locate.key((key,)), f"add `{key}:`{otherwise}")
+    elif data[key] is None or data[key] == []:
+        data.pop(key)
+        notes.error("empty", f"`{key}` is empty: {message}", locate.key((key,)), f"add one below `{key}:`{otherwise}")
+    elif key == "tests" and not isinstance(data[key], list):
+        notes.error("wrong-type", "`tests` must be a list", locate.value((key,)), "begin each test with `- id:`")
+
+
+def _names(data: dict[str, Any]) -> frozenset[str]:
+    return frozenset(name for _, name in _agent_names(data.get("agents")))
+
+
+def _check_agent_names(agents: Any, notes: Diagnostics, locate: Locator) -> None:
+    seen: set[str] = set()
+    for number, name in _agent_names(agents):
+        if name in seen:
+            at = locate.value(("agents", number, "name"))
+            notes.error("duplicate-agent", f"the agent `{name}` is there twice", at, "give it another name")
+        seen.add(name)
+
+
+def _agent_names(agents: Any) -> Iterator[tuple[int, str]]:
+    """The names as written, also of agents that could not be read: a test may mean them all the same."""
+    for number, raw in enumerate(agents if isinstance(agents, list) else ()):
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str):
+            yield number, name
+
+
+def agent_secrets(agents: list[Agent]) -> set[str]:
+    """What agents are configured with and no output may show, variable or not."""
+    found: set[str] = set()
+    for agent in agents:
+        config = agent.config.model_dump()
+        headers = config.get("headers") if isinstance(config.get("headers"), dict) else {}
+        values = [config.get("api_key"), *(value for name, value in headers.items() if name.lower() == "authorization")]
+        found.update(value for value in values if isinstance(value, str) and len(value) >= SHORTEST_SECRET)
+    return found

@@ -1,0 +1,199 @@
+"""Cassettes: what models, tools, simulators and judges answered, recorded to a folder and played back from it.
+
+The folder has one file for each boundary and one line for each answer, and is made to be committed: the same recording
+gives the same file, and no line shows a secret, a time or a place. What is asked finds its answer by a hash of all that
+decides it; where one trial asks the same several times, the answers are told apart by their number.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextvars import ContextVar
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from atp.base.secrets import mask
+from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain
+from atp.models.cassettes.store import LineFile, Place, Turns
+from atp.models.model import CassetteError, CassetteMiss
+
+Boundary = Literal["model", "tool", "simulator", "judge", "generator"]
+
+_TAKEN: ContextVar[dict[str, set[int]]] = ContextVar("taken")
+"""Which answers to the same question the current trial has had, by the question's key."""
+_FEW_MISSES = 20
+"""For so many misses the nearest entry is looked for with care: people read the first few."""
+_CARE = 16 * 1024 * 1024
+"""Bytes of entries that are compared with care."""
+_SHOWN = 3
+"""How many differences a miss names."""
+
+
+def begin_trial() -> None:
+    """From here on this task, and those it starts, count anew how often they ask the same."""
+    _TAKEN.set({})
+
+
+class _Entry(msgspec.Struct):
+    key: str
+    boundary: str
+    parts: msgspec.Raw
+    repeat: int
+    answer: msgspec.Raw
+
+
+_DECODER = msgspec.json.Decoder(_Entry)
+
+
+class Cassette:
+    """A folder of recorded answers."""
+
+    def __init__(self, folder: Path, mode: Literal["record", "replay"], secrets: Iterable[str] = ()) -> None:
+        """`secrets` are what no line may show; a question is found without them, too. Raises `CassetteError`."""
+        self.folder = folder
+        self.mode = mode
+        self._secrets = frozenset(secrets)
+        self._files: dict[str, LineFile] = {}
+        self._known: dict[tuple[str, int], Place] = {}
+        self._secret_answers: dict[tuple[str, int], Any] = {}
+        self._taken: dict[str, set[int]] = {}
+        self._turns = Turns()
+        self._misses = 0
+        try:
+            self._load()
+        except OSError as error:
+            self.close()
+            raise CassetteError(f"the cassette {folder} can't be used: {error.strerror or error}") from error
+
+    async def through(self, boundary: Boundary, parts: dict[str, Any], call: Callable[[], Awaitable[Any]]) -> Any:
+        """The answer (any JSON value) to what `parts` says: recorded, or played back without calling.
+
+        `parts` names all that decides the answer (model, settings, messages, tools, run) and nothing that doesn't.
+        When recording, the first in this run to ask calls; whoever asks the same in another trial gets that answer. A
+        call that fails is not recorded. Raises `CassetteMiss`, `CassetteError`, and what `call` raises.
+        """
+        shown = mask(plain(parts), self._secrets)
+        key = key_of(boundary, shown)
+        taken = _TAKEN.get(self._taken).setdefault(key, set())
+        repeat = next(number for number in count(1) if number not in taken)
+        taken.add(repeat)
+        try:
+            if self.mode == "replay":
+                return self._replay(boundary, shown, key, repeat)
+            async with self._turns.of((key, repeat)):
+                if (key, repeat) in self._known:
+                    return self._answer(key, repeat)
+                return self._record(boundary, shown, key, repeat, await call())
+        except BaseException:
+            taken.discard(repeat)  # whoever asks again after a failure asks for the same
+            raise
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Further texts that no line may show from here on."""
+        self._secrets |= frozenset(secrets)
+
+    def close(self) -> None:
+        """Bring what was recorded into order, and let go of the files. Raises `CassetteError`."""
+        try:
+            if self.mode == "record":
+                for file in self._files.values():
+                    file.rewrite(partial(_in_order, file))
+        except OSError as error:
+            raise CassetteError(f"the cassette {self.folder} can't be written: {error.strerror or error}") from error
+        finally:
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
+            self._known.clear()
+
+    def _load(self) -> None:
+        """Read what is there; to record over it, too: better to hear now that it is damaged."""
+        for boundary in get_args(Boundary):
+            path = self.folder / f"{boundary}.jsonl"
+            if path.exists():
+                file = LineFile(path, write=self.mode == "record")
+                places = {(entry.key, entry.repeat): place for entry, place, _ in _entries(file)}
+                if self.mode == "replay":
+                    self._files[boundary] = file
+                    self._known |= places
+                else:
+                    file.close()
+        if self.mode == "record":
+            self.folder.mkdir(parents=True, exist_ok=True)
+        elif not self._files:
+            raise CassetteError(f"nothing is recorded in {self.folder}", "record it first, with --record")
+
+    def _answer(self, key: str, repeat: int) -> Any:
+        if (key, repeat) in self._secret_answers:
+            return self._secret_answers[key, repeat]
+        return json.loads(bytes(_DECODER.decode(self._known[key, repeat].read()).answer))
+
+    def _record(self, boundary: Boundary, parts: Any, key: str, repeat: int, given: Any) -> Any:
+        try:
+            answer = plain(given)
+        except TypeError as error:
+            raise CassetteError(f"an answer at the boundary `{boundary}` can't be recorded: {error}") from error
+        shown = mask(answer, self._secrets)
+        line = line_of({"key": key, "boundary": boundary, "parts": parts, "repeat": repeat, "answer": shown})
+        file = self._files.setdefault(boundary, LineFile(self.folder / f"{boundary}.jsonl"))
+        try:
+            self._known[key, repeat] = file.append(line)
+        except OSError as error:
+            raise CassetteError(f"{file.path} can't be written: {error.strerror or error}") from error
+        if shown != answer:
+            self._secret_answers[key, repeat] = answer
+        return answer
+
+    def _replay(self, boundary: Boundary, parts: Any, key: str, repeat: int) -> Any:
+        if (key, repeat) in self._known:
+            return self._answer(key, repeat)
+        self._misses += 1
+        why = self._why(boundary, parts, key, repeat)
+        raise CassetteMiss(
+            f"nothing is recorded at the boundary `{boundary}` for what is asked now: {why}. "
+            f"If the change is meant, record again (--record {self.folder})"
+        )
+
+    def _why(self, boundary: Boundary, parts: Any, key: str, repeat: int) -> str:
+        if repeat > 1 and (key, 1) in self._known:
+            return f"one trial asks the same {repeat} times, and {repeat - 1} of the answers are recorded"
+        if boundary not in self._files:
+            return "there is no recording of it at all"
+        most = _CARE if self._misses <= _FEW_MISSES else _CARE // 16
+        nearest: list[Difference] = []
+        weight = float("inf")
+        for entry, place, _ in _entries(self._files[boundary]):
+            found = list(differences(json.loads(bytes(entry.parts)), parts))
+            apart = sum(one.weight for one in found)
+            if apart < weight:
+                nearest, weight = found, apart
+            if place.offset > most:
+                break
+        shown = [str(one) for one in nearest[:_SHOWN]]
+        if len(nearest) > _SHOWN:
+            shown.append(f"{len(nearest) - _SHOWN} more differences")
+        return "; ".join(shown) or "its key is another, so its line was changed by hand"
+
+
+def _entries(file: LineFile) -> Iterator[tuple[_Entry, Place, bytes]]:
+    """The entries of a file; a last line that a crash tore is passed over. Raises `CassetteError`."""
+    for number, (place, line) in enumerate(file.lines(), 1):
+        try:
+            entry = _DECODER.decode(line)
+        except msgspec.MsgspecError as error:
+            if not line.endswith(b"\n"):
+                return
+            raise CassetteError(
+                f"{file.path}:{number} is no entry of a cassette: {error}",
+                "take the file from version control, or delete it and record again",
+            ) from error
+        yield entry, place, line
+
+
+def _in_order(file: LineFile) -> bytes:
+    """The file's lines, without those that were replaced, in an order that doesn't depend on who was first."""
+    newest = {(entry.key, entry.repeat): line for entry, _, line in _entries(file)}
+    return b"".join(newest[key].rstrip(b"\r\n") + b"\n" for key in sorted(newest))

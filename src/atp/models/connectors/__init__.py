@@ -1,0 +1,1 @@
+"""Connectors: which model, where it is and how it is called."""

@@ -1,0 +1,224 @@
+"""Reading a connector: its keys are checked, its variables filled in, and its secrets remembered."""
+
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, cast, get_args
+
+from atp.base.near import near_miss
+from atp.base.secrets import SHORTEST_SECRET, is_number
+from atp.loader.variables import is_secret
+from atp.models.connectors.connector import (
+    ANTHROPIC,
+    LOCAL,
+    OPENAI,
+    PROVIDER,
+    RETRIES,
+    SETTINGS,
+    TIMEOUT,
+    AuthMode,
+    Connector,
+    Prices,
+)
+from atp.models.model import NoModel
+
+_HOST = ("host", "proxy", "url", "endpoint", "base_url")
+_KEY = ("key", "api_key")
+_OWN = ("type", "model", "headers", "prices", "timeout", "retries", "native_schema", "version", "auth_mode")
+_FREE = ("settings", "extra_body")
+"""Objects of settings: those we know, and those that only the server does."""
+_ABOUT = ("label", "name", "description", "tags", "capabilities", "protocols", "supported_params", "sort", "readonly")
+"""What Yao writes for its own use."""
+_KNOWN = frozenset((*_HOST, *_KEY, *_OWN, *_FREE, *_ABOUT))
+_OTHER_ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}")
+_ENV = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def read_connector(name: str, raw: Any, where: str, env: Mapping[str, str], *, keyless: bool = False) -> Connector:
+    """A connector as it is written, with its variables filled in; `keyless`, also without them. Raises `NoModel`."""
+    return _Reader(name, where, env, keyless).read(raw)
+
+
+class _Reader:
+    """Reads one connector; all that is wrong is told with its place."""
+
+    def __init__(self, name: str, where: str, env: Mapping[str, str], keyless: bool) -> None:
+        self._name = name
+        self._where = where
+        self._env = env
+        self._keyless = keyless
+        self._secrets: set[str] = set()
+
+    def read(self, raw: Any) -> Connector:
+        if not isinstance(raw, dict):
+            raise self._wrong("is not a table of settings")
+        said = self._filled(self._flat(raw), "")
+        kind = self._type(said.get("type"))
+        self._check_keys(said, kind, _KNOWN)
+        return Connector(
+            id=self._name,
+            type=kind,
+            model=self._model(said.get("model"), kind),
+            key=self._key(said),
+            host=self._text(said, *_HOST),
+            auth_mode=self._auth_mode(said.get("auth_mode")),
+            headers=self._headers(said, kind),
+            settings=self._settings(said, kind),
+            prices=self._prices(said.get("prices")),
+            timeout=self._positive(said, "timeout", TIMEOUT),
+            retries=self._retries(said),
+            native_schema=self._flag(said, "native_schema"),
+            where=self._where,
+            secrets=frozenset(self._secrets),
+        )
+
+    def _wrong(self, what: str, hint: str | None = None) -> NoModel:
+        return NoModel(f"{self._where}: the connector `{self._name}` {what}", hint)
+
+    def _flat(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Yao's `options` are written beside the rest here."""
+        options = raw.get("options", {})
+        if not isinstance(options, dict):
+            raise self._wrong("has `options` that are not an object")
+        beside = {key: value for key, value in raw.items() if key != "options"}
+        if twice := sorted(beside.keys() & options.keys()):
+            raise self._wrong(f"has `{twice[0]}` twice, also in its `options`")
+        return {**beside, **options}
+
+    def _filled(self, value: Any, under: str) -> Any:
+        """The value with `$ENV.NAME` filled in."""
+        if isinstance(value, dict):
+            return {key: self._filled(item, str(key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item, under) for item in value]
+        if isinstance(value, float) and not isfinite(value):
+            raise self._wrong(f"has a `{under}` that is {value}, which no server can be told")
+        if not isinstance(value, str):
+            return value
+        if other := _OTHER_ENV.search(value):
+            # Sent as it stands, it would be a wrong key, and whoever reads the error would look elsewhere.
+            raise self._wrong(f"has {other[0]} in its `{under}`", f"a variable is written $ENV.{other[1]} here")
+        return _ENV.sub(lambda use: self._variable(use[1], under), value)
+
+    def _variable(self, name: str, under: str) -> str:
+        value = self._env.get(name)
+        if value is None and self._keyless:
+            return ""
+        if value is None:
+            raise self._wrong(
+                f"needs the variable {name} for its `{under}`, which is not set",
+                f"set {name} in the environment or in .env",
+            )
+        if is_secret(name, value):
+            self._secrets.add(value)
+        return value
+
+    def _type(self, given: Any) -> str:
+        kind = given or self._name.partition(".")[0]
+        if given is None and kind not in (OPENAI, ANTHROPIC, LOCAL):
+            raise self._wrong("has no `type`", f"it is one of `{OPENAI}`, `{ANTHROPIC}`, `{PROVIDER}`, `{LOCAL}`")
+        if not isinstance(kind, str):
+            raise self._wrong("has a `type` that is not text")
+        return kind
+
+    def _check_keys(self, said: dict[str, Any], kind: str, known: frozenset[str]) -> None:
+        known |= SETTINGS.get(kind, frozenset())
+        for key in said:
+            if key in known:
+                continue
+            meant = near_miss(key, sorted(known))
+            if meant or kind in SETTINGS:
+                hint = f"did you mean `{meant}`?" if meant else "what only the server knows goes into `extra_body`"
+                raise self._wrong(f"has the key `{key}`, which connectors of type `{kind}` don't have", hint)
+
+    def _model(self, given: Any, kind: str) -> str:
+        if given is None and kind not in SETTINGS:
+            return ""
+        if not isinstance(given, str) or not given:
+            raise self._wrong("names no `model`", 'write model = "…", the name that the provider gives it')
+        return given
+
+    def _text(self, said: dict[str, Any], *names: str) -> str | None:
+        given = [name for name in names if said.get(name) not in (None, "")]
+        if len(given) > 1:
+            raise self._wrong(f"has both `{given[0]}` and `{given[1]}`, which are the same", "leave one of them out")
+        if not given:
+            return None
+        value = said[given[0]]
+        if not isinstance(value, str):
+            raise self._wrong(f"has a `{given[0]}` that is not text")
+        return value.strip()
+
+    def _key(self, said: dict[str, Any]) -> str | None:
+        key = self._text(said, *_KEY)
+        if key is None:
+            return None
+        if not key.isascii() or not key.isprintable():
+            raise self._wrong("has a key with signs in it that no header can have", "check the variable or the file")
+        self._keep_secret(key)
+        return key
+
+    def _auth_mode(self, given: Any) -> AuthMode | None:
+        if given is None or given in get_args(AuthMode):
+            return cast("AuthMode | None", given)
+        known = ", ".join(f"`{one}`" for one in get_args(AuthMode))
+        raise self._wrong(f"has the `auth_mode` `{given}`", f"there are {known}")
+
+    def _keep_secret(self, value: str) -> None:
+        if len(value) >= SHORTEST_SECRET:
+            self._secrets.add(value)
+
+    def _headers(self, said: dict[str, Any], kind: str) -> dict[str, str]:
+        raw = said.get("headers", {})
+        if not isinstance(raw, dict) or not all(isinstance(value, str) for value in raw.values()):
+            raise self._wrong("has `headers` that are not texts by name")
+        for name, value in raw.items():
+            if not value.isprintable() or not name.isprintable():
+                raise self._wrong(f"has a line break in the header `{name}`")
+            self._keep_secret(value.rpartition(" ")[2])
+        version = self._text(said, "version")
+        if kind == ANTHROPIC and version is not None:
+            raw = {"anthropic-version": version, **raw}
+        return dict(raw)
+
+    def _settings(self, said: dict[str, Any], kind: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in _FREE:
+            value = said.get(name, {})
+            if not isinstance(value, dict):
+                raise self._wrong(f"has `{name}` that are not an object")
+            if name == "settings":
+                self._check_keys(value, kind, frozenset())
+            found |= value
+        return found | {key: value for key, value in said.items() if key not in _KNOWN}
+
+    def _prices(self, raw: Any) -> Prices | None:
+        if raw is None:
+            return None
+        names = Prices.__struct_fields__
+        if not isinstance(raw, dict) or not {"input", "output"} <= raw.keys() <= set(names):
+            raise self._wrong(
+                "has `prices` that can't be read",
+                "write prices = { input = 2.5, output = 10 }: dollars a million tokens",
+            )
+        if not all(is_number(value) and value >= 0 for value in raw.values()):
+            raise self._wrong("has a price that is not a number from 0")
+        return Prices(**raw)
+
+    def _positive(self, said: dict[str, Any], name: str, default: float) -> float:
+        value = said.get(name, default)
+        if not is_number(value) or value <= 0:
+            raise self._wrong(f"has a `{name}` that is not a number of seconds")
+        return float(value)
+
+    def _retries(self, said: dict[str, Any]) -> int:
+        value = said.get("retries", RETRIES)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._wrong("has `retries` that are not a whole number from 0")
+        return value
+
+    def _flag(self, said: dict[str, Any], name: str) -> bool | None:
+        value = said.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise self._wrong(f"has a `{name}` that is neither true nor false")
+        return value

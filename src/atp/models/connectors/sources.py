@@ -1,0 +1,141 @@
+"""Where connectors are configured: tables of `atp.toml`, files below `connectors/`, and the environment."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from atp.base.jsonc import NotJson, read_jsonc
+from atp.base.near import near_miss
+from atp.loader.variables import is_secret
+from atp.models.connectors.connector import ANTHROPIC, LOCAL, OPENAI, PROVIDER, Connector
+from atp.models.connectors.reading import read_connector
+from atp.models.model import NoModel
+
+SUFFIXES = (".conn.yao", ".conn.jsonc", ".conn.json")
+TABLES = "atp.toml"
+_VARIABLES = {OPENAI: ("OPENAI_API_KEY", "OPENAI_BASE_URL"), ANTHROPIC: ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")}
+HOW = (
+    "name one with `-c openai.gpt-4o` and set OPENAI_API_KEY (or `-c anthropic.…` and ANTHROPIC_API_KEY), configure "
+    'one as [connectors."…"] in atp.toml, or use a small one on this machine: `atp models install smollm2`, then '
+    "`-c local`"
+)
+"""How to set a model."""
+
+
+class Place(NamedTuple):
+    """A connector that is written down somewhere."""
+
+    where: str
+    """The file's name, for messages."""
+    raw: Any
+    """As it is written; a `Path` if it is a file that wasn't read yet."""
+
+
+class Sources:
+    """All connectors of a project."""
+
+    def __init__(self, root: Path, env: Mapping[str, str], tables: Mapping[str, Any]) -> None:
+        self._root = root
+        self._env = env
+        self._tables = tables
+        self._places: dict[str, list[Place]] | None = None
+
+    def written(self) -> dict[str, list[Place]]:
+        """The connectors that the project writes down, by id."""
+        if self._places is None:
+            self._places = {}
+            for name, place in (*_in_tables(self._tables), *_in_files(self._root)):
+                self._places.setdefault(name, []).append(place)
+        return self._places
+
+    def find(self, name: str, *, keyless: bool = False) -> Connector:
+        """The connector so called; `keyless`, it may lack its key and other variables. Raises `NoModel`."""
+        places = self.written().get(name, [])
+        if len(places) > 1:
+            raise NoModel(
+                f"the connector `{name}` is configured twice: in {places[0].where} and in {places[1].where}",
+                "remove one of them",
+            )
+        if not places:
+            return self._unwritten(name, keyless)
+        read = read_connector(name, self._raw(name, places[0]), places[0].where, self._env, keyless=keyless)
+        return self._with_key(read, keyless)
+
+    def _raw(self, name: str, place: Place) -> Any:
+        if not isinstance(place.raw, Path):
+            return place.raw
+        try:
+            return read_jsonc(place.raw.read_text(encoding="utf-8"))
+        except (NotJson, UnicodeDecodeError) as error:
+            raise NoModel(f"{place.where}: the connector `{name}` is not JSON: {error}", "mend the file") from error
+        except OSError as error:
+            raise NoModel(f"{place.where}: can't be read: {error.strerror}") from error
+
+    def _with_key(self, connector: Connector, keyless: bool) -> Connector:
+        """The environment's key serves the provider's own host, and no other: it must not leak."""
+        if connector.key is not None or connector.host is not None or connector.type not in _VARIABLES or keyless:
+            return connector
+        variable, address = _VARIABLES[connector.type]
+        key = self._env.get(variable, "").strip()
+        if not key:
+            raise NoModel(
+                f"{connector.where}: the connector `{connector.id}` has no key",
+                f'write key = "$ENV.{variable}" and set {variable}; a server of your own needs a `host`',
+            )
+        return replace(connector, key=key, host=self._env.get(address) or None, secrets=connector.secrets | {key})
+
+    def _unwritten(self, name: str, keyless: bool) -> Connector:
+        """What needs no configuration."""
+        kind, _, model = name.partition(".")
+        if kind == LOCAL:
+            return Connector(id=name, type=LOCAL, model=model, where="built in")
+        if kind in _VARIABLES and model:
+            return self._from_environment(name, kind, model, keyless)
+        if ":" in name:
+            return Connector(id=name, type=PROVIDER, model=name, where="pydantic-ai", secrets=self._all_keys())
+        meant = near_miss(name, self.written())
+        raise NoModel(f"there is no connector `{name}`", f"did you mean `{meant}`?" if meant else HOW)
+
+    def _from_environment(self, name: str, kind: str, model: str, keyless: bool) -> Connector:
+        variable, address = _VARIABLES[kind]
+        if not self._env.get(variable) and not keyless:
+            raise NoModel(
+                f"the connector `{name}` is not configured, and {variable} is not set",
+                f'set {variable}, or configure it as [connectors."{name}"] in atp.toml',
+            )
+        raw: dict[str, Any] = {"type": kind, "model": model, "key": f"$ENV.{variable}"}
+        if self._env.get(address):
+            raw["host"] = f"$ENV.{address}"
+        return read_connector(name, raw, "the environment", self._env, keyless=keyless)
+
+    def _all_keys(self) -> frozenset[str]:
+        # Which variable a provider's package reads is its own affair.
+        return frozenset(
+            value for name, value in self._env.items() if name.endswith("_API_KEY") and is_secret(name, value)
+        )
+
+    def offers(self) -> Iterator[tuple[str, str | None]]:
+        """The types that need no configuration, and the variable that each lacks."""
+        for kind, (variable, _) in _VARIABLES.items():
+            yield kind, None if self._env.get(variable) else variable
+
+
+def _in_tables(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Place]]:
+    """`[connectors."a.b"]` and `[connectors.a.b]` are the same."""
+    for key, raw in tables.items():
+        name = f"{above}{key}"
+        if isinstance(raw, dict) and raw and "type" not in raw and all(isinstance(one, dict) for one in raw.values()):
+            yield from _in_tables(raw, f"{name}.")
+        else:
+            yield name, Place(TABLES, raw)
+
+
+def _in_files(root: Path) -> Iterator[tuple[str, Place]]:
+    folder = root / "connectors"
+    for path in sorted(folder.rglob("*.conn.*")) if folder.is_dir() else ():
+        suffix = next((one for one in SUFFIXES if path.name.endswith(one)), None)
+        if suffix is not None and path.is_file():
+            below = path.relative_to(folder).as_posix()
+            yield below.removesuffix(suffix).replace("/", "."), Place(f"connectors/{below}", path)

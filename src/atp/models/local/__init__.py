@@ -1,0 +1,1 @@
+"""The local model: a small model on this machine, without a key."""

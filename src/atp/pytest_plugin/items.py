@@ -1,0 +1,184 @@
+"""Test files of ours as pytest's own: a file is a collector, a case against an agent is an item."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from atp.base.diagnostics import Diagnostic, LoadError
+from atp.base.diagnostics_text import printable, render
+from atp.engine.agent_under_test import Tested
+from atp.engine.piecemeal import NotRun, Piecemeal
+from atp.engine.prepare.plan import Unit
+from atp.engine.run import Session
+from atp.loader.inputs import is_test_file
+from atp.pytest_plugin.plugin import theatre
+from atp.pytest_plugin.session import NAME_FLAG
+from atp.report.console.case_text import case_lines
+from atp.report.hiding import hider
+from atp.report.result_object import is_failure, reason, shown_trial
+from atp.suite.case import Case
+from atp.suite.result import Blame, CaseResult
+
+_PYTESTS_OWN = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"})
+"""Marks that tell pytest what to do; a tag of such a name is none."""
+
+
+class AtpWarning(pytest.PytestWarning):
+    """Something in a test file is worth a look."""
+
+
+class CaseFailed(Exception):
+    """A case did not pass, and that is the agent's doing."""
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__(result.error or result.status)
+        self.result = result
+        """All about it."""
+
+
+class CaseBroke(CaseFailed):
+    """A case could not be completed or judged."""
+
+    @property
+    def blame(self) -> Blame:
+        """What broke."""
+        return shown_trial(self.result).blame or "environment"
+
+
+def is_ours(path: Path, *, named: bool) -> bool:
+    """Whether a file is a test file; `.json` files are only if they are named."""
+    return named or (not path.name.lower().endswith(".json") and is_test_file(path))
+
+
+class Planned(NamedTuple):
+    """What an item runs."""
+
+    session: Session
+    run: Piecemeal
+    unit: Unit
+    tested: Tested
+    case: Case
+
+
+class SuiteFile(pytest.File):
+    """A test file."""
+
+    def collect(self) -> "Iterable[CaseItem]":
+        """An item for each case and agent."""
+        shared = theatre(self.config)
+        try:
+            session, run = shared.prepare(self.path)
+        except LoadError as error:
+            raise self.CollectError(_text([_for_pytest(one) for one in error.diagnostics])) from None
+        self._warn(session.warnings)
+        names: Counter[str] = Counter()
+        for unit in session.plan.units:
+            for case in unit.source.cases():
+                if case.only_before:
+                    continue
+                agents = [tested for tested in unit.agents if tested.is_among(case.agents)]
+                for tested in agents:
+                    name = _name(case, tested if len(agents) > 1 else None)
+                    names[name] += 1
+                    unique = name if names[name] == 1 else f"{name}-{names[name]}"
+                    yield CaseItem.of(self, unique, Planned(session, run, unit, tested, case))
+
+    def _warn(self, found: Iterable[Diagnostic]) -> None:
+        """Tell of what is worth a look; where warnings are errors, the file is one."""
+        said = []
+        for one in found:
+            try:
+                where = one.file or str(self.path)
+                warnings.warn_explicit(AtpWarning(_line(one)), None, where, one.line, module="atp")
+            except AtpWarning:
+                said.append(one)
+        if said:
+            raise self.CollectError(_text(said))
+
+
+class CaseItem(pytest.Item):
+    """A case against an agent."""
+
+    planned: Planned
+    """What it runs."""
+
+    @classmethod
+    def of(cls, parent: SuiteFile, name: str, planned: Planned) -> "CaseItem":
+        """An item, with the case's tags as its marks."""
+        item: CaseItem = cls.from_parent(parent, name=name)
+        item.planned, case, tested = planned, planned.case, planned.tested
+        item.extra_keyword_matches.update({case.name, tested.name, *case.tags})
+        for tag in case.tags:
+            if tag not in _PYTESTS_OWN and not tag.startswith("_"):
+                _know(tag, item.config)
+                item.add_marker(tag)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason="its file leaves it out"))
+        return item
+
+    def setup(self) -> None:
+        """Nothing is needed before."""
+
+    def runtest(self) -> None:
+        """Run its trials."""
+        __tracebackhide__ = True
+        planned = self.planned
+        result = theatre(self.config).wait(planned.run.run(planned.unit, planned.tested, planned.case))
+        self.user_properties.append(("agent", result.agent))
+        score = shown_trial(result).score
+        if score is not None:
+            self.user_properties.append(("score", score))
+        if result.status == "skipped":
+            pytest.skip(reason(result, hider(planned.session.secrets)))
+        if is_failure(result):
+            raise CaseFailed(result)
+        if result.status != "passed":
+            raise CaseBroke(result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **more: Any) -> Any:
+        """What was expected, what was found, and what was said; no traceback of ours."""
+        if isinstance(excinfo.value, NotRun):
+            return str(excinfo.value)
+        if not isinstance(excinfo.value, CaseFailed):
+            return super().repr_failure(excinfo, *args, **more)
+        result = excinfo.value.result
+        hide, several = hider(self.planned.session.secrets), len(self.planned.unit.agents) > 1
+        _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has named it already
+        return "\n".join([reason(result, hide), *(text for text, _ in lines)])
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where it stands."""
+        return self.path, max(self.planned.case.place.line - 1, 0), self.name
+
+
+def _know(tag: str, config: pytest.Config) -> None:
+    """Let pytest know a tag, so that it takes no offence at the mark."""
+    known = theatre(config).marks
+    if tag not in known:
+        known.add(tag)
+        config.addinivalue_line("markers", f"{tag}: a tag of agent tests")
+
+
+def _name(case: Case, tested: Tested | None) -> str:
+    """The case's id, and the agent's name where there are several."""
+    name = printable(case.id).replace("::", ":")
+    return name if tested is None else f"{name}[{printable(tested.name).replace('::', ':')}]"
+
+
+def _for_pytest(one: Diagnostic) -> Diagnostic:
+    """A mistake with what mends it here, where `-n` is another plugin's flag."""
+    return replace(one, hint=f"name one with {NAME_FLAG}, or as `name` in atp.toml") if one.code == "no-agent" else one
+
+
+def _text(diagnostics: list[Diagnostic]) -> str:
+    return render(diagnostics, colour=False)
+
+
+def _line(one: Diagnostic) -> str:
+    hint = f" ({one.hint})" if one.hint else ""
+    return f"{one.code}: {printable(one.message)}{printable(hint)}"

@@ -1,0 +1,178 @@
+"""The pytest plugin: `pytest --atp` runs test files as pytest's own items, and tests in Python get fixtures.
+
+pytest loads this at every start, also in projects that have nothing to do with agents. So nothing of ours is imported
+here before somebody asks for it, and pytest need not look for asserts in it (PYTEST_DONT_REWRITE).
+"""
+
+import inspect
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from atp.engine.scripts.agent import CalledAgent
+    from atp.engine.scripts.judge import Judge
+    from atp.engine.scripts.objects import Context, T
+    from atp.engine.scripts.runner import Stage
+    from atp.pytest_plugin.session import Theatre
+
+ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
+"""How the names of test files end."""
+OURS = frozenset({"t", "ctx", "atp_agent", "atp_judge"})
+"""The fixtures that a test in Python is told by."""
+_THEATRE = pytest.StashKey["Theatre"]()
+_STAGE = pytest.StashKey["Stage"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The few flags that are worth having here; all else comes from `atp.toml`."""
+    group = parser.getgroup("atp", "agent tests")
+    group.addoption("--atp", action="store_true", help="Collect .test.md, .jsonl and YAML suites, too.")
+    group.addoption("--atp-name", action="append", metavar="AGENT", help="Agent to test, as -n of atp test.")
+    group.addoption("--atp-connector", metavar="NAME", help="Model connector of the agents.")
+    group.addoption("--atp-role-connector", metavar="NAME", help="Model connector of judges and simulators.")
+    group.addoption("--atp-runs", metavar="N", help="Run each trial so often.")
+    group.addoption("--atp-replay", metavar="FOLDER", help="Play back what atp test --record has recorded there.")
+
+
+def theatre(config: pytest.Config) -> "Theatre":
+    """What all tests of the session share, made when the first of them needs it."""
+    found = config.stash.get(_THEATRE, None)
+    if found is None:
+        from atp.pytest_plugin.session import Theatre
+
+        flags = {
+            name: config.getoption(f"atp_{name}") for name in ("name", "connector", "role_connector", "runs", "replay")
+        }
+        found = config.stash[_THEATRE] = Theatre({name: value for name, value in flags.items() if value is not None})
+    return found
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Test files of ours, if they are asked for."""
+    if not parent.config.getoption("atp") or not file_path.name.lower().endswith(ENDINGS):
+        return None
+    from atp.pytest_plugin.items import SuiteFile, is_ours
+
+    named = parent.session.isinitpath(file_path)
+    return SuiteFile.from_parent(parent, path=file_path) if is_ours(file_path, named=named) else None
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
+    """A function `TestX(t, ctx)` is a test, though pytest would only look for classes of such a name."""
+    if not name.startswith("Test") or not inspect.isfunction(obj) or isinstance(collector, pytest.Class):
+        return None
+    return pytest.Function.from_parent(collector, name=name) if _takes(obj) else None
+
+
+def _takes(function: Callable[..., Any]) -> bool:
+    return not OURS.isdisjoint(inspect.signature(function).parameters)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Coroutines that use our fixtures run where agents do, unless another plugin is told to run them."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj) or OURS.isdisjoint(pyfuncitem.fixturenames):
+        return None
+    if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters.keys() & pyfuncitem.funcargs.keys()
+    theatre(pyfuncitem.config).wait(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """See to it that nothing that a test said by `t` is lost."""
+    try:
+        yield
+    except BaseException as error:
+        if _is_ours(error) and type(error).__name__ == "Skipped":
+            raise pytest.skip.Exception(str(error), _use_item_location=True) from None
+        raise
+    if _STAGE in item.stash:
+        from atp.pytest_plugin.session import left_unsaid
+
+        if text := left_unsaid(item.stash[_STAGE]):
+            pytest.fail(text, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What broke without the agent's doing is an error, not a failure; and the conversation is shown with both."""
+    report = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    blame = getattr(error, "blame", None) if _is_ours(error) else None
+    if report.when == "call" and report.failed and blame not in (None, "agent"):
+        report.when = "setup"  # by this, pytest and whoever reads its reports tell errors from failures
+    if error is not None and report.failed and _STAGE in item.stash:
+        _show(item.stash[_STAGE], error, report)
+    return report
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    """Whether we raised it, told without importing anything."""
+    return type(error).__module__.partition(".")[0] == "atp"
+
+
+def _show(stage: "Stage", error: BaseException, report: pytest.TestReport) -> None:
+    """Add to a report what was said, and what had failed already before the test ended otherwise."""
+    from atp.pytest_plugin.session import conversation, failures
+
+    if text := conversation(stage):
+        report.sections.append(("ATP conversation", text))
+    if not isinstance(error, AssertionError | pytest.fail.Exception) and (text := failures(stage)):
+        report.sections.append(("ATP failed before", text))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End what agents and judges need."""
+    found = session.config.stash.get(_THEATRE, None)
+    if found is not None:
+        found.close()
+
+
+@pytest.fixture
+def _atp_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Generator[Stage]":
+    """What a test in Python acts on."""
+    shared = theatre(request.config)
+    item: pytest.Item = request.node
+    stage = item.stash[_STAGE] = shared.stage(item.name, item.path, tmp_path_factory.getbasetemp() / "atp")
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def t(_atp_stage: "Stage", request: pytest.FixtureRequest) -> "T":
+    """The test itself, as in a script test: `t.assert_.contains(response, "…")`."""
+    from atp.engine.scripts.objects import T
+
+    return T(_atp_stage, request.node.name)
+
+
+@pytest.fixture
+def ctx(_atp_stage: "Stage", request: pytest.FixtureRequest) -> "Generator[Context]":
+    """The context, as in a script test: `ctx.agent("a.b").send("…")`."""
+    from atp.engine.scripts.objects import Context
+
+    made = Context(_atp_stage)
+    yield made
+    theatre(request.config).call(made.end)
+
+
+@pytest.fixture
+def atp_agent(ctx: "Context") -> "Callable[..., CalledAgent]":
+    """Begins a conversation with any agent: `atp_agent("agents/x.md").send("hi")`."""
+    return ctx.agent
+
+
+@pytest.fixture
+def atp_judge(_atp_stage: "Stage") -> "Judge":
+    """Judges what an agent answered: `atp_judge.expect(response, "it asks for the amount")`."""
+    from atp.engine.scripts.judge import Judge
+
+    return Judge(_atp_stage)

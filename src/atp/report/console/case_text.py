@@ -1,0 +1,186 @@
+"""A case on the console, as in document 5: a line that says how it ended, what was checked, and what went wrong."""
+
+from collections.abc import Container, Iterator
+
+from atp.base.durations import elapsed
+from atp.base.text import Line, one_line, some_lines, value_text
+from atp.report.console.conversation_text import conversation_lines
+from atp.report.hiding import Hide
+from atp.report.result_object import messages_count, no_assertions, reason, shown_trial, warnings
+from atp.report.stability_object import stability_text
+from atp.stats.stability import blames_agent
+from atp.suite.result import CaseResult, TrialResult, Verdict
+
+MOST_FAILURES = 10
+"""How many failed checks of a case are shown."""
+MOST_WARNINGS = 5
+DEEPEST = 3
+"""How many groups of checks deep a failure is followed."""
+
+_MARKS = {
+    "passed": ("✓", "passed"),
+    "failed": ("✗", "failed"),
+    "timeout": ("✗", "failed"),
+    "error": ("!", "error"),
+    "blocked": ("!", "error"),
+    "cancelled": ("-", "other"),
+    "skipped": ("-", "other"),
+}
+
+
+def mark(case: CaseResult, trial: TrialResult) -> tuple[str, str]:
+    """How a case is marked: `✗` for what the summary counts as failed, errors of the agent included."""
+    return _MARKS["failed" if blames_agent(trial) and case.status == "error" else case.status]
+
+
+def title(name: str, identity: str, hide: Hide) -> str:
+    """`[id] name`, or the id alone where it is the name, too."""
+    shown = f"[{one_line(hide(identity), 80)}]"
+    return f"{shown} {one_line(hide(name), 120)}" if name and name != identity else shown
+
+
+def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbose: bool = False) -> list[Line]:
+    """All that is said of a case."""
+    trial = shown_trial(case)
+    sign, look = mark(case, trial)
+    by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
+    if case.status == "skipped":  # by the test itself, when it ran
+        why = some_lines(hide(trial.error or ""), "  ")
+        return [(f"{sign} {title(case.name, case.case, hide)}{by} (skipped)", look), *why]
+    note = f"{case.status}, " if case.status in ("blocked", "cancelled") else ""
+    took = elapsed(sum(one.duration_ms for one in case.trials))
+    lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took})", look)]
+    if case.status != "blocked":
+        lines.append((_checked(case, trial), "detail"))
+    if trial.checkpoints:
+        lines.append((f"  {_reached(trial, hide)}", "detail"))
+    if case.repeated:
+        lines.append((f"  {stability_text(case)}", "detail"))
+        if case.status != "passed" and len(case.trials) > 1:
+            lines.append((f"  {_which(case, trial)}:", "detail"))
+    lines.extend(went_wrong(case, trial, hide))
+    lines.extend(_besides(case, trial, hide, verbose))
+    if verbose:
+        for one in case.trials:
+            said = conversation_lines(case, one, hide)
+            lines.extend([(f"  {_which(case, one)}:", "detail")] if said and len(case.trials) > 1 else [])
+            lines.extend(said)
+    return lines
+
+
+def _checked(case: CaseResult, trial: TrialResult) -> str:
+    said = f"  Messages: {messages_count(case, trial)}"
+    if points := trial.checkpoints:
+        said += f", Checkpoints: {sum(one.passed for one in points)}/{len(points)} reached"
+    if checks := trial.verdicts:
+        return f"{said}, Assertions: {sum(one.passed for one in checks)}/{len(checks)} passed"
+    if points:
+        return said
+    return f"{said}, {'no assertions' if no_assertions(case.trials) else 'Assertions: not reached'}"
+
+
+def _reached(trial: TrialResult, hide: Hide) -> str:
+    """`reached: ask_type (turn 1); missing: confirm`: what a dialogue came to."""
+    points = trial.checkpoints
+    groups = {
+        "reached": [f"{one_line(hide(one.id), 60)} (turn {one.reached_at_turn})" for one in points if one.passed],
+        "missing": [one_line(hide(one.id), 60) for one in points if one.required and not one.passed],
+        "not reached, but optional": [
+            one_line(hide(one.id), 60) for one in points if not one.required and not one.passed
+        ],
+    }
+    return "; ".join(f"{name}: {', '.join(found)}" for name, found in groups.items() if found)
+
+
+def _which(case: CaseResult, trial: TrialResult) -> str:
+    """`run 2`, `variation 3 (generated), run 2`: only what there is more than one of."""
+    parts = []
+    if any(one.variation for one in case.trials):
+        made = f" ({trial.origin})" if trial.origin not in (None, "listed") else ""
+        parts.append(f"variation {trial.variation + 1}{made}")
+    if any(one.run > 1 for one in case.trials):
+        parts.append(f"run {trial.run}")
+    return ", ".join(parts)
+
+
+def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list[Line]:
+    """A case that did not pass, once more, at the end: what went wrong, and where it stands."""
+    trial, why = shown_trial(case), reason(case, hide)
+    sign, look = mark(case, trial)
+    by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
+    blame = f" (blame: {trial.blame})" if trial.blame not in (None, "agent") else ""
+    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {one_line(why, 160)}{blame}", look)]
+    if case.status == "cancelled":
+        return lines
+    told = {trial.error or case.reason} if one_line(why, 160) == why else set()  # by the line above, and whole
+    details = [*_reasons(case, trial, hide, told, ""), *_failed_checks(trial, hide, told)]
+    lines += [(f"  {text}", look) for text, look in details]
+    if case.file:
+        lines.append((f"      {one_line(hide(case.file))}{f':{case.line}' if case.line else ''}", "detail"))
+    return lines
+
+
+def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
+    """Why a case did not pass: the reason, and each check that failed with what it expected and found, and where."""
+    if case.status == "passed":
+        return
+    told = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    blame = f" (blame: {trial.blame})" if trial.blame else ""
+    yield from _reasons(case, trial, hide, told, blame)
+    if blame and (not trial.error or trial.error in told):
+        yield f"  blame: {trial.blame}", "error"
+    yield from _failed_checks(trial, hide)
+
+
+def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, told: Container[str | None], blame: str) -> list[Line]:
+    """Why the case did not pass, and why the trial didn't, except what is `told` elsewhere."""
+    lines = some_lines(hide(case.reason), "  ", "failed") if case.reason and case.reason not in told else []
+    if trial.error and trial.error not in told:
+        lines += some_lines(hide(trial.error), "  ", "failed")
+        lines[-1] = (lines[-1][0] + blame, lines[-1][1])
+    return lines
+
+
+def _failed_checks(trial: TrialResult, hide: Hide, told: Container[str | None] = ()) -> Iterator[Line]:
+    """The checks that did not hold; of a single one, what is `told` is not repeated."""
+    bad = [one for one in trial.verdicts if not one.passed]
+    for verdict in bad[:MOST_FAILURES]:
+        lines = _failure(verdict, hide, "  ", 1)
+        yield from (line for line in lines if len(bad) > 1 or verdict.message not in told or line[1] != "failed")
+    if len(bad) > MOST_FAILURES:
+        yield f"  … and {len(bad) - MOST_FAILURES} more", "detail"
+
+
+def _failure(verdict: Verdict, hide: Hide, indent: str, depth: int) -> Iterator[Line]:
+    unjudged = "not judged: " if verdict.outcome == "unjudged" else ""
+    message = hide(verdict.message) or (hide(verdict.name) or "")
+    yield from some_lines(f"{verdict.type}: {unjudged}{message}", indent, "failed")
+    in_words = verdict.type in ("expectation", "llm_eval") and verdict.judged
+    expected = verdict.name if in_words and verdict.expected is None else verdict.expected
+    for label, value in (("expected", expected), ("found", verdict.found)):
+        if value is None:
+            continue
+        text = value_text(hide(value))
+        if text not in message:
+            yield f"{indent}  {label + ':':<9} {text}", "detail"
+    if verdict.where and verdict.where not in message:
+        yield f"{indent}  where:    {one_line(hide(verdict.where))}", "detail"
+    if depth < DEEPEST:
+        for part in [one for one in verdict.parts if not one.passed][:MOST_FAILURES]:
+            yield from _failure(part, hide, indent + "  ", depth + 1)
+
+
+def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) -> Iterator[Line]:
+    """What a person should know although it decides nothing."""
+    if trial.retries:
+        yield f"  tried {trial.attempt} times: {one_line(hide(trial.retries[-1]))}", "detail"
+    found = warnings(case.trials)
+    for warning in found[:MOST_WARNINGS]:
+        yield f"  warning: {one_line(hide(warning))}", "detail"
+    if len(found) > MOST_WARNINGS:
+        yield f"  … and {len(found) - MOST_WARNINGS} more warnings", "detail"
+    if trial.workspace:
+        yield f"  workspace: {one_line(hide(trial.workspace))}", "detail"
+    if verbose and trial.score is not None:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())
+        yield f"  score: {trial.score:g}{f' ({parts})' if parts else ''}", "detail"

@@ -1,0 +1,159 @@
+"""The console, as in document 5: a line for each case as it ends, and the summary."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from atp.base.text import INFO, Line, one_line, some_lines
+from atp.journal.journal import NAME
+from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.report.again import run_command, run_name
+from atp.report.console.case_text import case_lines, explained, title
+from atp.report.console.notable import Notable
+from atp.report.console.page import Page
+from atp.report.console.summary_text import THICK, counted, heading, summary_lines
+from atp.report.hiding import hider
+from atp.report.reporter import Reporter
+from atp.report.used import Used
+from atp.suite.case import Case
+from atp.suite.result import CaseResult
+
+MOST_REPEATED = 20
+"""How many failures are listed again at the end."""
+ON_A_SCREEN = 10
+"""So many cases can be overlooked without such a list."""
+_BLANK: Line = ("", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How much is shown, and of what."""
+
+    quiet: bool = False
+    """Only the summary."""
+    verbose: bool = False
+    """Conversations, too."""
+    command: str | None = None
+    """How ATP was called, to say how to go on; left out: as the run knows it."""
+    secrets: Sequence[str] = ()
+    """What no line may show."""
+    reports: Sequence[Reporter] = ()
+    """The reports that are written besides."""
+
+
+class Console(Listener):
+    """Tells a person what happens."""
+
+    def __init__(self, page: Page, look: Look) -> None:
+        self._page = page
+        self._look = look
+        self._hide = hider(look.secrets)
+        self._several = False
+        self._cases = 0
+        self._bad = 0
+        self._explained: list[Line] = []
+        self._notable = Notable()
+        self._used = Used()
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be shown."""
+        return self._page.problems
+
+    def start(self, info: RunInfo) -> None:
+        """The head: what is tested, and how."""
+        self._several = len(info.agents) > 1
+        if not self._look.quiet:
+            lines = [THICK, ("  Agent Test", "title"), THICK, *_about(info, self._look)]
+            self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
+
+    def skipped(self, file: str | None, case: Case) -> None:
+        """A case that is left out."""
+        if not self._look.quiet:
+            why = some_lines(self._hide(case.skip_reason or ""), "  ")
+            self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), *why, _BLANK])
+
+    def case(self, result: CaseResult) -> None:
+        """A case that ended."""
+        self._cases += 1
+        self._notable.add(result)
+        for trial in result.trials:
+            self._used.add(trial)
+        if result.status not in ("passed", "skipped"):
+            self._bad += 1
+            if self._bad <= MOST_REPEATED:
+                self._explained += explained(result, self._hide, name_agent=self._several)
+        if not self._look.quiet:
+            lines = case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
+            lines.append(_BLANK)
+            self._page.show(lines)
+
+    def end(self, end: RunEnd) -> None:
+        """The summary, what there is to read, and how to go on."""
+        notable = self._notable.lines(self._hide, name_agent=self._several)
+        lines = summary_lines(end, self._hide, [*self._used.lines(), *notable])
+        if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
+            lines += [_BLANK, *self._explained]
+            if self._bad > MOST_REPEATED:
+                lines.append((f"  … and {self._bad - MOST_REPEATED} more", "detail"))
+        self._page.show([*lines, _BLANK, *_where(end, self._look)])
+        self._page.close()
+
+
+def _about(info: RunInfo, look: Look) -> list[Line]:
+    hide = hider(look.secrets)
+    given = ", ".join(one_line(hide(one), 120) for one in info.input)
+    found = [
+        f"Agent{'s' if len(info.agents) > 1 else ''}: {', '.join(one_line(hide(name), 80) for name in info.agents)}",
+        f"Input: {given} ({counted(info.cases, 'test case')})",
+    ]
+    if info.connector:
+        found.append(f"Connector: {one_line(hide(info.connector))}")
+    if info.trials != info.cases:
+        found.append(f"Trials: {info.trials} ({_axes(info)})")
+    if info.parallel > 1:
+        found.append(f"Parallel: {info.parallel}")
+    if info.resumed:
+        found.append(f"Resumed: {info.resumed} of {counted(info.trials, 'trial')} taken over from run {info.id}")
+    found.extend(one_line(hide(note)) for note in info.notes)
+    return [(f"{INFO} {text}", "info") for text in found]
+
+
+def _axes(info: RunInfo) -> str:
+    """Why there are more trials than cases. Cases may differ in both, and how much isn't known before they run."""
+    if not info.varied and info.trials <= info.cases * info.runs:
+        return f"{'' if info.trials == info.cases * info.runs else 'up to '}{info.runs} runs each"
+    return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"
+
+
+def _where(end: RunEnd, look: Look) -> list[Line]:
+    """Where everything is, and how to go on with what is not done."""
+    hide = hider(look.secrets)
+    command = look.command or run_command(end.info, hide)
+    found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
+    found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
+    if end.reason and not end.damaged:
+        found.append(f"Go on with: {one_line(hide(_again(command, end.exhausted)), 1000)}  (run {end.info.id})")
+    elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
+        found.append(f"Only what failed: {one_line(hide(_only_failed(command)), 1000)}")
+        if not look.reports:
+            found.append(f"All about it: atp report {one_line(hide(run_name(end.info)), 1000)} -o report.html")
+    return [(f"{INFO} {text}", "info") for text in found]
+
+
+def _only_failed(command: str) -> str:
+    return command if "--only-failed" in command else f"{command} --only-failed"
+
+
+def _again(command: str, exhausted: str | None) -> str:
+    """The command that goes on. What was used so far counts, so the same budget would only stop it again."""
+    if exhausted is not None:
+        flag = f"--{exhausted.replace('_', '-')}"
+        kept, words = [], iter(shlex.split(command))
+        for word in words:
+            if word == flag:
+                next(words, None)
+            elif not word.startswith(f"{flag}="):
+                kept.append(word)
+        command = f"{shlex.join(kept)} {flag} MORE"
+    return command if "--resume" in command else f"{command} --resume"

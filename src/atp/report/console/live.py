@@ -1,0 +1,219 @@
+"""The console on a terminal: colours, and a line at the bottom that says how far the run is.
+
+Only this module uses rich, and it is imported only when there is a terminal to draw on.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TextIO
+
+from rich.console import Console as Terminal
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from atp.base.durations import elapsed
+from atp.base.text import INFO, Line, one_line
+from atp.engine.prepare.plan import Trial
+from atp.journal.listeners import RunEnd, RunInfo
+from atp.report.console.batch import Batch
+from atp.report.console.console import Console, Look
+from atp.report.console.page import lost
+from atp.report.sink import let_go
+from atp.report.used import agent_usage, dollars
+from atp.suite.result import TrialResult
+
+EVERY = 0.2
+"""Seconds between two pictures of the progress line."""
+BAR = 20
+_STYLES = {
+    "title": "bold",
+    "rule": "dim",
+    "info": "cyan",
+    "passed": "bold green",
+    "failed": "bold red",
+    "error": "bold yellow",
+    "other": "dim",
+    "detail": "dim",
+}
+_MARKED = frozenset(f"✓✗!-{INFO}")
+"""Signs at the beginning of a line that take the colour alone."""
+
+
+class LiveConsole(Console):
+    """A console that shows its progress."""
+
+    def __init__(self, stream: TextIO, look: Look, **terminal: Any) -> None:
+        self._progress = Progress()
+        self._screen = LivePage(stream, self._progress, **terminal)
+        super().__init__(self._screen, look)
+
+    def start(self, info: RunInfo) -> None:
+        """The head, and the line below everything."""
+        super().start(info)
+        self._progress.total = info.trials
+        self._progress.began_at = time.monotonic()
+        self._screen.open()
+
+    def began(self, trial: Trial) -> None:
+        """One more is running."""
+        self._progress.running[trial.key] = one_line(self._hide(trial.case.id), 40)
+
+    def ended(self, trial: Trial, result: TrialResult) -> None:
+        """One more is done."""
+        self._progress.end(trial.key, result)
+
+    def end(self, end: RunEnd) -> None:
+        """The summary takes the line's place."""
+        self._screen.settle()
+        super().end(end)
+
+
+class Progress:
+    """How far the run is."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.done = 0
+        self.ran = 0
+        """Those that were not taken over from before: how long these took tells how long the rest will."""
+        self.failed = 0
+        self.cost = 0.0
+        self.began_at = 0.0
+        self.running: dict[str, str] = {}
+        """The trials under way, by key, the oldest first: what to call each."""
+
+    def end(self, key: str, result: TrialResult) -> None:
+        """Count a trial, one that was taken over from before included."""
+        if self.running.pop(key, None) is not None:
+            self.ran += 1
+        self.done += 1
+        self.failed += result.status not in ("passed", "skipped")
+        self.cost += agent_usage(result).cost_usd or 0.0
+        self.cost += (result.role_usage.cost_usd or 0.0) if result.role_usage else 0.0
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        parts = [f"{self.done}/{self.total}", f"{len(self.running)} running"]
+        if self.failed:
+            parts.append(f"{self.failed} not passed")
+        if self.cost:
+            parts.append(dollars(self.cost))
+        took = (time.monotonic() - self.began_at) * 1000
+        parts.append(elapsed(took))
+        if self.ran and self.done < self.total:
+            parts.append(f"{elapsed(took / self.ran * (self.total - self.done))} left")
+        if self.running:
+            parts.append(next(iter(self.running.values())))
+        return ", ".join(parts)
+
+
+class LivePage:
+    """A terminal with a line at the bottom that stays there."""
+
+    def __init__(self, stream: TextIO, progress: Progress, **terminal: Any) -> None:
+        self.problems: list[str] = []
+        self._stream = stream
+        self._progress = progress
+        self._batch: Batch[Line] = Batch(self._print)
+        size = {"width": _size("COLUMNS", stream), "height": _size("LINES", stream), **terminal}
+        self._terminal = Terminal(file=stream, highlight=False, markup=False, emoji=False, **size)
+        self._live: Live | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._gone = False
+
+    def open(self) -> None:
+        """Show the progress line from now on."""
+        self._batch.flush()
+        self._live = Live(
+            get_renderable=self._line,
+            console=self._terminal,
+            transient=True,
+            auto_refresh=False,  # a thread could fail, or write, when nobody expects it
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._try(self._start)
+        self._tick()
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Lines above the progress line."""
+        self._batch.add(lines)
+
+    def settle(self) -> None:
+        """Take the progress line away."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._batch.flush()
+        if self._live is not None:
+            self._try(self._live.stop)
+            self._live = None
+
+    def close(self) -> None:
+        """Print the rest."""
+        self._batch.flush()
+
+    def _start(self) -> None:
+        assert self._live is not None
+        self._live.start()
+        self._terminal.show_cursor(True)  # a process that is killed must not leave the terminal without one
+
+    def _tick(self) -> None:
+        if self._live is None or self._gone:
+            return
+        self._try(self._live.refresh)
+        with suppress(RuntimeError):  # without a loop the line moves when something is printed
+            self._timer = asyncio.get_running_loop().call_later(EVERY, self._tick)
+
+    def _print(self, lines: list[Line]) -> None:
+        shown = Group(*(_drawn(text, look) for text, look in lines))
+        self._try(lambda: self._terminal.print(shown))
+
+    def _line(self) -> RenderableType:
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(width=BAR)
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        progress = self._progress
+        style = "red" if progress.failed else "green"
+        bar = ProgressBar(total=max(progress.total, 1), completed=progress.done, width=BAR, complete_style=style)
+        table.add_row(bar, Text(progress.text))
+        return table
+
+    def _try(self, draw: Any) -> None:
+        if self._gone:
+            return
+        try:
+            draw()
+        except OSError as error:
+            self._gone = True
+            self.problems.extend(lost(error))
+            let_go(self._stream)
+
+
+def _size(variable: str, stream: TextIO) -> int | None:
+    """The terminal's width or height where a variable says 0, as some set it for unknown; rich would draw nothing."""
+    said = os.environ.get(variable, "")
+    if not said.isdigit() or int(said):
+        return None  # rich's to find out
+    usual = 80 if variable == "COLUMNS" else 25
+    try:
+        return getattr(os.get_terminal_size(stream.fileno()), variable.lower()) or usual
+    except (OSError, ValueError):
+        return usual
+
+
+def _drawn(text: str, look: str) -> RenderableType:
+    """A line with its colours; what doesn't fit goes on below its beginning."""
+    bare = text.lstrip(" ")
+    style = _STYLES.get(look, "")
+    marked = bare[:1] in _MARKED and look != "rule"
+    drawn = Text.assemble((bare[0], style), bare[1:]) if marked else Text(bare, style)
+    indent = len(text) - len(bare)
+    return Padding(drawn, (0, 0, 0, indent), expand=False) if indent else drawn

@@ -1,0 +1,67 @@
+"""The plain page: lines of text for a file, a pipe or a log, with no colours and no movements of the cursor."""
+
+import errno
+from collections.abc import Sequence
+from typing import Protocol, TextIO
+
+from atp.base.text import INFO, Line, without_commands
+from atp.report.console.batch import Batch
+from atp.report.sink import let_go
+
+_SIMPLE = str.maketrans({"═": "=", "─": "-", "✓": "+", "✗": "x", INFO: "i", "…": "...", "–": "-", "→": "->", "×": "x"})
+
+
+class Page(Protocol):
+    """Where the console's lines go."""
+
+    problems: list[str]
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show lines, soon."""
+
+    def close(self) -> None:
+        """Show what is still waiting."""
+
+
+class PlainPage:
+    """A stream of text."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.problems: list[str] = []
+        self._stream = stream
+        self._batch = Batch(self._write)
+        self._simple = not _can_show(stream, f"═─✓✗{INFO}…–→×")
+        self._gone = False
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Lines as they are."""
+        self._batch.add(["\n".join([text for text, _ in lines])])
+
+    def close(self) -> None:
+        """Write the rest."""
+        self._batch.flush()
+
+    def _write(self, blocks: list[str]) -> None:
+        if self._gone:
+            return
+        text = without_commands("\n".join(blocks) + "\n")
+        try:
+            self._stream.write(text.translate(_SIMPLE) if self._simple else text)
+            self._stream.flush()
+        except OSError as error:
+            self._gone = True
+            self.problems.extend(lost(error))
+            let_go(self._stream)
+
+
+def lost(error: OSError) -> list[str]:
+    """What to say when the console can't be written. A reader who has seen enough (`| head`) is no problem."""
+    return [] if error.errno == errno.EPIPE else [f"the console: {error.strerror or error}"]
+
+
+def _can_show(stream: TextIO, signs: str) -> bool:
+    try:
+        signs.encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

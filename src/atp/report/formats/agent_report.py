@@ -1,0 +1,111 @@
+"""`-r <agent>`: a report that an agent of the user's writes, from what document 4's JSON report says.
+
+It is asked when all trials are done. If it fails, the built-in report for the file's extension is written in its place,
+and the failure is a problem of the run.
+"""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from atp.base.durations import duration
+from atp.base.json_text import whole_text
+from atp.base.text import harmless, one_line, without_commands
+from atp.engine.prepare.options import Options
+from atp.journal.listeners import RunEnd
+from atp.report.formats.json import JsonReport
+from atp.report.formats.summary_report import SummaryReport
+from atp.report.replay import Replay
+from atp.report.reporter import REPORTERS, Reporter
+from atp.report.whole_file import whole_file
+from atp.stats.summary import INTERRUPTED
+
+if TYPE_CHECKING:
+    from atp.roles.player import Player
+
+_FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".xml": "xml", ".csv": "csv"}
+
+
+def _malformed(text: str, form: str) -> str | None:
+    """Why a report is not of the form that the file's extension promises, where that can be told."""
+    try:
+        if form == "json":
+            json.loads(text)
+        elif form == "xml":
+            ParserCreate().Parse(text.encode(errors="replace"), True)
+    except (ValueError, ExpatError, RecursionError) as error:
+        return f"its report is no {form.upper()}: {error}"
+    return None
+
+
+class AgentReport(Reporter):
+    """Has somebody else write the report."""
+
+    def __init__(self, path: Path | None, secrets: Sequence[str], player: "Player", options: Options) -> None:
+        super().__init__(path, secrets)
+        self._secrets = secrets
+        self._player = player
+        self._options = options
+
+    @property
+    def form(self) -> str:
+        """The format that the file's extension asks for."""
+        return _FORMS.get(self.path.suffix.lower(), "text") if self.path else "text"
+
+    async def finish(self, end: RunEnd) -> None:
+        """Ask for the report, and write it; or the built-in one."""
+        why = await self._try(end)
+        if why is None:
+            return
+        instead = "the built-in report was written instead"
+        self._problems.append(f"{self.path or 'stdout'}: -r {one_line(self.hide(why))}; {instead}")
+        kind = (REPORTERS.for_file(self.path) if self.path else None) or SummaryReport
+        built_in = kind(self.path, self._secrets)
+        Replay(Path(end.info.folder)).tell(built_in)
+        built_in.end(end)
+        self._problems += built_in.problems
+
+    async def _try(self, end: RunEnd) -> str | None:
+        """Why there is no report of the agent's, if there is none."""
+        from atp.roles.player import RoleError
+        from atp.roles.reporter import ReportWriter
+
+        if end.exit_code == INTERRUPTED:
+            return f"{self._player.name}: not asked, because the run was interrupted"
+        options = {"verbose": self._options.verbose, "include_outputs": True}
+        limit = self._options.timeout
+        try:
+            async with asyncio.timeout(limit):
+                text = await ReportWriter(self._player).write(self._report(end), self.form, options)
+        except RoleError as error:
+            return str(error)
+        except TimeoutError:
+            return f"{self._player.name}: timeout after {duration(limit)}"
+        except asyncio.CancelledError:
+            return f"{self._player.name}: cut short, because the run was interrupted"
+        if why := _malformed(text, self.form):
+            return f"{self._player.name}: {why}"
+        self._write(text)
+        return None
+
+    def _report(self, end: RunEnd) -> dict[str, Any]:
+        """Document 4's JSON report."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = JsonReport(Path(folder) / "report.json", self._secrets)
+            Replay(Path(end.info.folder)).tell(file)
+            file.end(end)
+            report: dict[str, Any] = json.loads((Path(folder) / "report.json").read_bytes())
+        return report
+
+    def _write(self, text: str) -> None:
+        """What goes to a terminal must not steer it; a file is what the agent says."""
+        shown = whole_text(self.hide(text) if self.path else without_commands(harmless(self.hide(text))))
+        try:
+            with whole_file(self.path) as file:
+                file.write(shown.encode() if shown.endswith("\n") else f"{shown}\n".encode())
+        except OSError as error:
+            self.problem(error)

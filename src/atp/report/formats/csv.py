@@ -1,0 +1,131 @@
+"""The CSV report (RFC 4180): a row for each trial, safe to open in a spreadsheet."""
+
+import csv
+import io
+import re
+from typing import IO, Any
+
+from atp.base.json_text import whole_text
+from atp.base.text import harmless
+from atp.journal.listeners import RunEnd
+from atp.report.hiding import Hide
+from atp.report.reporter import REPORTERS
+from atp.report.result_object import assertion_errors, response
+from atp.report.run_object import timestamp
+from atp.report.spool import Spool
+from atp.report.spooled import SpooledReport
+from atp.report.used import agent_usage
+from atp.suite.case import Case
+from atp.suite.result import CaseResult, TrialResult
+
+COLUMNS = (
+    "file",
+    "line",
+    "case",
+    "name",
+    "tags",
+    "agent",
+    "variation",
+    "origin",
+    "run",
+    "status",
+    "blame",
+    "error",
+    "failed_checks",
+    "checks_passed",
+    "checks",
+    "score",
+    "started_at",
+    "duration_ms",
+    "attempt",
+    "turns",
+    "tool_calls",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cost_usd",
+    "role_tokens",
+    "role_cost_usd",
+    "input",
+    "output",
+)
+"""What each row tells."""
+_OURS = frozenset({"origin", "status", "blame", "started_at"})
+"""Words of ours: nobody's secret, whatever it is."""
+LONGEST = 32_000
+"""Characters of a cell: spreadsheets take little more."""
+_FORMULA = re.compile(r"[\t\r\n]|[\s\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]")
+"""How a formula begins, after blanks or in full-width forms, too. The page's own export has the same rule."""
+
+
+@REPORTERS.register("report.csv", ".csv")
+class CsvReport(SpooledReport):
+    """A head and rows, in the order of the files."""
+
+    def piece(self, result: CaseResult) -> bytes:
+        """The rows of a case."""
+        about = _about(result.file, result.line, result.case, result.name, result.tags)
+        about["input"] = response(result.input)
+        return b"".join(_row(about | {"agent": result.agent} | _trial(one), self.hide) for one in result.trials)
+
+    def left_out(self, file: str | None, case: Case) -> bytes:
+        """A row that says so."""
+        about = _about(file, case.place.line, case.id, case.name, case.tags)
+        return _row(about | {"status": "skipped"}, self.hide)
+
+    def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
+        """The head, what ran, what was left out."""
+        file.write(_line(COLUMNS))
+        file.writelines(results)
+        file.writelines(skipped)
+
+
+def _about(file: str | None, line: int, case: str, name: str, tags: list[str]) -> dict[str, Any]:
+    return {"file": file, "line": line or None, "case": case, "name": name or case, "tags": " ".join(tags)}
+
+
+def _trial(trial: TrialResult) -> dict[str, Any]:
+    seen, used, roles = trial.transcript, agent_usage(trial), trial.role_usage
+    return {
+        "variation": trial.variation + 1,  # from 1, as people count them
+        "origin": trial.origin,
+        "run": trial.run,
+        "status": trial.status,
+        "blame": trial.blame,
+        "error": trial.error,
+        "failed_checks": "\n".join(assertion_errors(trial, str)),
+        "checks_passed": sum(one.passed for one in trial.verdicts),
+        "checks": len(trial.verdicts),
+        "score": None if trial.score is None else round(trial.score, 2),
+        "started_at": timestamp(trial.started_at) if trial.started_at else None,
+        "duration_ms": round(trial.duration_ms),
+        "attempt": trial.attempt,
+        "turns": len(seen.turns),
+        "tool_calls": len(seen.tool_calls),
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+        "total_tokens": used.tokens,
+        "cost_usd": used.cost_usd,
+        "role_tokens": roles.tokens if roles else None,
+        "role_cost_usd": roles.cost_usd if roles else None,
+        "output": response(seen.output),
+    }
+
+
+def _row(values: dict[str, Any], hide: Hide) -> bytes:
+    return _line([cell(value if name in _OURS else hide(value)) for name in COLUMNS for value in (values.get(name),)])
+
+
+def cell(value: Any) -> str | int | float:
+    """A value for a spreadsheet: what it would take for a formula begins with an apostrophe, and nothing steers it."""
+    if value is None or isinstance(value, int | float):
+        return "" if value is None else value
+    text = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+    text = whole_text(harmless(text))
+    return f"'{text}" if _FORMULA.match(value) else text
+
+
+def _line(cells: Any) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().encode()

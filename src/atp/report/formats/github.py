@@ -1,0 +1,140 @@
+"""GitHub Actions: annotations at the lines of cases that did not pass, and the summary of the step."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from atp.base.json_text import whole_text
+from atp.base.text import one_line
+from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.report.console.case_text import title, went_wrong
+from atp.report.console.page import lost
+from atp.report.formats.markdown import case_section, summary_section
+from atp.report.hiding import hider
+from atp.report.reporter import Reporter
+from atp.report.result_object import reason, shown_trial
+from atp.report.sink import let_go
+from atp.suite.result import CaseResult
+
+MOST = 50
+"""GitHub keeps no more annotations of a job."""
+LARGEST = 1024 * 1024
+"""Bytes that GitHub takes as the summary of a step; of a larger one it shows nothing."""
+_ROOM = 2_000
+"""Bytes that are kept free for saying that there is more."""
+
+
+def in_github() -> bool:
+    """Whether a workflow runs us."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+class Annotations(Listener):
+    """Prints a workflow command for each case that did not pass, when the run is over."""
+
+    def __init__(self, stream: TextIO, secrets: Sequence[str] = ()) -> None:
+        self._stream = stream
+        self._hide = hider(secrets)
+        self._lines: list[str] = []
+        self._more = 0
+        self._problems: list[str] = []
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be printed."""
+        return self._problems
+
+    def case(self, result: CaseResult) -> None:
+        """Note it."""
+        if result.status in ("passed", "skipped", "cancelled"):
+            return
+        if len(self._lines) < MOST:
+            self._lines.append(self._command(result))
+        else:
+            self._more += 1
+
+    def end(self, end: RunEnd) -> None:
+        """Print all of them."""
+        lines = self._lines
+        if self._more:
+            lines.append(f"::notice title=ATP::{self._more} more cases did not pass")
+        if end.reason:
+            lines.append(f"::error title=ATP::{_data(one_line(self._hide(end.reason), 1000))}")
+        try:
+            self._stream.write("".join(f"{line}\n" for line in lines))
+            self._stream.flush()
+        except OSError as error:
+            self._problems.extend(lost(error))
+            let_go(self._stream)
+
+    def _command(self, case: CaseResult) -> str:
+        hide = self._hide
+        where = ""
+        if case.file:
+            where = f"file={_property(one_line(hide(_in_repository(case.file))))},line={case.line or 1},col=1,"
+        said = [one_line(line.strip()) for line, _ in went_wrong(case, shown_trial(case), hide)]
+        text = "\n".join(said) or one_line(reason(case, hide))
+        return f"::error {where}title={_property(title(case.name, case.case, hide))}::{_data(text)}"
+
+
+class StepSummary(Reporter):
+    """Adds the summary of the run, and what did not pass, to the page of the workflow's run."""
+
+    def __init__(self, path: Path, secrets: Sequence[str] = ()) -> None:
+        super().__init__(path, secrets)
+        self._several = False
+        self._sections: list[bytes] = []
+        self._size = 0
+        self._more = 0
+
+    def start(self, info: RunInfo) -> None:
+        """Cases name their agent where there are several."""
+        self._several = len(info.agents) > 1
+
+    def case(self, result: CaseResult) -> None:
+        """Keep what is to be said of it, while there is room."""
+        if result.status in ("passed", "skipped"):
+            return
+        section = "".join(f"{line}\n" for line in case_section(result, self.hide, self._several)).encode()
+        if self._more or self._size + len(section) > LARGEST:
+            self._more += 1
+            return
+        self._size += len(section)
+        self._sections.append(section)
+
+    def end(self, end: RunEnd) -> None:
+        """Append it to what earlier commands of the step have written."""
+        assert self.path is not None
+        head = "".join(f"{line}\n" for line in ["# Agent Test Report", "", *summary_section(end, self.hide)]).encode()
+        try:
+            free = LARGEST - _ROOM - len(head) - (self.path.stat().st_size if self.path.exists() else 0)
+            with self.path.open("ab") as file:
+                if free > 0:
+                    file.write(head)
+                for section in self._sections:
+                    free -= len(section)
+                    if free > 0:
+                        file.write(section)
+                    else:
+                        self._more += 1
+                if self._more:
+                    file.write(f"{self._more} more cases did not pass: see the report.\n".encode())
+        except OSError as error:
+            self.problem(error)
+
+
+def _in_repository(file: str) -> str:
+    """The file as GitHub knows it: relative to the repository."""
+    root = os.environ.get("GITHUB_WORKSPACE")
+    path = os.path.abspath(file)
+    return os.path.relpath(path, root) if root and path.startswith(os.path.join(os.path.abspath(root), "")) else file
+
+
+def _data(text: str) -> str:
+    """A text that a workflow command can carry: it ends with its line."""
+    return whole_text(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

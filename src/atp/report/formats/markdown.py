@@ -1,0 +1,197 @@
+"""Document 4's Markdown report: summary, environment, stability where there are several runs, and every result."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from atp.base.durations import elapsed
+from atp.engine.prepare.identity import Identity
+from atp.journal.listeners import RunEnd, RunInfo
+from atp.report.formats.markdown_text import block, code, plain, table
+from atp.report.hiding import Hide
+from atp.report.reporter import REPORTERS
+from atp.report.result_object import is_failure, no_assertions, reason, response, shown_trial, warnings
+from atp.report.run_object import agent_id, not_run
+from atp.report.spool import Spool
+from atp.report.spooled import SpooledReport
+from atp.report.stability_object import class_text, stability_text, trials_text
+from atp.stats.stability import case_score, stability
+from atp.stats.summary import percent
+from atp.suite.case import Case
+from atp.suite.result import CaseResult, TrialResult, Verdict
+
+MOST_CHECKS = 10
+"""How many failed checks of a case are shown."""
+DEEPEST = 3
+"""How many groups of checks deep a failure is followed."""
+_STABILITY = ("Case", "Runs", "Passed", "Pass Rate", "Consistency", "Class", "Average", "Deviation")
+_SIGNS = {"passed": "✅", "failed": "❌", "skipped": "⏭️"}  # anything else broke without the agent's doing: ⚠️
+
+
+@REPORTERS.register("report.markdown", ".md")
+class MarkdownReport(SpooledReport):
+    """Sections and tables, with the results in the order of the files."""
+
+    def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
+        super().__init__(path, secrets)
+        self._several = False
+
+    def start(self, info: RunInfo) -> None:
+        """Results name their agent where there are several."""
+        super().start(info)
+        self._several = len(info.agents) > 1
+
+    def piece(self, result: CaseResult) -> bytes:
+        """A section; and before it the case's row of the stability table, behind a line of its own."""
+        row = _stability_row(result, self.hide, self._several) if result.repeated else []
+        return _bytes(["\t".join(row), *case_section(result, self.hide, self._several)])
+
+    def left_out(self, file: str | None, case: Case) -> bytes:
+        """A heading that says so."""
+        return _bytes([f"### ⏭️ {_title(case.id, case.name, self.hide)} - Skipped", ""])
+
+    def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
+        """All sections."""
+        file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide)]))
+        file.write(_bytes(environment_section(end.info, self.hide)))
+        if end.info.trials > end.info.cases:
+            rows = [row.split("\t") for item in results if (row := item.partition(b"\n")[0].decode())]
+            file.write(_bytes(["## Stability", "", *table(_STABILITY, rows)]))
+        file.write(_bytes(["## Results", ""]))
+        file.writelines(item.partition(b"\n")[2] for item in results)
+        file.writelines(skipped)
+
+
+def summary_section(end: RunEnd, hide: Hide) -> list[str]:
+    """Document 4's summary, with the counts that are rarely anything else than zero only where they aren't."""
+    info, counts = end.info, end.counts
+    rows = [
+        ("Agent", plain(hide(agent_id(info)))),
+        ("Connector", plain(hide(info.connector)) if info.connector else "agent default"),
+        *((name.capitalize(), str(counts[name])) for name in ("total", "passed", "failed")),
+        *((name.capitalize(), str(counts[name])) for name in _RARE if counts.get(name)),
+    ]
+    rows += [("Not Run", str(not_run(end)))] if not_run(end) else []
+    rows.append(("Pass Rate", f"{counts['overall_pass_rate']:g}%"))
+    if info.trials > info.cases:
+        rows.append(_passed_row(counts, info.runs))
+    rows.append(("Duration", elapsed(end.duration_ms)))
+    rows += [("Note" if end.damaged else "Stopped", plain(hide(end.reason)))] if end.reason else []
+    return ["## Summary", "", *table(("Metric", "Value"), rows)]
+
+
+def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
+    total, variations = counts["total_runs"], counts.get("total_variations", counts["total_cases"])
+    said = f"{counts['passed_runs']} of {counts.get('planned_runs', total)} passed"
+    if "planned_runs" in counts:
+        said += f", {total} ran"
+    if variations <= counts["total_cases"]:
+        return "Runs", said
+    return "Trials", f"{said} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
+
+
+_RARE = ("errors", "blocked", "cancelled", "skipped")
+_ENVIRONMENT = ("user", "team", "locale")
+_USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.model_fields}
+
+
+def environment_section(info: RunInfo, hide: Hide) -> list[str]:
+    """Document 4's environment; of what it doesn't name only what is not as usual."""
+    rows = [
+        (plain(name.replace("_", " ").capitalize()), plain(response(hide(value))))
+        for name, value in info.environment.items()
+        if name in _ENVIRONMENT or value != _USUAL.get(name, value or None)
+    ]
+    return ["## Environment", "", *table(("Setting", "Value"), rows)] if rows else []
+
+
+def case_section(case: CaseResult, hide: Hide, name_agent: bool = False) -> Iterator[str]:
+    """Everything a reader needs to know of a case."""
+    trial = shown_trial(case)
+    took = elapsed(sum(one.duration_ms for one in case.trials))
+    yield f"### {_sign(case)} {_title(case.case, case.name, hide)} - {case.status.capitalize()} ({took})"
+    yield ""
+    yield from _facts(case, trial, hide, name_agent)
+    if case.status == "passed":
+        yield f"- Input: {code(response(hide(case.input)))}"
+        yield f"- Output: {code(response(hide(trial.transcript.output)))}"
+        yield ""
+        return
+    yield ""
+    bad = [one for one in trial.verdicts if not one.passed]
+    for verdict in bad[:MOST_CHECKS]:
+        yield from _failure(verdict, hide, 1)
+    if len(bad) > MOST_CHECKS:
+        yield from (f"… and {len(bad) - MOST_CHECKS} more", "")
+    for label, value in (("Input", case.input), ("Output", trial.transcript.output)):
+        if value is not None:
+            yield from (f"{label}:", "", *block(hide(value)))
+
+
+def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -> Iterator[str]:
+    if case.status != "passed":
+        blame = f" (blame: {trial.blame})" if trial.blame else ""
+        yield f"- Why: {code(reason(case, hide))}{blame}"
+    if case.file:
+        yield f"- Where: {code(hide(case.file) + (f':{case.line}' if case.line else ''))}"
+    if name_agent:
+        yield f"- Agent: {code(hide(case.agent))}"
+    if case.tags:
+        yield f"- Tags: {', '.join(code(tag) for tag in hide(case.tags))}"
+    if case.repeated:
+        yield f"- {stability_text(case)}"
+    if (score := case_score(case.trials)) is not None:
+        yield f"- Score: {score:.4g}"
+    if trial.checkpoints:
+        reached = sum(one.passed for one in trial.checkpoints)
+        missing = [code(hide(one.id)) for one in trial.checkpoints if one.required and not one.passed]
+        yield f"- Checkpoints: {reached} of {len(trial.checkpoints)} reached" + (
+            f", missing: {', '.join(missing)}" if missing else ""
+        )
+    if no_assertions(case.trials):
+        yield "- No assertions: it passes if the agent answers"
+    for warning in warnings(case.trials):
+        yield f"- Warning: {code(hide(warning))}"
+
+
+def _failure(verdict: Verdict, hide: Hide, depth: int) -> Iterator[str]:
+    unjudged = " not judged:" if verdict.outcome == "unjudged" else ""
+    where = f" ({code(hide(verdict.where), 120)})" if verdict.where else ""
+    yield f"**{plain(verdict.type)}**{where}:{unjudged} {code(hide(verdict.message or verdict.name or ''), 1000)}"
+    yield ""
+    for label, value in (("Expected", verdict.expected), ("Found", verdict.found)):
+        if value is not None:
+            yield from (f"{label}:", "", *block(hide(value)))
+    if depth < DEEPEST:
+        for part in [one for one in verdict.parts if not one.passed][:MOST_CHECKS]:
+            yield from _failure(part, hide, depth + 1)
+
+
+def _stability_row(case: CaseResult, hide: Hide, name_agent: bool) -> list[str]:
+    found = stability(case.trials, case.planned)
+    variations, planned = case.variations, found.planned
+    runs = str(planned) if variations == 1 else trials_text(planned, variations, planned // variations)
+    agent = f" ({plain(hide(case.agent), 60)})" if name_agent else ""
+    return [
+        plain(hide(case.case), 80) + agent,
+        runs,
+        str(found.passed),
+        f"{percent(found.passed, found.planned):g}%",
+        f"{found.consistency:.2f}",
+        class_text(found),
+        elapsed(found.avg_duration_ms),
+        elapsed(found.std_deviation_ms),
+    ]
+
+
+def _sign(case: CaseResult) -> str:
+    return _SIGNS.get("failed" if is_failure(case) else case.status, "⚠️")
+
+
+def _title(identity: str, name: str, hide: Hide) -> str:
+    shown = plain(hide(identity), 80)
+    return shown if not name or name == identity else f"{shown}: {plain(hide(name), 120)}"
+
+
+def _bytes(lines: Any) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

@@ -1,0 +1,25 @@
+"""`-r report.summary`: the summary of a run as a short text."""
+
+from atp.base.text import one_line
+from atp.journal.listeners import RunEnd
+from atp.report.console.summary_text import summary_lines
+from atp.report.reporter import REPORTERS, Reporter
+from atp.report.run_object import agent_id
+from atp.report.whole_file import whole_file
+
+
+@REPORTERS.register("report.summary")
+class SummaryReport(Reporter):
+    """A few lines: who was tested, and what came of it."""
+
+    def end(self, end: RunEnd) -> None:
+        """Write them."""
+        lines = [
+            f"Agent: {one_line(self.hide(agent_id(end.info)))}",
+            *(text for text, _ in summary_lines(end, self.hide)),
+        ]
+        try:
+            with whole_file(self.path) as file:
+                file.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
+        except OSError as error:
+            self.problem(error)

@@ -1,0 +1,229 @@
+"""The TPS report: what came of each iteration of each case of an `x.test.md`, in an `x.tps.json` beside it.
+
+It is written anew after every iteration, whole or not at all, so an earlier one stays until there is something to say.
+An iteration is a trial whose expectations were all judged. One that ended in an error, a timeout or at a limit has no
+outcomes and is left out. There is one report for a file: where several agents are tested, it is about the first.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from atp.base.json_text import encode
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.plan import Trial
+from atp.engine.prepare.sources import CaseSource
+from atp.engine.prepare.survey import how_many
+from atp.journal.listeners import RunEnd, RunInfo
+from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
+from atp.report.reporter import Reporter
+from atp.report.whole_file import whole_file
+from atp.suite.case import Case
+from atp.suite.result import TrialResult, Verdict
+
+BUILT_IN = "built-in"
+"""The assessor of a file that names none."""
+SMALL = 1_000_000
+"""Bytes. A larger report is not written again right after it was written: see `_waiting_is_better`."""
+
+
+def tps_path(file: Path) -> Path | None:
+    """The report's place, for a Markdown test file."""
+    ending = ".test.md"
+    return file.with_name(f"{file.name[: -len(ending)]}.tps.json") if file.name.lower().endswith(ending) else None
+
+
+def tps_reports(sources: Iterable[CaseSource], secrets: Sequence[str], options: Options) -> "list[TpsReport]":
+    """A report for each Markdown test file of a run."""
+    files = [one for one in sources if one.suite.dialect == "markdown" and one.suite.path]
+    return [TpsReport(one, secrets, options) for one in files if tps_path(Path(one.suite.path or ""))]
+
+
+class TpsReport(Reporter):
+    """The report on one test file."""
+
+    def __init__(self, source: CaseSource, secrets: Sequence[str], options: Options, at: Path | None = None) -> None:
+        """It stands beside the test file unless it is to be written elsewhere, `at`."""
+        file = Path(source.suite.path or "")
+        super().__init__(None, secrets)  # it has no path as long as there is nothing to write
+        self._file = file
+        self._at = at or tps_path(file)
+        self._source = source
+        self._options = options
+        self._agents: list[str] = []
+        self._agent: str | None = None
+        """Whom the report is about."""
+        self._target = source.suite.target or ""
+        self._commit = NO_COMMIT
+        self._began = 0.0
+        self._about: dict[str, Any] = {}
+        self._cases: dict[int, _CaseReport] = {}
+        self._waiting = False
+        self._next_write = 0.0
+
+    def start(self, info: RunInfo) -> None:
+        """Look at the file, before anybody changes it."""
+        self._agents = info.agents
+        suite, options = self._source.suite, self._options
+        chosen = options.assessor if options.given("assessor") else suite.assessor or options.assessor
+        checkout = find_checkout(self._file)
+        path = self._file
+        if checkout is not None:
+            self._commit = checkout.commit
+            path = path.resolve().relative_to(checkout.top)
+        try:
+            content = self._file.read_bytes()
+        except OSError as error:
+            self.path = self._file
+            self.problem(error)
+            return
+        self._about = {"hash": blob_id(content), "path": path.as_posix(), "assessor": chosen or BUILT_IN}
+        self._began = info.started_at
+
+    def ended(self, trial: Trial, result: TrialResult) -> None:
+        """Add an iteration."""
+        if trial.source is not self._source or self.problems or not self._is_about(trial.tested.name):
+            return
+        outcomes = _outcomes(trial.case, result)
+        if outcomes is None:
+            return
+        if trial.tested.ad_hoc or not self._target:
+            self._target = trial.tested.name
+        iteration = {"commit": self._commit, "prompts": trial.chain or [], "outcomes": outcomes}
+        self._case(trial.case).add(trial, result, encode(self.hide(iteration)), [one["outcome"] for one in outcomes])
+        self._write()
+
+    def end(self, end: RunEnd) -> None:
+        """Write what has waited."""
+        if self._waiting and not self.problems:
+            self._next_write = 0.0
+            self._write()
+
+    def _is_about(self, agent: str) -> bool:
+        """Whether the report is about this agent. Of several it is the one that the run names first."""
+        known = [*self._agents, agent]
+        if self._agent is None or known.index(agent) < known.index(self._agent):
+            self._agent = agent
+            self._cases = {}
+        return agent == self._agent
+
+    def _case(self, case: Case) -> "_CaseReport":
+        if not self._cases:
+            for one in self._source.suite.cases:
+                own = self._options.given("runs") or one.runs is None
+                runs = self._options.runs if own else one.runs or 1
+                self._cases[one.index] = _CaseReport(one, how_many(one) * runs, self._began)
+        return self._cases[case.index]
+
+    def _write(self) -> None:
+        if self._waiting_is_better():
+            return
+        began = time.monotonic()
+        parts = list(self._parts())
+        self.path = self._at
+        try:
+            with whole_file(self.path) as file:
+                file.writelines(parts)
+        except OSError as error:
+            self.problem(error)
+        took = time.monotonic() - began
+        large = sum(map(len, parts)) > SMALL
+        self._next_write = time.monotonic() + 10 * took if large else 0.0
+        self._waiting = False
+
+    def _waiting_is_better(self) -> bool:
+        """A report of many megabytes, written for each of its thousands of iterations, would keep the run waiting."""
+        self._waiting = time.monotonic() < self._next_write
+        return self._waiting
+
+    def _parts(self) -> Iterator[bytes]:
+        cases = list(self._cases.values())
+        summary = {
+            **_time(cases, self._began),
+            "iterations": max(case.planned for case in cases),
+            "completed": min(case.completed for case in cases),
+            "hash": self._about["hash"],
+            "path": self._about["path"],
+            "target": self._target,
+            "assessor": self._about["assessor"],
+        }
+        yield b'{\n"summary": ' + encode(self.hide(summary)) + b',\n"cases": ['
+        for number, case in enumerate(cases):
+            yield b",\n{" if number else b"\n{"
+            yield b'"summary": ' + encode(self.hide(case.summary())) + b',\n"iterations": ['
+            for place, iteration in enumerate(case.iterations()):
+                yield b",\n" if place else b"\n"
+                yield iteration
+            yield b"]}"
+        yield b"\n]\n}\n"
+
+
+class _CaseReport:
+    """What came of the iterations of a case so far."""
+
+    def __init__(self, case: Case, planned: int, began: float) -> None:
+        self._case = case
+        self._began = began
+        self.planned = planned
+        """How many iterations there will be: variations × runs."""
+        self.first: float | None = None
+        """When the first one began, in seconds since 1970."""
+        self.last = 0.0
+        """When the last one ended."""
+        self._iterations: dict[tuple[int, int], tuple[bytes, list[bool]]] = {}
+
+    @property
+    def completed(self) -> int:
+        """How many there are."""
+        return len(self._iterations)
+
+    def add(self, trial: Trial, result: TrialResult, iteration: bytes, outcomes: list[bool]) -> None:
+        """One more."""
+        self.planned = trial.siblings
+        began = result.started_at
+        self.first = began if self.first is None else min(self.first, began)
+        self.last = max(self.last, began + result.duration_ms / 1000)
+        self._iterations[trial.variation, trial.run] = (iteration, outcomes)
+
+    def iterations(self) -> Iterator[bytes]:
+        """All of them, by variation and run, whichever ended first."""
+        for place in sorted(self._iterations):
+            yield self._iterations[place][0]
+
+    def summary(self) -> dict[str, Any]:
+        """What they come to."""
+        case, tallies = self._case, [0] * len(self._case.expectations)
+        for _, outcomes in self._iterations.values():
+            tallies = [tally + outcome for tally, outcome in zip(tallies, outcomes, strict=True)]
+        return {
+            **_time([self], self._began),
+            "iterations": self.planned,
+            "completed": self.completed,
+            "name": case.name or case.id,
+            "promptLists": case.chains,
+            "expectations": case.expectations,
+            "dependencies": case.befores,
+            "successes": tallies,
+        }
+
+
+def _time(cases: Sequence[_CaseReport], began: float) -> dict[str, int]:
+    """When the iterations of cases began, and how long after that the last one ended, in milliseconds."""
+    first = min((case.first for case in cases if case.first is not None), default=began)
+    last = max((case.last for case in cases), default=0.0)
+    timestamp = round(first * 1000)
+    return {"timestamp": timestamp, "elapsed": max(round(last * 1000) - timestamp, 0)}
+
+
+def _outcomes(case: Case, result: TrialResult) -> list[dict[str, Any]] | None:
+    """What became of each expectation, in their order; nothing if that isn't known of all."""
+    found = [one for one in result.verdicts if one.type == "expectation"]
+    judged = result.status in ("passed", "failed") and len(found) == len(case.expectations)
+    if not judged or any(one.outcome == "unjudged" for one in found):
+        return None
+    return [{"outcome": one.passed, "reasoning": _reasoning(one)} for one in found]
+
+
+def _reasoning(verdict: Verdict) -> list[str]:
+    return [text for text in (verdict.message, *verdict.evidence) if text]

@@ -1,0 +1,116 @@
+"""What the HTML report shows of one trial: all that was said and seen, without secrets, each text cut to a bound."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from atp.base.json_text import encode
+from atp.journal.listeners import RunInfo
+from atp.report.again import case_command
+from atp.report.hiding import Hide
+from atp.report.stability_object import stability_object
+from atp.suite.result import Artifact, CaseResult, TrialResult
+
+MOST_ITEMS = 2000
+"""So many messages, events, calls or log lines of a trial are in the report; the journal has all."""
+_LONGEST = (
+    (0, 1_000_000, 1_000_000),
+    (12_000_000, 100_000, 10_000),
+    (24_000_000, 10_000, 1_000),
+    (36_000_000, 500, 200),
+)
+"""From so many bytes of details on: the longest text of a trial that did not pass, and of one that did."""
+_FIXED = frozenset({"status", "blame", "outcome", "type", "kind", "origin"})
+"""Fields with our own words in them. Even if somebody's secret is one of these, they tell the page what to do."""
+_FREE = frozenset({"input", "output", "arguments", "result", "expected", "found", "data", "payload"})
+"""Fields with any JSON value in them: an empty list there is a value, not the lack of one."""
+_ELSEWHERE = frozenset({"agent", "case", "index", "base64"})
+"""Fields that the case's row has, and content that isn't text."""
+
+
+def longest_text(size: int, passed: bool) -> int:
+    """How long a text may be, when the details are `size` bytes already: a report must stay one that opens."""
+    failed_one, passed_one = next(one[1:] for one in reversed(_LONGEST) if size >= one[0])
+    return passed_one if passed else failed_one
+
+
+def trial_object(trial: TrialResult, hide: Hide, longest: int) -> dict[str, Any]:
+    """A trial as an object with the names of its fields, what is empty left out."""
+    shaper = _Shaper(hide, longest)
+    made = shaper.struct(trial)
+    if shaper.left_out:
+        made["more"] = shaper.left_out
+    return made
+
+
+def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> dict[str, Any]:
+    """What belongs to the case, not to one of its trials."""
+    shaper = _Shaper(hide, longest)
+    made = {
+        "input": shaper.value(case.input),
+        "input_data": shaper.value(case.input_data) if case.input_data else None,
+        "expected": shaper.value(case.expected),
+        "command": _printable(case_command(case, info, hide)),
+        "required_rate": case.required_rate,
+    }
+    if case.repeated:
+        made["variations"] = stability_object(case).get("variations")
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _printable(text: str) -> str | None:
+    """Something to be pasted into a terminal must not be able to do anything there but stand."""
+    return text if text.isprintable() else None
+
+
+class _Shaper:
+    """Turns structs into objects, hides secrets and cuts texts."""
+
+    def __init__(self, hide: Hide, longest: int) -> None:
+        self._hide = hide
+        self._longest = longest
+        self.left_out: dict[str, int] = {}
+
+    def struct(self, value: Struct) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name in value.__struct_fields__:
+            item = getattr(value, name)
+            if item is None or name in _ELSEWHERE or (item in ([], {}) and name not in _FREE):
+                continue
+            made[name] = item if name in _FIXED else self._field(name, item)
+        if isinstance(value, Artifact) and value.base64 is not None:
+            made["binary"] = True
+        return made
+
+    def value(self, value: Any) -> Any:
+        """Any value: as it is, or the beginning of its text."""
+        value = self._hide(value)
+        if isinstance(value, str):
+            return self._cut(value)
+        if isinstance(value, dict | list) and value:
+            text = encode(value)
+            if len(text) > self._longest:
+                return self._cut(text.decode())
+        return value
+
+    def _field(self, name: str, item: Any) -> Any:
+        if isinstance(item, Struct):
+            return self.struct(item)
+        if isinstance(item, list) and name not in _FREE:
+            if len(item) > MOST_ITEMS:
+                self.left_out[name] = len(item) - MOST_ITEMS
+            return [self._item(one) for one in item[:MOST_ITEMS]]
+        return self._item(item) if isinstance(item, dict) and name not in _FREE else self.value(item)
+
+    def _item(self, item: Any) -> Any:
+        if isinstance(item, Struct):
+            return self.struct(item)
+        if isinstance(item, dict):  # a message, whose parts are cut one by one so that it stays a message
+            return {self._hide(key): self.value(part) for key, part in item.items()}
+        return self.value(item)
+
+    def _cut(self, text: str) -> str:
+        more = len(text) - self._longest
+        if more <= 0:
+            return text
+        return f"{text[: self._longest]}… ({more:,} more characters are in the journal)"

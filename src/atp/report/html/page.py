@@ -1,0 +1,118 @@
+"""The page around the data of an HTML report: its head, its style, its script, and what is said without any script."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from atp.base.text import one_line
+from atp.journal.listeners import RunEnd
+from atp.report.hiding import Hide
+from atp.report.run_object import environment_object, metadata_object, not_run, summary_object
+
+SCRIPTS = (
+    "dom.js",
+    "data.js",
+    "state.js",
+    "text.js",
+    "diff.js",
+    "charts.js",
+    "grid.js",
+    "summary.js",
+    "cases.js",
+    "views.js",
+    "checks.js",
+    "talk.js",
+    "facts.js",
+    "trial.js",
+    "export.js",
+    "main.js",
+)
+"""The parts of the page's script, in the order in which they build on each other."""
+_HERE = "<!-- data -->"
+
+
+def page_parts(end: RunEnd, told: Sequence[tuple[str, str]], hide: Hide) -> tuple[bytes, bytes]:
+    """The page before the data that the script needs at once, and after it."""
+    from jinja2 import Environment
+
+    style, script = assets()
+    kind, words = verdict(end)
+    template = Environment(autoescape=True).from_string(_asset("page.html"))
+    page = template.render(
+        title=one_line(f"{words} – {hide(', '.join(end.info.input))}", 200),
+        policy=_policy(style, script),
+        kind=kind,
+        verdict=words,
+        counts=[(name, number) for name, number in end.counts.items() if number and name in _COUNTED],
+        told=told,
+    )
+    head, _, tail = page.partition(_HERE)
+    # Our own files, so nothing in them has to be escaped; and the hashes in the policy are of these very bytes.
+    head = head.replace("/* style */", style, 1)
+    tail = tail.replace("/* script */", script, 1)
+    return head.encode(), tail.encode()
+
+
+def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
+    """What the script knows of the run."""
+    kind, words = verdict(end)
+    return {
+        "verdict": {"kind": kind, "words": words},
+        "summary": summary_object(end, hide),
+        "environment": environment_object(end.info, hide),
+        "metadata": metadata_object(end, hide),
+        "notes": [hide(note) for note in end.info.notes],
+        "damaged": end.damaged,
+        "planned": {"cases": end.info.cases, "trials": end.info.trials},
+    }
+
+
+_COUNTED = ("passed", "failed", "errors", "blocked", "cancelled", "skipped")
+
+
+def verdict(end: RunEnd) -> tuple[str, str]:
+    """What the run comes to: `passed`, `failed`, `incomplete` or `empty`, and the same as a sentence."""
+    counts, missing = end.counts, not_run(end)
+    ran = counts["total_cases"] + missing
+    failed, broken = counts["failed"], counts["errors"] + counts["blocked"] + counts["cancelled"]
+    unfinished = f"{broken + missing} could not be completed" if broken + missing else ""
+    if failed:
+        words = f"{failed} of {_cases(ran)} failed"
+        return "failed", f"{words}, {unfinished}" if unfinished else words
+    if unfinished:
+        return "incomplete", f"{broken + missing} of {_cases(ran)} could not be completed"
+    if not counts["passed"]:
+        return "empty", "Nothing ran"
+    if end.reason:
+        return "incomplete", "The journal is damaged" if end.damaged else "The run was stopped"
+    return "passed", "The case passed" if ran == 1 else f"All {ran:,} cases passed"
+
+
+def _cases(number: int) -> str:
+    return "1 case" if number == 1 else f"{number:,} cases"
+
+
+@cache
+def assets() -> tuple[str, str]:
+    """The style and the script of the page."""
+    script = "\n".join(_asset(name) for name in SCRIPTS)
+    return f"\n{_asset('report.css')}", f'\n(() => {{\n"use strict";\n{script}}})();\n'
+
+
+def _asset(name: str) -> str:
+    return files("atp.report.html").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Only our own style and script, by their hashes; no request to anywhere; no text that becomes markup."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

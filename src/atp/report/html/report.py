@@ -1,0 +1,92 @@
+"""The HTML report: one file that a browser opens from the disk, with everything in it.
+
+The page's script shows a table from one block of rows; the details of a trial are unpacked when somebody looks at them.
+So the reporter keeps nothing of a case in memory: rows and details wait in files until the run is over.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from atp.base.json_text import encode
+from atp.base.text import one_line
+from atp.journal.listeners import RunEnd, RunInfo
+from atp.report.html.detail import case_object, longest_text, trial_object
+from atp.report.html.pack import Chunks, Packed
+from atp.report.html.page import page_parts, run_object
+from atp.report.html.rows import case_row, skipped_row
+from atp.report.reporter import REPORTERS
+from atp.report.result_object import reason
+from atp.report.spool import Spool
+from atp.report.spooled import SpooledReport
+from atp.report.whole_file import must_stay
+from atp.suite.case import Case
+from atp.suite.result import CaseResult
+
+MOST_TOLD = 20
+"""How many failures a reader without JavaScript is told of."""
+
+
+@REPORTERS.register("report.html", ".html", ".htm")
+class HtmlReport(SpooledReport):
+    """A page that needs nothing else: no network, no other file."""
+
+    def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
+        super().__init__(path, secrets)
+        self._info: RunInfo | None = None
+        self._details: Chunks | None = None
+        self._told: list[tuple[str, str]] = []
+
+    def start(self, info: RunInfo) -> None:
+        """Make room for the rows and the details."""
+        super().start(info)
+        self._info = info
+        try:
+            self._details = Chunks(self.path.resolve().parent if self.path and not must_stay(self.path) else None)
+        except OSError as error:
+            self.problem(error)
+
+    def case(self, result: CaseResult) -> None:
+        """A row and the details of a case that ended."""
+        if self.problems:  # nothing will be written any more
+            return
+        try:
+            super().case(result)
+        except OSError as error:
+            self.problem(error)
+        if result.status not in ("passed", "skipped") and len(self._told) < MOST_TOLD:
+            self._told.append((one_line(self.hide(result.case), 120), one_line(reason(result, self.hide))))
+
+    def end(self, end: RunEnd) -> None:
+        """Write the report, unless some of it is missing."""
+        super().end(end)
+        if self._details is not None:
+            self._details.close()
+
+    def piece(self, result: CaseResult) -> bytes:
+        """The row. The details go where the row says."""
+        details, info = self._details, self._info
+        assert details is not None
+        assert info is not None
+        longest = longest_text(details.size, result.status == "passed")
+        spot = details.add(encode(case_object(result, info, self.hide, longest)))
+        spots = [details.add(encode(trial_object(one, self.hide, longest))) for one in result.trials]
+        return encode(case_row(result, self.hide, spot, spots))
+
+    def left_out(self, file: str | None, case: Case) -> bytes:
+        """The row of a case that did not run."""
+        return encode(skipped_row(file, case, self.hide))
+
+    def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
+        """The page. Its script stands before the details, so that the table needn't wait for them."""
+        head, tail = page_parts(end, self._told, self.hide)
+        file.write(head)
+        with Packed(file, "run") as pack:
+            pack.write(encode(run_object(end, self.hide)))
+        for name, rows in (("rows", results), ("skipped", skipped)):
+            with Packed(file, name) as pack:
+                rows.pour(pack)
+        file.write(tail)
+        if self._details is not None:
+            self._details.pour(file)
+        file.write(b"</body>\n</html>\n")

@@ -1,0 +1,1 @@
+"""Generated test cases and variations of prompts."""

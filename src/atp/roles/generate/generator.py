@@ -1,0 +1,271 @@
+"""Test cases that an agent or a script makes: asked for, read, and checked as if they stood in a JSONL file.
+
+Whoever makes them answers with a list of cases, with `{"cases": […]}` or `{"tests": […]}`, or with JSONL. Too few are
+asked for again, duplicates are thrown away, and what the loader refuses may be mended once. What is then still wrong is
+an error that names the case.
+"""
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from msgspec import Struct, field
+
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.found_json import find_json
+from atp.loader.given import Given
+from atp.loader.load import load_text
+from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
+from atp.suite.result import Usage
+
+BATCH = 20
+"""Cases that an answer is expected to have at least, if so many are wanted."""
+SPARE_CALLS = 3
+"""Calls beyond those that would do if every answer were good."""
+VAIN_CALLS = 2
+"""After so many calls in a row that brought nothing new, there is nothing more to be had."""
+INSTRUCTIONS = """\
+You write test cases for an agent that is called `target_agent`. The input is JSON; `count` says how many cases are \
+wanted, `focus` and other keys what they should be about, `existing` which ids are taken. Answer with \
+`{"cases": [...]}`. Each case is an object with:
+- `id`: short, unique, in words with hyphens.
+- `input`: what the user says to the agent, as text; or `messages`: a conversation as a list of `role` and `content`.
+- `assertions`: a list of checks of the answer, each an object with a `type`: `contains`, `not_contains`, `equals`, \
+`regex` (each with `value`), `json_path` (`path`, `value`), `type` (`value`), `tool_called` (`name`, `arguments`); \
+or `expectations`: a list of sentences that must be true of the answer, for a judge.
+Further keys: `name`, `description`, `tags`. No other keys. The cases differ clearly from each other. Check only what \
+a correct agent must do. With `repair`, answer only with those cases, each mended as its `problems` say, with its id."""
+SCHEMA = {
+    "type": "object",
+    "properties": {"cases": {"type": "array", "items": {"type": "object"}}},
+    "required": ["cases"],
+}
+_LISTS = ("cases", "tests")
+_SAYS = ("input", "messages", "task", "simulator")
+_ABOUT = ("id", "name", "description", "tags")
+"""What two cases may differ in and still be the same."""
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE | re.DOTALL)
+_BETWEEN = re.compile(r"(?:(?:(?<=\n)|\A)[ \t]*(?://|#)[^\n]*|[\s,])*")
+
+
+class Request(Struct, kw_only=True):
+    """What cases are wanted."""
+
+    label: str
+    """What the generator is called in messages: its reference."""
+    target_agent: str
+    """The agent they are for."""
+    count: int = 10
+    """How many."""
+    parameters: dict[str, Any] = {}
+    """What else the generator is told: `focus` …"""
+    again: bool = True
+    """Asking again may give more and mend what is wrong; a script would only do the same again."""
+    given: Given = field(default_factory=Given)
+    """What the command line brings along, which cases may lean on."""
+
+
+class Generation(Struct, kw_only=True):
+    """What a generator made."""
+
+    cases: list[dict[str, Any]]
+    """The cases, each with an id, all of them in order."""
+    warnings: list[Diagnostic] = []
+    """What could not be had."""
+    usage: Usage = field(default_factory=Usage)
+    """What it used."""
+
+
+async def generate(player: Player, request: Request) -> Generation:
+    """Have cases made. Raises `RoleError`, and `LoadError` for cases that can't be used."""
+    made = _Collected(request)
+    usage = Usage()
+    unreadable = await _collect(player, request, made, usage)
+    notes = Diagnostics(f"<generator {request.label}>")
+    if not made.cases:
+        raise unreadable or WrongAnswer(f"{player.name}: there is no case in its answer")
+    if wrong := check(made.cases, request):
+        if request.again:
+            await _repair(player, request, made, wrong, usage)
+            wrong = check(made.cases, request)
+        if wrong:
+            raise LoadError(wrong)
+    if len(made.cases) < request.count:
+        why = f" ({unreadable})" if unreadable is not None else ""
+        message = f"{request.label} made {len(made.cases)} of {request.count} cases{why}"
+        notes.warn("fewer-cases", message, hint="lower `count`, or let the generator make more")
+    return Generation(cases=made.cases, warnings=list(notes), usage=usage)
+
+
+async def _collect(player: Player, request: Request, made: "_Collected", usage: Usage) -> WrongAnswer | None:
+    """Ask until there are enough or nothing new comes. Returns why the last answer could not be read, if so."""
+    unreadable: WrongAnswer | None = None
+    vain = 0
+    for _ in range(-(-request.count // BATCH) + SPARE_CALLS if request.again else 1):
+        there = len(made.cases)
+        try:
+            said = await player.ask(_call(request, request.count - there, made.ids))
+            usage.add(said.usage)
+            made.add(read_cases(said, player.name))
+            unreadable = None
+        except WrongAnswer as error:
+            unreadable = error
+        vain = 0 if len(made.cases) > there else vain + 1
+        if len(made.cases) >= request.count or vain == VAIN_CALLS:
+            break
+    return unreadable
+
+
+def _call(request: Request, count: int, existing: list[str], repair: list[dict[str, Any]] | None = None) -> Call:
+    told: dict[str, Any] = {**request.parameters, "target_agent": request.target_agent, "count": count}
+    if existing:
+        told["existing"] = existing
+    if repair:
+        told["repair"] = repair
+    payload = {"test_mode": "generator", **told}
+    return Call(role="generator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata=told)
+
+
+class _Collected:
+    """The cases so far: no two the same, each with an id of its own."""
+
+    def __init__(self, request: Request) -> None:
+        self.cases: list[dict[str, Any]] = []
+        self._count = request.count
+        self._contents: set[str] = set()
+        self._taken: set[str] = set()
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(case["id"]) for case in self.cases]
+
+    def add(self, cases: list[dict[str, Any]]) -> None:
+        for case in cases:
+            content = json.dumps({key: value for key, value in case.items() if key not in _ABOUT}, sort_keys=True)
+            if len(self.cases) < self._count and content not in self._contents:
+                self._contents.add(content)
+                self.cases.append({"id": self._id(case.get("id")), **{k: v for k, v in case.items() if k != "id"}})
+                self._taken.add(str(self.cases[-1]["id"]))
+
+    def _id(self, own: Any) -> Any:
+        """Its own id, with a number if another has it; what is no id is left for the loader to refuse."""
+        if own is None or own == "":
+            names = (f"gen-{number:03}" for number in itertools.count(len(self.cases) + 1))
+        elif isinstance(own, str) and own in self._taken:
+            names = (f"{own}-{number}" for number in itertools.count(2))
+        else:
+            return own
+        return next(name for name in names if name not in self._taken)
+
+    def mend(self, cases: list[dict[str, Any]], places: list[int]) -> None:
+        """Put mended cases where the wrong ones were: by id, or in order if there are as many."""
+        by_id = {str(case.get("id")): case for case in cases}
+        for number, place in enumerate(places):
+            old = self.cases[place]["id"]
+            new = by_id.get(str(old)) or (cases[number] if len(cases) == len(places) else None)
+            if new is not None:
+                own = new.get("id") if isinstance(new.get("id"), str) and new.get("id") else old
+                self.cases[place] = {"id": own, **{key: value for key, value in new.items() if key != "id"}}
+
+
+def check(cases: list[dict[str, Any]], request: Request) -> list[Diagnostic]:
+    """What the loader finds wrong with cases, each by the case it is in; a case's line is its number."""
+    loaded = load_text(as_jsonl(cases), "jsonl", request.given, path=f"<generator {request.label}>")
+    return [
+        replace(one, message=f"generated case `{cases[min(one.line, len(cases)) - 1].get('id')}`: {one.message}")
+        for one in loaded.diagnostics
+        if one.severity == "error"
+    ]
+
+
+def as_jsonl(cases: list[dict[str, Any]]) -> str:
+    """The cases as the lines of a file."""
+    return "".join(f"{_line(case)}\n" for case in cases)
+
+
+def _line(case: dict[str, Any]) -> str:
+    text = json.dumps(case, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character; written so that the loader can say where
+        return json.dumps(case)
+    return text
+
+
+async def _repair(player: Player, request: Request, made: _Collected, wrong: list[Diagnostic], usage: Usage) -> None:
+    """Show the generator what is wrong, once."""
+    problems: dict[int, list[str]] = {}
+    for one in wrong:
+        text = f"{one.message} ({one.hint})" if one.hint else one.message
+        problems.setdefault(min(one.line, len(made.cases)) - 1, []).append(text)
+    repair = [{"case": made.cases[place], "problems": texts} for place, texts in problems.items()]
+    existing = [name for place, name in enumerate(made.ids) if place not in problems]
+    try:
+        said = await player.ask(_call(request, len(problems), existing, repair))
+        usage.add(said.usage)
+        made.mend(read_cases(said, player.name), list(problems))
+    except RoleError:
+        return  # the diagnostics that are there say more
+
+
+def read_cases(said: Said, name: str) -> list[dict[str, Any]]:
+    """The cases in an answer. Raises `WrongAnswer`."""
+    answer = _unwrapped(said.data)
+    if not isinstance(answer, list) and said.text.strip():
+        # Of JSONL, a player that looks for one JSON value has found only one line.
+        answer = _unwrapped(_in_text(said.text))
+    if isinstance(answer, dict) and any(key in answer for key in _SAYS):
+        answer = [answer]
+    if not isinstance(answer, list):
+        raise WrongAnswer(f"{name}: the answer is no list of cases: {_cut(said.text or str(said.data))}")
+    for number, one in enumerate(answer, 1):
+        if not isinstance(one, dict):
+            raise WrongAnswer(f"{name}: case {number} is no object but {_cut(json.dumps(one, default=str))}")
+    return answer
+
+
+def _unwrapped(answer: Any) -> Any:
+    """The list in `{"cases": […]}`."""
+    return next((answer[key] for key in _LISTS if key in answer), answer) if isinstance(answer, dict) else answer
+
+
+def _in_text(text: str) -> Any:
+    """JSON, or several values one after the other, in the whole text or in a fenced block, else somewhere in it."""
+    for part in (text, *_FENCE.findall(text)):
+        values = _values(part)
+        if values is not None:
+            return values[0] if len(values) == 1 else values
+    return find_json(text)
+
+
+def _values(text: str) -> list[Any] | None:
+    """The JSON values that a text consists of, comments and commas between them aside."""
+    values: list[Any] = []
+    at = _end(text, 0)
+    try:
+        while at < len(text):
+            value, at = _DECODER.raw_decode(text, at)
+            values.append(value)
+            at = _end(text, at)
+    except (ValueError, RecursionError):
+        return None
+    return values or None
+
+
+def _end(text: str, at: int) -> int:
+    between = _BETWEEN.match(text, at)
+    return between.end() if between else at
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return (line if len(line) <= 100 else f"{line[:99]}…") or "it is empty"

@@ -1,0 +1,1 @@
+"""Judges: expectations in words and criteria become verdicts."""

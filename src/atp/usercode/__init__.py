@@ -1,0 +1,1 @@
+"""Code that is not ATP's: finding it, loading it, calling it."""

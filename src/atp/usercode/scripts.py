@@ -1,0 +1,102 @@
+"""Finding functions of the user's: `scripts:a.b` is function `b` of `scripts/a.py` below one of several folders."""
+
+import ast
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.base.near import near_miss
+from atp.suite.assertion import Assertion, Group, ScriptAssertion
+from atp.usercode.entry import load_function as load_entry
+
+_LOCKS: dict[Path, threading.Lock] = {}
+"""One for each file, so that two trials that need it at once run its code once."""
+
+
+def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
+    """What `scripts:a.b`, `scripts.a.b`, `module:function` or `file.py:function` names.
+
+    Raises `ConfigurationError` when it can't be found or imported. Runs the user's module the first time.
+    """
+    if not is_script(name):
+        first, *others = folders or (Path.cwd(),)
+        return load_entry(name, Surroundings(base=first, search=tuple(others)))
+    path, function = find_script(name, folders)
+    with _LOCKS.setdefault(path, threading.Lock()):
+        return load_entry(f"{path}:{function}", Surroundings(base=path.parent))
+
+
+def is_script(name: str) -> bool:
+    """Whether a name is a reference to a script."""
+    return name.startswith(("scripts:", "scripts."))
+
+
+def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
+    """The scripts that assertions name, those in groups included."""
+    found: list[str] = []
+    for assertion in assertions:
+        if isinstance(assertion, Group):
+            found += named_scripts(assertion.assertions)
+        elif assertion.judged and isinstance(assertion, ScriptAssertion):
+            found.append(assertion.script)
+    return found
+
+
+def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:
+    """The file of a script and its function's name there, without running it. Raises `ConfigurationError`."""
+    *steps, wanted = reference[len("scripts:") :].split(".")
+    path = find_module(steps, folders)
+    if path is not None:
+        return path, _function(path, wanted)
+    shown = "/".join(["scripts", *steps]) + ".py"
+    looked = ", ".join(str(folder) for folder in dict.fromkeys(folders)) or "no folder"
+    raise ConfigurationError(f"`{reference}`: there is no {shown}", f"it is looked for below {looked}")
+
+
+def find_module(steps: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """The file `scripts/a/b.py` below one of the folders for the steps `a`, `b`, if there is one."""
+    if not steps:
+        return None
+    for folder in folders:
+        for spelled in (steps, [step.replace("-", "_") for step in steps]):
+            path = folder.joinpath("scripts", *spelled[:-1], f"{spelled[-1]}.py")
+            if path.is_file():
+                return path.resolve()
+    return None
+
+
+def _function(path: Path, wanted: str) -> str:
+    """The name as the file spells it: a hyphen counts as an underscore, and letter case doesn't matter."""
+    name = wanted.replace("-", "_")
+    try:
+        about = path.stat()
+        names = _names(path, about.st_mtime_ns, about.st_size)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ConfigurationError(f"{path} can't be read: {type(error).__name__}: {error}") from error
+    if name in names:
+        return name
+    alike = [one for one in names if one.lower() == name.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        raise ConfigurationError(f"`{wanted}` may be any of {', '.join(alike)} in {path}", "spell it as it is there")
+    meant = near_miss(name, names)
+    raise ConfigurationError(f"there is no `{wanted}` in {path}", meant and f"did you mean `{meant}`?")
+
+
+@lru_cache(maxsize=256)
+def _names(path: Path, _changed: int, _size: int) -> list[str]:
+    """What a file defines, as far as one sees without running it."""
+    found: dict[str, None] = {}
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):  # also below `if` and `try`
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                found[node.name] = None
+            case ast.Assign():
+                found.update(dict.fromkeys(one.id for one in node.targets if isinstance(one, ast.Name)))
+            case ast.ImportFrom():
+                found.update(dict.fromkeys(one.asname or one.name for one in node.names))
+    return list(found)

@@ -1,0 +1,166 @@
+"""Threads for code that blocks.
+
+Not those of asyncio's executor: the interpreter waits for them at its end, and code that hangs would hold it up.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+from atp.usercode.exits import end_copy
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+IDLE_SECONDS = 10.0
+"""A thread without work ends after this."""
+
+Job = Callable[[], None]
+
+
+class Raised:
+    """What a call raised, kept as a value: asyncio would not carry a `StopIteration` or `SystemExit` unharmed."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class _Worker:
+    """A thread that does one job after the other."""
+
+    def __init__(self, idle: "deque[_Worker]", lock: threading.Lock) -> None:
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._idle = idle
+        self._lock = lock
+        threading.Thread(target=self._work, name="atp-agent", daemon=True).start()
+
+    def put(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def rest(self) -> None:
+        """Be ready for whoever comes next; called in the thread itself, so after all that was put before."""
+        with self._lock:
+            self._idle.append(self)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=IDLE_SECONDS)
+            except Empty:
+                with self._lock:
+                    if self in self._idle:
+                        self._idle.remove(self)
+                        return
+                continue  # taken a moment ago, or lent out for longer
+            job()
+            del job  # it holds what the agent gave back
+
+
+_IDLE: deque[_Worker] = deque()
+_LOCK = threading.Lock()
+
+
+def _borrow() -> _Worker:
+    with _LOCK:
+        worker = _IDLE.pop() if _IDLE else None
+    return worker or _Worker(_IDLE, _LOCK)
+
+
+class Thread:
+    """A thread lent out for a while. Its calls run one after the other, in the context of whoever borrowed it."""
+
+    def __init__(self, context: contextvars.Context | None = None) -> None:
+        self._worker = _borrow()
+        self._context = context or contextvars.copy_context()
+
+    def call(self, function: Callable[[], Any], last: bool = False) -> "asyncio.Future[Any]":
+        """Have the thread call a function. What it raises comes back as `Raised`.
+
+        After the `last` call the thread is given back by itself, as soon as that ends.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        worker, context = self._worker, self._context
+
+        def job() -> None:
+            process = os.getpid()
+            try:
+                outcome = context.run(function)
+            except BaseException as error:
+                outcome = Raised(error)
+            end_copy(process)
+            if last:
+                worker.rest()
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+                loop.call_soon_threadsafe(_deliver, future, outcome)
+
+        worker.put(job)
+        return future
+
+    def give_back(self, last: Job | None = None) -> None:
+        """Done with it. `last` is called in the thread when it comes to it; what it raises is nobody's business."""
+        worker = self._worker
+
+        def job() -> None:
+            with contextlib.suppress(BaseException):
+                if last is not None:
+                    self._context.run(last)
+            worker.rest()
+
+        worker.put(job)
+
+
+def _deliver(future: "asyncio.Future[Any]", outcome: Any) -> None:
+    if not future.done():
+        future.set_result(outcome)
+
+
+async def in_thread(function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+    """What a function gives back or raises. When cancelled, it is left to itself."""
+    outcome = await Thread().call(lambda: function(*args, **kwargs), last=True)
+    if isinstance(outcome, Raised):
+        raise outcome.error
+    result: Result = outcome
+    return result
+
+
+class DaemonExecutor(ThreadPoolExecutor):
+    """A loop's default executor on these threads.
+
+    With it, an agent's own `asyncio.to_thread`, or a name server that doesn't answer, can't hold up the end either.
+    """
+
+    def submit(
+        self, function: Callable[Params, Result], /, *args: Params.args, **kwargs: Params.kwargs
+    ) -> "Future[Result]":
+        """Call a function in a thread."""
+        future: Future[Result] = Future()
+        worker = _borrow()
+
+        def job() -> None:
+            if future.set_running_or_notify_cancel():
+                process = os.getpid()
+                try:
+                    result = function(*args, **kwargs)
+                except BaseException as error:
+                    end_copy(process)
+                    future.set_exception(error)
+                else:
+                    end_copy(process)
+                    future.set_result(result)
+            worker.rest()
+
+        worker.put(job)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing to wait for."""

@@ -1,0 +1,111 @@
+"""What is found out before the first trial, and what is left for the next one."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from tests.engine.support.project import Project, together
+
+AGENT = ["-n", "agent.py:run"]
+
+
+@pytest.fixture(autouse=True)
+def agent(project: Project) -> None:
+    project.write("agent.py", 'def run(prompt):\n    print(prompt, file=open("asked", "a"))\n    return prompt\n')
+
+
+def test_scripts_that_are_not_there(project: Project) -> None:
+    project.write("scripts/mine.py", "def check(output):\n    return True\n")
+
+    def case(name: str, script: str) -> dict[str, object]:
+        check = {"type": "script", "script": script}
+        return {"id": name, "input": "x", "assert": {"type": "any_of", "assertions": [check]}}
+
+    good, cases = case("good", "scripts.mine.check"), [case("no file", "scripts.yours.check")]
+    cases += [case("no function", "scripts.mine.chekc"), case("the same", "scripts.yours.check")]
+    fine = project.cases(good, name="fine.jsonl")
+    right, wrong, chosen = together(
+        lambda: project.test(fine, *AGENT),
+        lambda: project.test(project.cases(good, *cases), *AGENT),
+        lambda: project.test(project.cases(good, *cases, name="same.jsonl"), *AGENT, "--run", "good"),
+    )
+    assert (right.code, wrong.code, chosen.code) == (0, 2, 0)
+    assert wrong.err.count("error[unjudgeable]") == 2
+    assert "case `no file`: `scripts.yours.check`: there is no scripts/yours.py" in wrong.err
+    assert "case `no function`: there is no `chekc` in" in wrong.err
+    assert "did you mean `check`?" in wrong.err
+    assert project.lines("asked") == ["x", "x"]
+
+
+def test_dry_run_counts_all_checks(project: Project) -> None:
+    tests: list[dict[str, Any]] = [
+        {"id": "expected", "input": "x", "expected": "y"},
+        {"id": "none", "input": "x"},
+        {"id": "files", "task": {"description": "x", "expected_artifacts": ["a", "b"]}},
+    ]
+    file = project.suite([{"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}], tests)
+    plan = project.test(file, "--dry-run").events
+    assert [one["assertions"] for one in plan if one["type"] == "trial"] == [1, 0, 2]
+
+
+def test_a_plugin_that_breaks_is_not_a_failed_test(project: Project) -> None:
+    project.write("plugins/broken.py", "raise RuntimeError('broken plugin')\n")
+    project.write("plugins/broken-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    project.write("plugins/broken-1.0.dist-info/entry_points.txt", "[atp.reporters]\nbroken = broken\n")
+    env = {"PYTHONPATH": str(project.folder / "plugins")}
+    ran = project.atp("test", project.cases("a"), *AGENT, "-r", "report.broken", env=env)
+    assert ran.code == 3
+    assert "RuntimeError: broken plugin" in ran.err
+    assert project.lines("asked") == []
+
+
+class Ill(ThreadingHTTPServer):
+    """An agent that says it is ill until somebody heals it."""
+
+    healed = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Ill)
+        self.send_response(200 if self.server.healed else 500)
+        self.end_headers()
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = {"version": "1.0", "task_id": request["task_id"], "status": "completed", "output": "well"}
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nobody wants to know."""
+
+
+@pytest.fixture
+def ill() -> Iterator[Ill]:
+    with Ill(("127.0.0.1", 0), _Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_an_agent_that_was_not_ready_is_asked_again(project: Project, ill: Ill) -> None:
+    at = f"http://127.0.0.1:{ill.server_port}"
+    config = {"endpoint": at, "health_endpoint": f"{at}/health"}
+    tests = [{"id": name, "input": "x", "expected": "well"} for name in ("early", "late")]
+    file = project.suite([{"name": "a", "type": "http", "config": config}], tests)
+    process = project.start("test", file, "--json")
+    assert process.stdout is not None
+    early = next(event for event in map(json.loads, process.stdout) if event["type"] == "result")
+    ill.healed = True
+    assert (early["id"], early["status"], early["blame"]) == ("early", "error", "environment")
+    late = next(event for event in map(json.loads, process.stdout) if event["type"] == "result")
+    assert (late["id"], late["status"]) == ("late", "passed")
+    assert project.finish(process).code == 3

@@ -1,0 +1,136 @@
+"""Expectations that have an exact meaning: planned, checked and reported without a judge."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.engine.support.project import Project
+
+OCEAN = """\
+---
+target: agents/ocean.md
+assessor: agents/judge.md
+---
+
+# Ocean
+
+## Warm
+
+**Prompts:**
+
+- warm the ocean
+- leave it
+
+**Expectations:**
+
+- the warm_ocean function was called
+- The file log.txt exists.
+- no errors
+
+## Cool
+
+**Before:** Warm
+
+**Prompts:**
+
+- cool it
+
+**Expectations:**
+
+- warm_ocean was not called
+"""
+AGENT = """
+    def run(prompt, workspace):
+        (workspace / "log.txt").write_text(prompt)
+        calls = [{"name": "warm_ocean"}] if prompt == "warm the ocean" else []
+        return {"output": "done", "tool_calls": calls}
+"""
+
+
+def write(project: Project) -> None:
+    project.write("ocean.test.md", OCEAN)
+    project.write("agent.py", AGENT)
+    project.write("agents/ocean.md", "---\ntype: custom\nconfig:\n  entry: ../agent.py:run\n---\n")
+
+
+def report(project: Project, name: str = "ocean.tps.json") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((project.folder / name).read_bytes())
+    return found
+
+
+def test_exact_expectations_need_no_judge_and_give_a_tps_report(project: Project) -> None:
+    write(project)
+    ran = project.test("ocean.test.md", "--runs", "2", "--parallel", "3")
+    assert ran.code == 1, ran.err
+    assert ran.statuses == {"warm": "failed", "cool": "passed"}
+    found = report(project)
+    summary, (warm, cool) = found["summary"], found["cases"]
+    assert (summary["iterations"], summary["completed"], summary["path"]) == (4, 2, "ocean.test.md")
+    assert (summary["target"], summary["assessor"]) == ("agents/ocean.md", "agents/judge.md")
+    assert warm["summary"]["successes"] == [2, 4, 4]
+    assert [one["prompts"] for one in warm["iterations"]] == [["warm the ocean"]] * 2 + [["leave it"]] * 2
+    assert (cool["summary"]["dependencies"], cool["summary"]["successes"]) == ([0], [2])
+    missed = warm["iterations"][2]["outcomes"][0]
+    assert (missed["outcome"], missed["reasoning"]) == (
+        False,
+        ["expected `warm_ocean` to be called, found no tool calls"],
+    )
+
+
+def test_a_report_that_can_not_be_written_is_exit_3(project: Project) -> None:
+    write(project)
+    project.write("ocean.tps.json/taken", "")
+    ran = project.test("ocean.test.md", "--run", "cool")
+    assert ran.statuses == {"cool": "passed"}
+    assert ran.code == 3
+    assert "ocean.tps.json: " in ran.err
+
+
+def test_the_plan_shows_what_is_exact_and_who_decides_on_the_rest(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    project.write("judge.py", "def run(prompt):\n    return '{}'")
+    task = {"description": "x", "expected_artifacts": ["a.txt", "b.txt"]}
+    cases: list[dict[str, Any]] = [
+        {"id": "words", "input": "x", "expectations": ["no errors", "it is kind", "it is short"]},
+        {"id": "expected", "input": "x", "expected": "done"},
+        {"id": "files", "task": task},
+        {"id": "eval", "input": "x", "assert": {"type": "llm_eval", "criteria": "kind", "votes": 3}},
+    ]
+    file, flags = (
+        project.cases(*cases),
+        ["-n", "agent.py:run", "--assessor", "judge.py:run", "--dry-run", "--runs", "2"],
+    )
+    dry = project.atp("test", file, *flags)
+    assert dry.code == 0, dry.err
+    assert dry.out.count("    expects: no errors → behavior no_errors\n") == 1
+    assert dry.out.count("    expects: it is kind → the assessor decides\n") == 1
+    assert "8 calls of judges" in dry.out
+    *trials, plan = project.test(file, *flags).events
+    assert [one["assertions"] for one in trials[::2]] == [3, 1, 2, 1]
+    assert trials[0]["expectations"][0] == {"text": "no errors", "check": "behavior no_errors"}
+    assert trials[0]["expectations"][1] == {"text": "it is kind", "check": None}
+    assert [one.get("judge_calls") for one in trials[::2]] == [1, None, None, 3]
+    assert plan["judge_calls"] == 8
+    each = project.test(file, *flags, "--judge-each").events[-1]
+    assert each["judge_calls"] == 10
+
+
+def test_what_no_agent_of_this_kind_can_show_is_an_error_of_the_plan(project: Project) -> None:
+    project.write("says.py", "print('hello')")
+    agent = {"name": "text", "type": "cli", "config": {"command": [sys.executable, "says.py"], "protocol": "text"}}
+    test: dict[str, Any] = {"id": "words", "input": "x", "expectations": ["the delete_all function was not called"]}
+    ran = project.atp("test", project.suite([agent], [test]))
+    assert ran.code == 2
+    assert "error[unobservable]" in ran.err
+    assert "can never report its tool calls (`not_tool_called` delete_all)" in ran.err
+    assert not list(Path(project.folder).glob(".atp/runs/*"))
+
+
+def test_prompts_that_are_still_to_be_made_are_said_to_be_missing(project: Project) -> None:
+    write(project)
+    project.write("ocean.test.md", OCEAN.replace("assessor: agents/judge.md", "iterations: 5"))
+    ran = project.atp("test", "ocean.test.md", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "2 cases, 10 trials, 3 calls of agents" in ran.out
+    assert "7 trials have prompts that are still to be made; their calls are not counted" in ran.out

@@ -1,0 +1,312 @@
+"""References to generators on the command line, and the suites that come of them."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.support.project import Project
+from tests.roles.support.doubles import Scripted
+
+from atp.agents.adapter import ConfigurationError
+from atp.base.diagnostics import Diagnostics, LoadError
+from atp.engine.prepare.generated import (
+    MOST_CASES,
+    Generated,
+    Reference,
+    generate_suite,
+    generated_path,
+    is_reference,
+    parse_reference,
+    script_generator,
+)
+from atp.roles.player import Player, RoleError
+
+GEN = Reference("agents", "test.gen", 2)
+
+
+def parsed(text: str) -> Reference:
+    notes = Diagnostics()
+    reference = parse_reference(text, notes)
+    assert list(notes) == []
+    assert reference is not None
+    return reference
+
+
+def refused(text: str) -> list[str]:
+    notes = Diagnostics()
+    assert parse_reference(text, notes) is None
+    assert {one.code for one in notes} == {"reference"}
+    return [one.message for one in notes if one.severity == "error"]
+
+
+def cases(*texts: str) -> list[dict[str, Any]]:
+    return [{"id": text, "input": text} for text in texts]
+
+
+def suite(player: Player, root: Path, reference: Reference = GEN, **more: Any) -> Generated:
+    return asyncio.run(generate_suite(reference, player, "expense", root, **more))
+
+
+def test_the_documents_references() -> None:
+    text = "agents:workers.test.generator?count=10&focus=edge-cases"
+    assert parsed(text) == Reference("agents", "workers.test.generator", 10, {"focus": "edge-cases"})
+    assert parsed("scripts:tests.gen?count=25") == Reference("scripts", "tests.gen", 25)
+    assert parsed("agents:workers.test.gen") == Reference("agents", "workers.test.gen", 10)
+    assert parsed("agents:gen").name == "agents:gen"
+
+
+def test_parameters_are_text_or_scalars() -> None:
+    found = parsed("agents:g?a=1&b=1.5&c=true&d=null&e=a+b%26c&f=&g=%22x%22&h=[1]&i=-0.5e3&Größe=ä&j=a=b").parameters
+    assert found == {
+        "a": 1,
+        "b": 1.5,
+        "c": True,
+        "d": None,
+        "e": "a b&c",
+        "f": "",
+        "g": "x",
+        "h": "[1]",
+        "i": -500.0,
+        "Größe": "ä",
+        "j": "a=b",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["agents:", "agents:?count=3", "agents:a b", "agents:a..b", "scripts:gen", "scripts:.a"]
+)
+def test_references_that_name_nothing(text: str) -> None:
+    [message] = refused(text)
+    assert message.startswith(f"`{text}` names no ")
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "many", "", "true", "null", str(MOST_CASES + 1), "9" * 5000])
+def test_a_count_that_is_none(count: str) -> None:
+    [message] = refused(f"agents:g?count={count}")
+    assert message.endswith(f"must be a whole number from 1 to {MOST_CASES}")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "a parameter of `agents:g?` is empty"),
+        ("focus", "`focus` in `agents:g?focus` is no parameter"),
+        ("=1", "`=1` in `agents:g?=1` is no parameter"),
+        ("a=1&a=2", "the parameter `a` of `agents:g?a=1&a=2` is given twice"),
+        ("target_agent=x", "the parameter `target_agent` of `agents:g?target_agent=x` is set by atp itself"),
+    ],
+)
+def test_parameters_that_are_none(query: str, message: str) -> None:
+    assert refused(f"agents:g?{query}") == [message]
+
+
+def test_all_that_is_wrong_is_said() -> None:
+    assert len(refused("agents:?count=no&x&a=1&a=2")) == 4
+
+
+def test_a_warning_about_a_reference_does_not_end_the_run(project: Project) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n")
+    project.write("scripts/make.py", "def cases(cont):\n    return [{'input': f'say {cont}'}]\n")
+    ran = project.test("-i", "scripts:make.cases?count=1&cont=3", "-n", "agent.py:run")
+    assert (ran.code, ran.summary["passed"]) == (0, 1), ran.err
+    assert "the parameter `cont`" in ran.err
+    assert "did you mean `count`?" in ran.err
+
+
+def test_a_slip_of_count_is_handed_on_with_a_warning() -> None:
+    notes = Diagnostics()
+    reference = parse_reference("agents:g?Count=3", notes)
+    assert reference == Reference("agents", "g", 10, {"Count": 3})
+    assert [(one.severity, one.hint) for one in notes] == [("warning", "did you mean `count`?")]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_test"),
+    [
+        ("scripts:expense_test", True),
+        ("scripts:test_expense.TestSubmit", True),
+        ("scripts:tests.gen", False),
+        ("scripts:tests.latest", False),
+        ("agents:test_gen", False),
+    ],
+)
+def test_which_scripts_are_tests(text: str, is_test: bool) -> None:
+    assert is_reference(text)
+    assert parsed(text).is_script_test is is_test
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    notes = Diagnostics()
+    reference = parse_reference(f"agents:a?{text}", notes)
+    assert (reference is None) == any(one.severity == "error" for one in notes)
+    if reference is not None:
+        assert generated_path(reference, "t", Path("/r")).name.startswith("a-")
+
+
+@given(
+    st.dictionaries(
+        st.text("abcdefgh", min_size=1), st.one_of(st.integers(-(2**60), 2**60), st.booleans(), st.none()), max_size=5
+    )
+)
+def test_parameters_come_back_as_they_were(parameters: dict[str, Any]) -> None:
+    query = "".join(f"&{name}={json.dumps(value)}" for name, value in parameters.items())
+    assert parsed(f"agents:a.b?count=3{query}") == Reference("agents", "a.b", 3, parameters)
+
+
+def test_the_cases_are_kept_and_loaded(tmp_path: Path) -> None:
+    found = suite(Scripted(cases("a", "b")), tmp_path)
+    assert found.path.parent == tmp_path / ".atp" / "generated"
+    assert found.path.name.startswith("test-gen-")
+    assert [json.loads(line) for line in found.path.read_text().splitlines()] == cases("a", "b")
+    assert [case.id for case in found.suite.cases] == ["a", "b"]
+    assert found.suite.path == str(found.path)
+    assert found.warnings == []
+    assert found.usage.input_tokens == 10
+    assert [one.name for one in found.path.parent.iterdir()] == [found.path.name]
+
+
+def test_on_resume_they_are_found_again(tmp_path: Path) -> None:
+    first = suite(Scripted(cases("a", "b")), tmp_path)
+    silent = Scripted(RoleError("must not be asked"))
+    again = suite(silent, tmp_path, reuse=True)
+    assert again.suite == first.suite
+    assert silent.calls == []
+    other = suite(Scripted(cases("c", "d")), tmp_path)
+    assert other.path == first.path
+    assert [case.id for case in other.suite.cases] == ["c", "d"]
+
+
+def test_without_a_file_a_resumed_run_makes_them(tmp_path: Path) -> None:
+    assert len(suite(Scripted(cases("a", "b")), tmp_path, reuse=True).suite.cases) == 2
+
+
+def test_another_request_has_another_file(tmp_path: Path) -> None:
+    requests = [GEN, Reference("agents", "test.gen", 3), Reference("agents", "test.gen", 2, {"focus": "x"})]
+    paths = {generated_path(one, target, tmp_path) for one in requests for target in ("a", "b")}
+    assert len(paths) == 6
+
+
+def test_a_file_that_was_spoilt_is_an_error_with_its_place(tmp_path: Path) -> None:
+    path = suite(Scripted(cases("a", "b")), tmp_path).path
+    path.write_text('{"id": "a", "inptu": "x"}\n')
+    with pytest.raises(LoadError) as raised:
+        suite(Scripted([]), tmp_path, reuse=True)
+    assert raised.value.diagnostics[0].file == str(path)
+
+
+def test_a_generator_that_fails_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(LoadError) as raised:
+        suite(Scripted(RoleError("test.gen: connection refused")), tmp_path)
+    [one] = raised.value.diagnostics
+    assert one.message == "agents:test.gen made no cases: test.gen: connection refused"
+    with pytest.raises(LoadError):
+        suite(Scripted([{"id": "a"}]), tmp_path)
+    assert not (tmp_path / ".atp").exists()
+
+
+def test_a_root_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".atp").write_text("a file")
+    with pytest.raises(LoadError, match="can't be written"):
+        suite(Scripted(cases("a", "b")), tmp_path)
+
+
+SCRIPT = """
+import itertools
+
+def by_count(count):
+    return [{"id": f"c{n}", "input": f"say {n}"} for n in range(count)]
+
+def told(count, target_agent, focus="none", *, options, context):
+    said = [target_agent, focus, options["metadata"]["count"], context["metadata"]["test_mode"], context["count"]]
+    return [{"input": str(said)}] * count
+
+def everything(**told):
+    return {"cases": [{"input": ",".join(sorted(told))}]}
+
+def endless():
+    for n in itertools.count():
+        yield {"input": f"say {n}"}
+
+async def later(count):
+    return by_count(count)
+
+async def one_by_one():
+    for n in itertools.count():
+        yield {"input": f"say {n}"}
+
+def as_text():
+    return '{"input": "a"}\\n{"input": "b"}'
+
+def needs(number):
+    return []
+
+def breaks():
+    raise ValueError("not today")
+
+def wrong():
+    return [{"input": "a"}, {"inputs": "b"}]
+
+def Gen_Cases(count):
+    return by_count(count)
+
+not_json = lambda: [{"input": {1, 2}}]
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "made.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def scripted(root: Path, query: str) -> Generated:
+    reference = parsed(f"scripts:made.{query}")
+    return suite(script_generator(reference, [root]), root, reference)
+
+
+@pytest.mark.parametrize("function", ["by_count", "endless", "later", "one_by_one", "gen-cases"])
+def test_scripts_of_all_kinds(scripts: Path, function: str) -> None:
+    found = scripted(scripts, f"{function}?count=3")
+    assert [case.input for case in found.suite.cases] == ["say 0", "say 1", "say 2"]
+    assert found.warnings == []
+
+
+def test_what_a_script_is_told(scripts: Path) -> None:
+    found = scripted(scripts, "told?count=1&focus=dates")
+    assert found.suite.cases[0].input == "['expense', 'dates', 1, 'generator', 1]"
+    found = scripted(scripts, "everything?count=1&focus=dates")
+    assert found.suite.cases[0].input == "context,count,focus,options,target_agent,test_mode"
+
+
+def test_a_script_with_fewer_cases_is_a_warning(scripts: Path) -> None:
+    found = scripted(scripts, "as_text")
+    assert [case.input for case in found.suite.cases] == ["a", "b"]
+    assert [one.message for one in found.warnings] == ["scripts:made.as_text made 2 of 10 cases"]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("needs", "it takes `number`; a generator is given, by name, test_mode, target_agent, count, options, context"),
+        ("breaks", "raised ValueError: not today"),
+        ("wrong", "generated case `gen-002`: unknown key `inputs`"),
+        ("not_json", "a set at `[0].input`"),
+    ],
+)
+def test_scripts_that_do_not_work(scripts: Path, function: str, message: str) -> None:
+    with pytest.raises(LoadError) as raised:
+        scripted(scripts, f"{function}?count=2")
+    assert message in str(raised.value)
+
+
+def test_scripts_that_are_not_there(scripts: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no `by_cuont`"):
+        scripted(scripts, "by_cuont")
+    with pytest.raises(ConfigurationError, match="there is no scripts/other"):
+        script_generator(parsed("scripts:other.gen"), [scripts])

@@ -1,0 +1,163 @@
+"""SIGINT and SIGTERM: the run ends in good order, at once, and can be gone on with."""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.engine.support.project import SOON, Project, Ran, alive, until
+
+WAITS = """
+    import asyncio, os, time
+
+    def _begin(prompt):
+        with open("asked", "a") as file:
+            print(prompt, file=file)
+
+    def sync(prompt):
+        _begin(prompt)
+        if prompt.startswith("wait") and not os.path.exists("go"):
+            time.sleep(600)
+        return prompt
+
+    async def deaf(prompt):
+        _begin(prompt)
+        while prompt.startswith("wait") and not os.path.exists("go"):
+            try:
+                await asyncio.sleep(600)
+            except asyncio.CancelledError:
+                pass
+        return prompt
+
+    async def blocks(prompt):
+        _begin(prompt)
+        if prompt.startswith("wait"):
+            time.sleep(600)
+        return prompt
+"""
+COMMAND = """
+    import os, pathlib, signal, subprocess, sys, time
+    here = pathlib.Path(__file__).parent
+    prompt = sys.stdin.read().strip()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    with open(here / "pids", "a") as file:
+        print(os.getpid(), child.pid, file=file)
+    with open(here / "asked", "a") as file:
+        print(prompt, file=file)
+    time.sleep(600)
+"""
+
+
+def interrupt(project: Project, flags: list[str], asked: int, number: int = signal.SIGINT) -> tuple[Ran, float]:
+    """Start, wait until so many were asked, send a signal: what came of it, and how long that took."""
+    running = project.start("test", *flags)
+    until(lambda: len(project.lines("asked")) >= asked)
+    began = time.monotonic()
+    running.send_signal(number)
+    ran = project.finish(running)
+    return ran, time.monotonic() - began
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_in_good_order(project: Project, number: int) -> None:
+    project.write("agent.py", WAITS)
+    file = project.cases("a", "b", "wait", "d")
+    flags = [file, "-n", "agent.py:sync", "-o", "out.json"]
+    ran, took = interrupt(project, flags, 3, number)
+    assert ran.code == 130
+    assert took < 2 + SOON / 10
+    assert "Stopped: interrupted" in ran.out
+    assert "Passed:  2" in ran.out
+    assert "Not run: 1" in ran.out
+    assert f"Go on with: atp test {file} -n agent.py:sync -o out.json --resume" in ran.out
+    assert str(project.runs()[0] / "journal.jsonl") in ran.out
+    last = project.journal()[-1]
+    assert (last["type"], last["complete"], last["reason"]) == ("summary", False, "interrupted")
+    assert last["counts"]["passed"] == 2
+    assert last["counts"]["cancelled"] == 1
+    assert "stopped" in project.atp("runs").out
+    (project.folder / "go").touch()
+    again = project.test(file, "-n", "agent.py:sync", "--resume")
+    assert again.code == 0
+    assert list(again.results) == ["a", "b", "wait", "d"]
+    assert project.lines("asked") == ["a", "b", "wait", "wait", "d"]
+
+
+def test_parallel_runs_of_commands_leave_no_process(project: Project) -> None:
+    project.write("agent.py", COMMAND)
+    config = {"command": [sys.executable, "agent.py"], "protocol": "text"}
+    tests = [{"id": f"t{number}"} for number in range(6)]
+    file = project.suite([{"name": "cli", "type": "cli", "config": config}], tests)
+    ran, took = interrupt(project, [file, "--parallel", "4"], 4)
+    assert ran.code == 130
+    assert took < 2 + SOON / 4  # four that ignore SIGTERM, each with a child that left its group
+    assert [one["status"] for one in project.trials()] == ["cancelled"] * 4
+    pids = [int(pid) for pid in project.lines("pids")]
+    assert len(pids) == 8
+    assert not [pid for pid in pids if alive(pid)]
+    assert project.workspaces() == []
+
+
+@pytest.mark.parametrize("agent", ["deaf", "blocks"])
+def test_agents_that_will_not_stop_do_not_hold_it_up(project: Project, agent: str) -> None:
+    """One swallows its cancellation; one blocks the event loop, so that not even a summary can be written."""
+    project.write("agent.py", WAITS)
+    ran, took = interrupt(project, [project.cases("a", "wait"), "-n", f"agent.py:{agent}"], 2)
+    assert ran.code == 130
+    assert took < 2 + SOON / 4
+    assert [one["case"] for one in project.trials()][:1] == ["a"]
+    (project.folder / "go").touch()
+    project.write("agent.py", WAITS.replace("time.sleep(600)", "pass"))
+    assert project.test("cases.jsonl", "-n", f"agent.py:{agent}", "--resume").code == 0
+
+
+def test_the_second_signal_leaves_at_once(project: Project) -> None:
+    project.write("agent.py", COMMAND)
+    project.write("hooks.py", "import time\ndef slow():\n    open('tearing-down', 'w').close()\n    time.sleep(600)\n")
+    config = {"command": [sys.executable, "agent.py"], "protocol": "text"}
+    file = project.suite([{"name": "cli", "type": "cli", "config": config}], [{"id": "a"}, {"id": "b"}])
+    running = project.start("test", file, "--after-all", "hooks.py:slow")
+    until(lambda: project.lines("asked"))
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.05)  # two signals at the same moment are one
+    running.send_signal(signal.SIGTERM)
+    assert project.finish(running).code == 130
+    assert not [pid for pid in project.lines("pids") if alive(int(pid))]
+    assert project.journal()[-1]["type"] != "summary"
+
+
+def test_a_signal_during_a_hook_of_the_whole_run(project: Project) -> None:
+    project.write("agent.py", WAITS)
+    project.write(
+        "hooks.py",
+        """
+        import time
+        def before():
+            print("beginning", file=open("asked", "a"))
+            time.sleep(600)
+        def after():
+            print("after", file=open("asked", "a"))
+        """,
+    )
+    flags = [project.cases("a"), "-n", "agent.py:sync", "--before-all", "hooks.py:before"]
+    ran, took = interrupt(project, [*flags, "--after-all", "hooks.py:after"], 1)
+    assert ran.code == 130
+    assert took < 2 + SOON / 10
+    assert project.lines("asked") == ["beginning"]
+    assert project.journal()[-1]["type"] == "summary"
+
+
+def test_the_run_can_be_gone_on_with_from_anywhere(project: Project, tmp_path: Path) -> None:
+    project.write("agent.py", WAITS)
+    project.write("atp.toml", "")
+    file = project.cases("a", "wait")
+    interrupt(project, [file, "-n", "agent.py:sync"], 2)
+    (project.folder / "go").touch()
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "go").touch()
+    ran = project.test("../cases.jsonl", "-n", "../agent.py:sync", "--resume", cwd=below)
+    assert ran.code == 0
+    assert ran.events[0]["run_id"] == project.runs()[0].name

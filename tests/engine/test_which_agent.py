@@ -1,0 +1,76 @@
+"""Which agent is tested: the flag's, the file's own, the environment's, `atp.toml`'s, in this order."""
+
+import pytest
+from tests.engine.support.project import Project
+
+OWN = {"name": "own", "type": "custom", "config": {"entry": "agent.py:own"}}
+OTHER = {"name": "other", "type": "custom", "config": {"entry": "agent.py:other"}}
+
+
+@pytest.fixture(autouse=True)
+def agents(project: Project) -> None:
+    """Agents that say who they are, one of which the project's settings name."""
+    functions = ("own", "other", "file", "env", "flag", "target")
+    project.write("agent.py", "".join(f"def {name}():\n    return {name!r}\n" for name in functions))
+    project.write("atp.toml", 'name = "agent.py:file"\n')
+
+
+def asked(project: Project, *call: str, **env: str) -> list[str]:
+    ran = project.test(*call, "--runs", "1", env=env)
+    assert ran.code == 0, ran.err
+    return [one["output"] for one in ran.events if one["type"] == "result"]
+
+
+def test_a_suite_s_own_agents_go_before_the_project_s_settings(project: Project) -> None:
+    suite = project.suite([OWN, OTHER], [{"id": "a", "input": "hi"}])
+    assert asked(project, suite) == ["own", "other"]
+    assert asked(project, suite, ATP_NAME="agent.py:env") == ["own", "other"]
+    assert asked(project, suite, "-n", "agent.py:flag", ATP_NAME="agent.py:env") == ["flag"]
+    assert asked(project, suite, "-n", "other") == ["other"]
+
+
+def test_a_file_without_agents_takes_those_of_the_settings(project: Project) -> None:
+    project.write("bare.yaml", {"test_suite": "bare", "tests": [{"id": "a", "name": "A", "input": "hi"}]})
+    for file in ("bare.yaml", project.cases("a")):
+        assert asked(project, file) == ["file"]
+        assert asked(project, file, ATP_NAME="agent.py:env") == ["env"]
+        assert asked(project, file, "-n", "agent.py:flag", ATP_NAME="agent.py:env") == ["flag"]
+
+
+def test_an_unknown_name_in_a_test_is_an_error_beside_settings_too(project: Project) -> None:
+    suite = project.suite([OWN], [{"id": "a", "input": "hi", "agents": ["owm"]}])
+    ran = project.atp("test", suite)
+    assert ran.code == 2
+    assert "the suite has no agent `owm`" in ran.err
+
+
+def test_what_agents_check_contacts(project: Project) -> None:
+    suite = project.suite([OWN], [{"id": "a", "input": "hi"}])
+    ran = project.atp("agents", "check", suite)
+    assert ran.code == 0, ran.err
+    assert "own" in ran.out
+    assert "agent.py:file" not in ran.out
+
+
+def test_a_markdown_target_goes_before_the_project_s_settings(project: Project) -> None:
+    project.write("agents/t.md", "---\ntype: custom\nconfig: {entry: ../agent.py:target}\n---\n")
+    project.write("scripts/house.py", 'def judge(request):\n    return "nothing"\n')
+    project.write(
+        "a.test.md", "---\ntarget: agents/t.md\n---\n# A\n\n**Prompt:** hi\n\n**Expectations:**\n- it answers\n"
+    )
+    ran = project.atp("test", "a.test.md", "--assessor", "scripts:house.judge", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("t × a ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["http://", "https://", "ftp://x", "x:", "agent.py:", ":x", "a/b", "agents/q", "/etc/passwd", "gone.md", "a:b.md"],
+)
+def test_what_names_no_agent_is_a_mistake(project: Project, name: str) -> None:
+    for call in (("test", project.cases("a"), "-n", name), ("chat", name)):
+        ran = project.atp(*call)
+        assert ran.code == 2, ran.err
+        assert "no-such-agent" in ran.err
+        assert "Traceback" not in ran.err
+        assert name in ran.err
