@@ -28,9 +28,7 @@ ORDER = [
 ]
 """A folder imports only from those to its left, and from itself."""
 ALLOWED = {
-    ("base", "suite"): "diagnostics have places",
     ("stats", "checks"): "scores measure limits",
-    ("usercode", "agents"): "errors of a configuration",
     ("journal", "engine"): "listeners hear of trials",
 }
 """What goes against the order, and why."""

@@ -87,7 +87,7 @@ async def _run(session: Session, stop: Stop) -> Report:
     listeners: list[Listener] = [_Keep(report)]
     if session.options.output or session.options.reporter:
         read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
-        listeners += reports(session.options, read, session.secrets, session.cast)
+        listeners += reports(session.options, read, session.secrets, session.roles)
     report.exit_code = await session.run(listeners, stop)
     return report
 

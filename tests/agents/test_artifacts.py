@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from atp.agents.adapter import AgentError
 from atp.agents.artifacts import Artifacts, take_in
-from atp.agents.breach import Breach
+from atp.agents.breach import ProtocolError
 from atp.suite.result import Artifact
 
 
@@ -74,7 +74,7 @@ def test_text_encodings(tmp_path: Path, encoding: str | None) -> None:
 
 
 def test_base64_that_isn_t(tmp_path: Path) -> None:
-    with pytest.raises(Breach, match="can't be decoded"):
+    with pytest.raises(ProtocolError, match="can't be decoded"):
         take(tmp_path, file("a", "not base64!", encoding="base64"))
     assert everything(tmp_path) == {}
 
@@ -83,7 +83,7 @@ def test_base64_that_isn_t(tmp_path: Path) -> None:
 def test_hash_is_checked(tmp_path: Path, prefix: str) -> None:
     digest = hashlib.sha256(b"x").hexdigest()
     take(tmp_path, file("a", content_hash=prefix + digest), file("b", content_hash=prefix + digest.upper()))
-    with pytest.raises(Breach, match="is not that of its content"):
+    with pytest.raises(ProtocolError, match="is not that of its content"):
         take(tmp_path, file("c", "y", content_hash=prefix + digest))
     assert not (tmp_path / "c").exists()
 
@@ -92,13 +92,13 @@ def test_hash_is_checked(tmp_path: Path, prefix: str) -> None:
 def test_other_hashes(tmp_path: Path, name: str) -> None:
     digest = hashlib.new(name, b"x").hexdigest()
     take(tmp_path, file("a", content_hash=digest), file("b", content_hash=f"{name}:{digest}"))
-    with pytest.raises(Breach, match="is not that of its content"):
+    with pytest.raises(ProtocolError, match="is not that of its content"):
         take(tmp_path, file("a", "y", content_hash=digest))
 
 
 @pytest.mark.parametrize("given", ["", "crc:1234", "abc", "sha256:"])
 def test_hash_of_no_known_kind(tmp_path: Path, given: str) -> None:
-    with pytest.raises(Breach, match="of no known kind"):
+    with pytest.raises(ProtocolError, match="of no known kind"):
         take(tmp_path, file("a", content_hash=given))
 
 
@@ -107,7 +107,7 @@ def test_hash_of_a_file_that_the_agent_wrote_itself(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"x").hexdigest()
     take(tmp_path, file("a", None, content_hash=digest), file("elsewhere", None, content_hash=digest))
     (tmp_path / "a").write_text("y")
-    with pytest.raises(Breach, match="is not that of its content"):
+    with pytest.raises(ProtocolError, match="is not that of its content"):
         take(tmp_path, file("a", None, content_hash=digest))
 
 
@@ -135,7 +135,7 @@ BAD = [
 def test_paths_that_could_lead_out(tmp_path: Path, path: str, kind: str) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    with pytest.raises((Breach, msgspec.ValidationError)):
+    with pytest.raises((ProtocolError, msgspec.ValidationError)):
         take(workspace, {"type": kind, "path": path} | ({"content": "x"} if kind == "file" else {}))
     assert everything(tmp_path) == {}
 
@@ -150,9 +150,9 @@ def test_planted_links_are_not_followed_out(tmp_path: Path) -> None:
     (workspace / "deep/up").symlink_to("../../outside")
     (workspace / "ring").symlink_to("ring")
     for path in ("folder/mine.txt", "folder/new.txt", "deep/up/mine.txt", "deep/up/a/b.txt"):
-        with pytest.raises(Breach, match="leads out of the workspace"):
+        with pytest.raises(ProtocolError, match="leads out of the workspace"):
             take(workspace, file(path))
-    with pytest.raises(Breach):
+    with pytest.raises(ProtocolError):
         take(workspace, file("ring/x.txt"))
     assert everything(outside) == {"mine.txt": "mine"}
 
@@ -187,7 +187,7 @@ def test_places_that_are_taken(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("f")
     for path in ("folder", "file/x", "x" * 300):
-        with pytest.raises(Breach, match="could not be written"):
+        with pytest.raises(ProtocolError, match="could not be written"):
             take(tmp_path, file(path))
     assert everything(tmp_path) == {"file": "f"}
 
@@ -221,7 +221,7 @@ def test_no_path_leads_out(path: str) -> None:
         (workspace / "a/up").symlink_to("../..")
         try:
             (made,) = take(workspace, file(path, "content"))
-        except (Breach, msgspec.ValidationError):
+        except (ProtocolError, msgspec.ValidationError):
             assert sorted(everything(root)) == ["workspace/a/up", "workspace/link"]
         else:
             assert (workspace / made.name).read_text() == "content"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.agents.support.talk import COMMAND, LimitPassed, Talk, cli, run
 
-from atp.agents.adapter import AgentError, ConfigurationError, Finding, Observes, Reply, Surroundings
+from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Finding, Reply
+from atp.base.errors import ConfigurationError
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def test_request_and_response(talk: Talk) -> None:
 
 def test_environment_is_small(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     around = {"PATH": os.environ["PATH"], "HOME": "/h", "LANG": "C.UTF-8", "TERM": "dumb", "SECRET_KEY": "x"}
-    talk.around = Surroundings(base=talk.folder, environment=around, marker=talk.marker)
+    talk.around = AdapterContext(base=talk.folder, environment=around, marker=talk.marker)
     seen = run(talk.ask(cli("show", environment={"MINE": "1", "LANG": "C"}))).output["env"]
     assert len(seen.pop("ATP_PROCESS")) == len(seen.pop("ATP_STARTED_BY")) == 16
     seen.pop("LC_CTYPE", None)  # Python's own doing
@@ -375,9 +376,9 @@ def test_text_of_ordinary_commands(talk: Talk) -> None:
 
 
 def test_what_each_can_observe(talk: Talk) -> None:
-    assert talk.adapter(cli("echo")).observes == Observes()
-    text = talk.adapter(cli("text", protocol="text")).observes
-    assert text == Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+    assert talk.adapter(cli("echo")).capabilities == Capabilities()
+    text = talk.adapter(cli("text", protocol="text")).capabilities
+    assert text == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
 
 
 def test_planted_link(talk: Talk, tmp_path: Path) -> None:

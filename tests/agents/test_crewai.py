@@ -12,7 +12,8 @@ from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
 
-from atp.agents.adapter import AgentError, ConfigurationError, Reply
+from atp.agents.adapter import AgentError, Reply
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import CrewAiAgent
 
 CREWS = HERE / "crews.py"

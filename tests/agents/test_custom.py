@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.agents.support.talk import FUNCTIONS, LimitPassed, Talk, custom, run
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.breach import RAW_LENGTH
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import CustomAgent
 
 
@@ -23,10 +23,10 @@ def functions() -> Any:
 @pytest.fixture(autouse=True)
 def seen() -> list[Any]:
     """What the agents write down."""
-    from atp.agents.adapter import Surroundings
+    from atp.agents.adapter import AdapterContext
     from atp.usercode.entry import load_function
 
-    load_function(f"{FUNCTIONS}:echo", Surroundings(base=FUNCTIONS.parent))
+    load_function(f"{FUNCTIONS}:echo", AdapterContext(base=FUNCTIONS.parent))
     found: list[Any] = functions().SEEN
     found.clear()
     return found

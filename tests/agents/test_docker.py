@@ -13,7 +13,8 @@ from tests.agents.support.docker_images import FOREIGN, PYTHON
 from tests.agents.support.docker_talk import boxed, shell, use
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import Adapter, AgentError, AgentTimeout, ConfigurationError, Observes, Reply
+from atp.agents.adapter import Adapter, AgentError, AgentTimeout, Capabilities, Reply
+from atp.base.errors import ConfigurationError
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ async def speaking(talk: Talk, engine: TestEngine) -> tuple[Adapter, "asyncio.Fu
 
 class TestWhatItGets:
     def test_request_and_response(self, talk: Talk) -> None:
-        seen = run(talk.ask(boxed("surroundings", "a b", environment={"MINE": "1"}), "Hi ☃")).output
+        seen = run(talk.ask(boxed("context", "a b", environment={"MINE": "1"}), "Hi ☃")).output
         assert seen["request"]["task"]["description"] == "Hi ☃"
         assert seen["request"]["context"] == {
             "workspace_path": "/workspace",
@@ -59,7 +60,7 @@ class TestWhatItGets:
         assert (seen["uid"], seen["gid"]) == (os.getuid(), os.getgid())
 
     def test_next_to_no_rights(self, talk: Talk) -> None:
-        seen = run(talk.ask(boxed("surroundings"))).output
+        seen = run(talk.ask(boxed("context"))).output
         assert {int(value, 16) for value in seen["capabilities"].values()} == {0}
         assert seen["no_new_privileges"] == "1"
         assert seen["interfaces"] == ["lo"]
@@ -78,7 +79,7 @@ class TestWhatItGets:
     def test_another_user_folder_and_entry_point(self, talk: Talk) -> None:
         talk.workspace.mkdir()
         talk.workspace.chmod(0o777)
-        seen = run(talk.ask(boxed("surroundings", user="1234:5678", working_dir="/tmp"))).output
+        seen = run(talk.ask(boxed("context", user="1234:5678", working_dir="/tmp"))).output
         assert (seen["uid"], seen["gid"], seen["cwd"]) == (1234, 5678, "/tmp")
         agent = shell(":", protocol="text", entrypoint="/bin/busybox echo 'of the  entry'")
         agent.config.command = "and 'the  command'"
@@ -128,7 +129,7 @@ class TestWhatItSays:
     def test_text(self, talk: Talk) -> None:
         agent = boxed("text", protocol="text")
         assert run(talk.ask(agent, "Hi")).output == r"You said: 'Hi\n' in s-1"
-        assert talk.adapter(agent).observes == Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+        assert talk.adapter(agent).capabilities == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
         assert talk.logs[0] == "thinking"
 
     def test_ten_megabytes_out_and_in(self, talk: Talk) -> None:

@@ -12,7 +12,7 @@ from tests.agents.support.talk import Talk, run
 from tests.engine.support.project import until
 from tests.parts import missing
 
-from atp.agents.adapter import AgentError, Observes
+from atp.agents.adapter import AgentError, Capabilities
 from atp.suite.agent import DockerAgent
 from atp.usercode.threads import in_thread
 
@@ -81,7 +81,7 @@ def test_openai_and_json(talk: Talk) -> None:
     assert run(talk.ask(agent, "Hi")).output == "chat: Hi"
     agent = serving(protocol="json", path="/own", body={"prompt": "{{prompt}}"}, output_path="$.answer.text")
     assert run(talk.ask(agent, "Hi")).output == "own: Hi"
-    assert talk.adapter(agent).observes == Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+    assert talk.adapter(agent).capabilities == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
 
 
 def test_waits_until_it_is_well(talk: Talk) -> None:

@@ -15,8 +15,9 @@ from tests.agents.support.docker_talk import boxed, use
 from tests.agents.support.talk import Talk, run
 from tests.parts import needs_root
 
-from atp.agents.adapter import AgentError, ConfigurationError
+from atp.agents.adapter import AgentError
 from atp.agents.docker.place import Place, find_engine
+from atp.base.errors import ConfigurationError
 
 
 def listening(path: Path) -> None:

@@ -6,12 +6,13 @@ from typing import Any, cast
 import pytest
 from tests.agents.support.docker_talk import boxed
 
-from atp.agents.adapter import AgentError, ConfigurationError, Surroundings
+from atp.agents.adapter import AdapterContext, AgentError
 from atp.agents.docker.engine import Engine
 from atp.agents.docker.kinds import docker_adapter
 from atp.agents.docker.place import Place
 from atp.agents.docker.settings import Settings
 from atp.base.diagnostics import LoadError
+from atp.base.errors import ConfigurationError
 from atp.loader import TestLoader
 from atp.suite.container import memory_bytes
 
@@ -75,7 +76,7 @@ def test_nothing_to_build(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     for folder in ("agent", "gone"):
         with pytest.raises(ConfigurationError) as caught:
-            docker_adapter(boxed(build=folder), Surroundings(base=tmp_path, environment={}))
+            docker_adapter(boxed(build=folder), AdapterContext(base=tmp_path, environment={}))
         assert str(caught.value) == f"`build`: there is no Dockerfile in {tmp_path / folder}"
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.adapter import AdapterContext
+from atp.base.errors import ConfigurationError
 from atp.usercode.entry import load_function
 
 
@@ -20,7 +21,7 @@ def clean_modules() -> Any:
 
 
 def load(entry: str, base: Path, *search: Path) -> Any:
-    return load_function(entry, Surroundings(base=base, search=search))()
+    return load_function(entry, AdapterContext(base=base, search=search))()
 
 
 def write(path: Path, text: str) -> Path:
@@ -76,7 +77,7 @@ def test_modules_of_the_same_name_in_two_suites(tmp_path: Path) -> None:
 
 
 def test_installed_module_and_nested_name(tmp_path: Path) -> None:
-    found = load_function("pathlib:Path.cwd", Surroundings(base=tmp_path))
+    found = load_function("pathlib:Path.cwd", AdapterContext(base=tmp_path))
     assert found() == Path.cwd()
 
 

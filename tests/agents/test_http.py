@@ -22,7 +22,8 @@ from tests.agents.support.server import (
 )
 from tests.agents.support.talk import LimitPassed, Talk, http, run
 
-from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError, Finding, Observes, Reply
+from atp.agents.adapter import AgentError, AgentTimeout, Capabilities, Finding, Reply
+from atp.base.errors import ConfigurationError
 
 DONE = {"version": "1.0", "task_id": "trial-1", "status": "completed", "output": "Grüße 😀"}
 
@@ -511,7 +512,7 @@ def test_conversation(talk: Talk) -> None:
 
 
 def test_observes_everything(talk: Talk) -> None:
-    assert talk.adapter(http("http://127.0.0.1/")).observes == Observes()
+    assert talk.adapter(http("http://127.0.0.1/")).capabilities == Capabilities()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from aiohttp import web
 from tests.agents.support.server import sending, serving
 from tests.agents.support.talk import Talk, http, run
 
-from atp.agents.adapter import AgentError, ConfigurationError, Observes, Reply, Surroundings
+from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply
+from atp.base.errors import ConfigurationError
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -145,7 +146,7 @@ def test_attachments_beside_the_test_file(talk: Talk, tmp_path: Path) -> None:
     beside = tmp_path / "suite"
     beside.mkdir()
     (beside / "a.png").write_bytes(PIXEL)
-    talk.around = Surroundings(base=tmp_path / "agents", search=(beside,))
+    talk.around = AdapterContext(base=tmp_path / "agents", search=(beside,))
     message = {"role": "user", "content": [{"type": "image", "source": "file://a.png"}]}
     _, body, _ = run(exchange(talk, chat(), OPENAI, messages=[message]))
     (part,) = body["messages"][0]["content"]
@@ -255,14 +256,14 @@ def test_placeholders_are_checked_before_a_run(talk: Talk, body: Any, words: str
 
 
 def test_what_each_can_observe(talk: Talk) -> None:
-    def observes(**config: Any) -> Observes:
-        return talk.adapter(http("http://127.0.0.1/", **config)).observes
+    def capabilities(**config: Any) -> Capabilities:
+        return talk.adapter(http("http://127.0.0.1/", **config)).capabilities
 
-    nothing = Observes(tool_calls=False, tokens=False, cost=False, steps=False)
-    assert observes(protocol="json", body=1) == nothing
-    assert observes(**JSON) == Observes()
-    assert observes(protocol="json", body=1, tool_calls_path="$.a") == Observes(tokens=False, cost=False)
-    assert observes(protocol="openai") == Observes(cost=False)
+    nothing = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
+    assert capabilities(protocol="json", body=1) == nothing
+    assert capabilities(**JSON) == Capabilities()
+    assert capabilities(protocol="json", body=1, tool_calls_path="$.a") == Capabilities(tokens=False, cost=False)
+    assert capabilities(protocol="openai") == Capabilities(cost=False)
 
 
 def test_state_is_carried_from_turn_to_turn(talk: Talk) -> None:

@@ -11,7 +11,8 @@ import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.engine.support.project import Project
 
-from atp.agents.adapter import Adapter, ConfigurationError, Observes, Reply
+from atp.agents.adapter import Adapter, Capabilities, Reply
+from atp.base.errors import ConfigurationError
 from atp.checks.limits import Meter
 from atp.engine.trial.watch import LimitPassed as EngineLimit
 from atp.engine.trial.watch import Watch
@@ -540,7 +541,7 @@ def test_what_a_graph_hands_over_amiss(talk: Talk, where: dict[str, Any], name: 
 
 
 def test_there_is_nothing_that_it_can_not_report(talk: Talk) -> None:
-    assert talk.adapter(graph("stateless")).observes == Observes()
+    assert talk.adapter(graph("stateless")).capabilities == Capabilities()
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ def test_after_a_kill_9_of_atp_itself(talk: Talk, tmp_path: Path) -> None:
 import asyncio, sys
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from atp.agents.adapter import Surroundings
+from atp.agents.adapter import AdapterContext
 from tests.agents.support.talk import Talk, cli
 import os
 talk = Talk(Path({str(tmp_path)!r}))
-talk.around = Surroundings(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
+talk.around = AdapterContext(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
 asyncio.run(talk.ask(cli("detaches_and_sleeps")))
 """
     atp = subprocess.Popen([sys.executable, "-c", code])

@@ -10,7 +10,8 @@ import pytest
 from tests.agents.support.prompts import Scripted, Stage, uses
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import ConfigurationError, Observes, Reply
+from atp.agents.adapter import Capabilities, Reply
+from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, CassetteMiss, ModelError, ToolUse
 from atp.suite.result import Usage
@@ -58,7 +59,7 @@ def test_an_answer(stage: Stage, talk: Talk) -> None:
 
 
 def test_it_can_report_everything(stage: Stage) -> None:
-    assert stage.make().observes == Observes(tool_calls=True, tokens=True, cost=True, steps=True)
+    assert stage.make().capabilities == Capabilities(tool_calls=True, tokens=True, cost=True, steps=True)
 
 
 def test_json_stays_text(stage: Stage, talk: Talk) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk, run
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.prompt.file import agent_of_file, read_prompt_file
 from atp.agents.prompt.reading import Reading
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import HttpAgent, PromptAgent
 
 

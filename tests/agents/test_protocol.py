@@ -7,7 +7,7 @@ import pytest
 from tests.agents.support.talk import Talk
 
 from atp.agents.adapter import AgentError, Reply
-from atp.agents.breach import RAW_LENGTH, Breach
+from atp.agents.breach import RAW_LENGTH, ProtocolError
 from atp.agents.events import read_event, tool_call
 from atp.agents.protocol import build_request, encode_request, read_response
 
@@ -358,7 +358,7 @@ def test_numbers_of_events_that_do_not_count_up_are_told_once(
     ],
 )
 def test_events_that_break_the_rules(talk: Talk, change: dict[str, Any], words: str) -> None:
-    with pytest.raises(Breach) as caught:
+    with pytest.raises(ProtocolError) as caught:
         read_event({**EVENT, "event_type": "tool_call", "payload": {"tool": "x"}, **change}, talk.request())
     assert words in str(caught.value)
 

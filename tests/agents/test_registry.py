@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pytest
 from tests.agents.support.talk import Talk, custom, run
 
-from atp.agents.adapter import Adapter, ConfigurationError, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, Reply, TurnRequest
 from atp.agents.registry import _ADAPTERS, adapter_at, adapter_for, make_adapter
+from atp.base.errors import ConfigurationError
 from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent, AgentConfig, DockerAgent
 
@@ -23,7 +24,7 @@ class QueueAgent(Agent):
 
 
 class QueueAdapter(Adapter):
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
         self._config: QueueConfig = agent.config
 
     async def turn(self, request: TurnRequest) -> Reply:

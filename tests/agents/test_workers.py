@@ -20,8 +20,9 @@ import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, custom, run
 from tests.engine.support.project import Project
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError
+from atp.agents.adapter import Adapter, AgentError
 from atp.agents.leftovers import end_leftovers
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import CustomAgent
 from atp.usercode import worker
 
@@ -452,11 +453,11 @@ def test_after_a_kill_9_of_atp_itself(talk: Talk, tmp_path: Path) -> None:
 import asyncio, os, sys
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from atp.agents.adapter import Surroundings
+from atp.agents.adapter import AdapterContext
 from tests.agents.support.talk import Talk
 from tests.agents.test_workers import own
 talk = Talk(Path({str(tmp_path)!r}))
-talk.around = Surroundings(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
+talk.around = AdapterContext(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
 
 def die(event):
     os.kill(os.getpid(), 9)

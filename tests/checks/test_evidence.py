@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import Observes
+from atp.agents.adapter import Capabilities
 from atp.base.found_json import MISSING
 from atp.checks import Evidence
 from atp.checks.compare import fits
@@ -79,20 +79,20 @@ def test_broken_base64_is_no_artifact(judge: Callable[..., Verdict]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "observes", "observable"),
+    ("limits", "capabilities", "observable"),
     [
-        ({"max_steps": 3}, Observes(steps=False), True),
-        ({"max_steps": 3}, Observes(steps=False, tool_calls=False), False),
-        ({"max_tokens": 3}, Observes(tokens=False), False),
-        ({"budget_usd": 3}, Observes(cost=False, tokens=False), False),
-        ({"allowed_tools": ["a"]}, Observes(tool_calls=False), False),
-        ({"timeout_seconds": 3}, Observes(tool_calls=False, tokens=False, cost=False, steps=False), True),
+        ({"max_steps": 3}, Capabilities(steps=False), True),
+        ({"max_steps": 3}, Capabilities(steps=False, tool_calls=False), False),
+        ({"max_tokens": 3}, Capabilities(tokens=False), False),
+        ({"budget_usd": 3}, Capabilities(cost=False, tokens=False), False),
+        ({"allowed_tools": ["a"]}, Capabilities(tool_calls=False), False),
+        ({"timeout_seconds": 3}, Capabilities(tool_calls=False, tokens=False, cost=False, steps=False), True),
     ],
 )
-def test_a_limit_needs_eyes(limits: dict[str, Any], observes: Observes, observable: bool) -> None:
+def test_a_limit_needs_eyes(limits: dict[str, Any], capabilities: Capabilities, observable: bool) -> None:
     checkpoint = {"id": "c", "assertion": {"type": "contains", "value": "x"}}
     raw = {"id": "a", "messages": "x", "constraints": limits, "checkpoints": [checkpoint]}
-    assert all(met(need, observes) for need in needs(Case.model_validate(raw))) is observable
+    assert all(met(need, capabilities) for need in needs(Case.model_validate(raw))) is observable
 
 
 def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict]) -> None:

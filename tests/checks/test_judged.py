@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 from atp.checks import Evidence, check_case, run_check
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judges import Judging
@@ -89,8 +89,8 @@ def test_a_message_replaces_the_text_of_a_failure(evidence: MakeEvidence) -> Non
 
 
 def test_votes_are_shown(evidence: MakeEvidence) -> None:
-    player = Scripted(scored(0.2, "warmed"), scored(0.8, "warmed"), scored(0.9, "warmed"))
-    found = judged({"type": "llm_eval", "criteria": "x", "votes": 3}, evidence(ANSWER), judging(player))
+    client = Scripted(scored(0.2, "warmed"), scored(0.8, "warmed"), scored(0.9, "warmed"))
+    found = judged({"type": "llm_eval", "criteria": "x", "votes": 3}, evidence(ANSWER), judging(client))
     assert (found.outcome, found.score) == ("passed", 0.8)
     assert sorted((one.score, one.outcome) for one in found.parts) == [
         (0.2, "failed"),
@@ -109,11 +109,11 @@ def test_another_judge_may_be_named(evidence: MakeEvidence) -> None:
 
 
 def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:
-    player = Scripted(scored(0.9, "Dear reader"))
+    client = Scripted(scored(0.9, "Dear reader"))
     seen = evidence("done", workspace=folder({"out/a.md": "Dear reader", "b.bin": b"\xff\xfe"}))
-    found = judged({"type": "llm_eval", "criteria": "x", "path": "out/*.md"}, seen, judging(player))
+    found = judged({"type": "llm_eval", "criteria": "x", "path": "out/*.md"}, seen, judging(client))
     assert (found.outcome, found.where) == ("passed", "artifact out/*.md")
-    (words,) = player.words
+    (words,) = client.words
     assert "out/a.md\nDear reader" in words
     assert "not text" in words
     number = words.partition("Judge text ")[2].split()[0]
@@ -122,14 +122,14 @@ def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[...,
 
 @pytest.mark.parametrize(("negate", "outcome"), [(False, "failed"), (True, "unjudged")])
 def test_an_artifact_that_is_not_there_never_passes(evidence: MakeEvidence, negate: bool, outcome: str) -> None:
-    player = Scripted(scored(0.9, "warmed"))
+    client = Scripted(scored(0.9, "warmed"))
     given = {"type": "llm_eval", "criteria": "x", "path": "a.md", "negate": negate}
-    assert judged(given, evidence(ANSWER), judging(player)).outcome == outcome
-    assert player.calls == []
+    assert judged(given, evidence(ANSWER), judging(client)).outcome == outcome
+    assert client.calls == []
 
 
 def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:
-    player = Scripted(verdicts(verdict(1, True, "seas warmed")))
+    client = Scripted(verdicts(verdict(1, True, "seas warmed")))
     seen = evidence(
         calls=[ToolCall(name="warm_ocean", arguments={"by": 2}, result="3 seas warmed")],
         turns=[Turn(turn=1, input="Warm it.", output="Done.")],
@@ -137,9 +137,9 @@ def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[.
         workspace=folder({"log.txt": "all is well", "seed.txt": "given"}, seeded={"seed.txt"}),
         artifacts=[Artifact(name="plan", kind="structured", data={"steps": 2})],
     )
-    (found,) = case_verdicts(seen, judging(player))
+    (found,) = case_verdicts(seen, judging(client))
     assert found.passed
-    (words,) = player.words
+    (words,) = client.words
     for shown in (
         "Warm it.",
         "Done.",
@@ -155,7 +155,7 @@ def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[.
 
 
 def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> None:
-    player = Scripted(verdicts(verdict(1, False, "warmed it"), verdict(2, True, "2 degrees")))
+    client = Scripted(verdicts(verdict(1, False, "warmed it"), verdict(2, True, "2 degrees")))
     expectations = [
         "it is short",
         "the warm_ocean function was called",
@@ -163,7 +163,7 @@ def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> Non
         "the cool_ocean function was called",
     ]
     seen = evidence(ANSWER, calls=["warm_ocean"], case={"expectations": expectations})
-    found = case_verdicts(seen, judging(player))
+    found = case_verdicts(seen, judging(client))
     assert [(one.type, one.name, one.outcome, one.judged) for one in found] == [
         ("expectation", "it is short", "failed", True),
         ("expectation", "the warm_ocean function was called", "passed", False),
@@ -171,8 +171,8 @@ def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> Non
         ("expectation", "the cool_ocean function was called", "failed", False),
     ]
     assert found[0].evidence == ["warmed it"]
-    assert len(player.calls) == 1
-    assert "warm_ocean function" not in player.words[0]
+    assert len(client.calls) == 1
+    assert "warm_ocean function" not in client.words[0]
 
 
 def test_no_judge_is_needed_for_exact_expectations(evidence: MakeEvidence) -> None:
@@ -181,9 +181,9 @@ def test_no_judge_is_needed_for_exact_expectations(evidence: MakeEvidence) -> No
 
 
 def test_judged_checks_are_done_after_exact_ones_and_in_spite_of_them(evidence: MakeEvidence) -> None:
-    player = Scripted(scored(0.9, "warmed"))
+    client = Scripted(scored(0.9, "warmed"))
     assertions = [{"type": "llm_eval", "criteria": "x"}, {"type": "contains", "value": "nothing like it"}]
-    found = case_verdicts(evidence(ANSWER, case={"assertions": assertions}), judging(player))
+    found = case_verdicts(evidence(ANSWER, case={"assertions": assertions}), judging(client))
     assert [(one.type, one.outcome) for one in found] == [("llm_eval", "passed"), ("contains", "failed")]
 
 
@@ -219,10 +219,10 @@ def test_a_cancelled_judge_is_cancelled(evidence: MakeEvidence) -> None:
 
 
 def test_a_judge_on_the_agents_own_model_and_a_cut_record_are_warned_about(evidence: MakeEvidence) -> None:
-    player = Scripted(verdicts(verdict(1, True, "xxx"), verdict(2, True, "xxx")))
-    player.model = "gpt-x"
+    client = Scripted(verdicts(verdict(1, True, "xxx"), verdict(2, True, "xxx")))
+    client.model = "gpt-x"
     events = [Event(type="llm_request", payload={"model": "openai/gpt-x"})]
-    judge = judging(player)
+    judge = judging(client)
     case_verdicts(evidence("x" * 50_000, case={"expectations": ["a b", "c d"]}, events=events), judge)
     assert len(judge.warnings) == 2
     assert "cut to" in judge.warnings[0]
@@ -240,13 +240,13 @@ def test_a_judge_on_the_agents_own_model_and_a_cut_record_are_warned_about(evide
     ],
 )
 def test_a_validator_of_the_users(evidence: MakeEvidence, answer: Any, negate: bool, outcome: str) -> None:
-    player = Scripted(answer, own=True)
-    judge = judging(my=player)
+    client = Scripted(answer, own=True)
+    judge = judging(my=client)
     options = {"mode": "strict", "metadata": {"criteria": "polite"}}
     given = {"type": "agent", "use": "agents:my", "options": options, "negate": negate}
     found = judged(given, evidence(ANSWER, case={"expected": "warm"}), judge)
     assert (found.outcome, found.judged, found.where) == (outcome, True, "agents:my")
-    (call,) = player.calls
+    (call,) = client.calls
     assert call.payload["output"] == ANSWER
     assert call.payload["criteria"] == "polite"
     assert call.payload["expected"] == "warm"
@@ -261,8 +261,8 @@ def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> No
 
 
 def test_a_turn_of_a_dialogue_is_judged_by_what_was_said_so_far(evidence: MakeEvidence) -> None:
-    player = Scripted(scored(0.9, "first answer"))
+    client = Scripted(scored(0.9, "first answer"))
     turns = [Turn(turn=1, input="a", output="first answer"), Turn(turn=2, input="b", output="second answer")]
-    seen = with_judge(evidence(turns=turns), judging(player)).of_turn(1)
+    seen = with_judge(evidence(turns=turns), judging(client)).of_turn(1)
     assert judged({"type": "llm_eval", "criteria": "x"}, seen, seen.judge).passed
-    assert "second answer" not in player.words[0]
+    assert "second answer" not in client.words[0]

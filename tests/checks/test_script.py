@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 from atp.checks import Evidence, run_check
 from atp.checks.case_checks import unjudgeable
 from atp.suite.assertion import ScriptAssertion

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import Observes
+from atp.agents.adapter import Capabilities
 from atp.checks.observable import met, needs
 from atp.suite.case import Case
 from atp.suite.result import Turn, Usage, Verdict
@@ -143,4 +143,4 @@ def case(**given: Any) -> Case:
 def test_expectations_need_what_their_exact_form_needs(expectation: str, needed: bool) -> None:
     found = list(needs(case(expectations=[expectation])))
     assert {need.what for need in found} == ({"tool_calls"} if needed else set())
-    assert all(not met(need, Observes(tool_calls=False)) for need in found)
+    assert all(not met(need, Capabilities(tool_calls=False)) for need in found)

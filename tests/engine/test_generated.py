@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.engine.support.project import Project
 from tests.roles.support.doubles import Scripted
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.errors import ConfigurationError
 from atp.engine.prepare.generated import (
     MOST_CASES,
     Generated,
@@ -23,7 +23,7 @@ from atp.engine.prepare.generated import (
     parse_reference,
     script_generator,
 )
-from atp.roles.player import Player, RoleError
+from atp.roles.player import RoleClient, RoleError
 
 GEN = Reference("agents", "test.gen", 2)
 
@@ -47,8 +47,8 @@ def cases(*texts: str) -> list[dict[str, Any]]:
     return [{"id": text, "input": text} for text in texts]
 
 
-def suite(player: Player, root: Path, reference: Reference = GEN, **more: Any) -> Generated:
-    return asyncio.run(generate_suite(reference, player, "expense", root, **more))
+def suite(client: RoleClient, root: Path, reference: Reference = GEN, **more: Any) -> Generated:
+    return asyncio.run(generate_suite(reference, client, "expense", root, **more))
 
 
 def test_the_documents_references() -> None:

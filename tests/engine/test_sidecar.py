@@ -16,7 +16,7 @@ from atp.base.diagnostics import LoadError
 from atp.engine.prepare.variations_file import Sidecar, sidecar_path, variations_for, varied_digest
 from atp.loader.load import load_text
 from atp.roles.generate.variator import Variation, Varied
-from atp.roles.player import Player, RoleError
+from atp.roles.player import RoleClient, RoleError
 from atp.suite.case import Case
 
 NEW = ["Raise its temperature", "It's far too cold in there", "Heat the sea for me", "More warmth down there, please"]
@@ -30,11 +30,11 @@ def generated(text: str, by: str = "maker") -> Variation:
     return Variation(chain=[text], origin="generated", by=by)
 
 
-def make(case: Case, count: int, path: Path, player: Player | None = None) -> Varied:
-    return asyncio.run(variations_for(case, count, Sidecar(path), player))
+def make(case: Case, count: int, path: Path, client: RoleClient | None = None) -> Varied:
+    return asyncio.run(variations_for(case, count, Sidecar(path), client))
 
 
-def player(*texts: str) -> Scripted:
+def client(*texts: str) -> Scripted:
     return Scripted(list(texts), name="maker")
 
 
@@ -55,14 +55,14 @@ def test_it_stands_beside_the_test_file() -> None:
 
 def test_what_a_line_says(path: Path) -> None:
     case = a_case()
-    make(case, 2, path, player(NEW[0]))
+    make(case, 2, path, client(NEW[0]))
     assert lines(path) == [
         {"case": "ocean", "digest": varied_digest(case), "number": 1, "chain": [NEW[0]], "by": "maker"}
     ]
 
 
 def test_a_second_run_asks_nobody(path: Path) -> None:
-    first = make(a_case(), 4, path, player(*NEW))
+    first = make(a_case(), 4, path, client(*NEW))
     silent = Scripted(RoleError("must not be asked"))
     assert make(a_case(), 4, path, silent) == first
     assert silent.calls == []
@@ -70,8 +70,8 @@ def test_a_second_run_asks_nobody(path: Path) -> None:
 
 
 def test_raising_the_count_keeps_the_earlier_ones(path: Path) -> None:
-    first = make(a_case(), 3, path, player(*NEW[:2]))
-    more = player(*NEW[2:])
+    first = make(a_case(), 3, path, client(*NEW[:2]))
+    more = client(*NEW[2:])
     assert [one.chain[0] for one in make(a_case(), 5, path, more)] == ["warm the ocean", *NEW]
     assert more.calls[0].payload["taken"] == [[NEW[0]], [NEW[1]]]
     assert make(a_case(), 5, path)[:3] == first
@@ -86,9 +86,9 @@ def test_rules_keep_theirs_too(path: Path) -> None:
 
 @pytest.mark.parametrize("changed", [a_case("warm the sea"), a_case(intent="another"), a_case(name="other")])
 def test_another_text_gets_other_variations_and_the_old_ones_lie_idle(path: Path, changed: Case) -> None:
-    make(a_case(), 2, path, player(NEW[0]))
+    make(a_case(), 2, path, client(NEW[0]))
     old = path.read_bytes()
-    assert make(changed, 2, path, player(NEW[1]))[1].chain == [NEW[1]]
+    assert make(changed, 2, path, client(NEW[1]))[1].chain == [NEW[1]]
     assert path.read_bytes().startswith(old)
     assert make(a_case(), 2, path)[1].chain == [NEW[0]]
 
@@ -101,14 +101,14 @@ def test_cycled_ones_are_not_kept(path: Path) -> None:
 
 def test_what_rules_made_gives_way_to_a_player(path: Path) -> None:
     by_rules = make(a_case(), 3, path)
-    by_player = make(a_case(), 3, path, player(*NEW[:2]))
+    by_player = make(a_case(), 3, path, client(*NEW[:2]))
     assert [one.by for one in by_rules] == [None, "rules", "rules"]
     assert [one.by for one in by_player] == [None, "maker", "maker"]
     assert make(a_case(), 3, path) == by_player
 
 
 def test_what_a_player_made_serves_without_one(path: Path) -> None:
-    make(a_case(), 3, path, player(*NEW[:2]))
+    make(a_case(), 3, path, client(*NEW[:2]))
     assert [one.by for one in make(a_case(), 5, path)] == [None, "maker", "maker", "rules", "rules"]
 
 
@@ -118,22 +118,22 @@ def test_what_rules_made_for_a_broken_player_is_not_kept(path: Path) -> None:
     assert [one.by for one in made] == [None, "maker", "rules", "rules"]
     assert [one.code for one in made.warnings] == ["generator-failed"]
     assert [line["by"] for line in lines(path)] == ["maker"]
-    assert [one.by for one in make(a_case(), 4, path, player(*NEW))] == [None, "maker", "maker", "maker"]
+    assert [one.by for one in make(a_case(), 4, path, client(*NEW))] == [None, "maker", "maker", "maker"]
 
 
 def test_a_torn_last_line_is_passed_over_and_mended(path: Path) -> None:
-    first = make(a_case(), 3, path, player(*NEW[:2]))
+    first = make(a_case(), 3, path, client(*NEW[:2]))
     with path.open("ab") as file:
         file.write(b'{"case":"ocean","dig')
-    assert make(a_case(), 3, path, player(*NEW)) == first
-    make(a_case(), 4, path, player(NEW[2]))
+    assert make(a_case(), 3, path, client(*NEW)) == first
+    make(a_case(), 4, path, client(NEW[2]))
     assert [line["number"] for line in lines(path)] == [1, 2, 3]
 
 
 def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
-    make(a_case(), 3, path, player(*NEW[:2]))
+    make(a_case(), 3, path, client(*NEW[:2]))
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    make(a_case(), 4, path, player(NEW[2]))
+    make(a_case(), 4, path, client(NEW[2]))
     assert [line["chain"][0] for line in lines(path)] == NEW[:3]
 
 
@@ -148,7 +148,7 @@ def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     ],
 )
 def test_a_line_that_is_none_is_an_error_with_its_place(path: Path, line: str) -> None:
-    make(a_case(), 2, path, player(NEW[0]))
+    make(a_case(), 2, path, client(NEW[0]))
     path.write_text(f"{path.read_text()}{line}\n\n{line}\n")
     with pytest.raises(LoadError) as raised:
         make(a_case(), 2, path)
@@ -159,15 +159,15 @@ def test_a_line_that_is_none_is_an_error_with_its_place(path: Path, line: str) -
 
 
 def test_a_removed_line_is_made_anew_and_moves_no_other(path: Path) -> None:
-    make(a_case(), 4, path, player(*NEW[:3]))
+    make(a_case(), 4, path, client(*NEW[:3]))
     kept = path.read_text().splitlines(keepends=True)
     path.write_text(kept[0] + kept[2])
-    made = make(a_case(), 4, path, player(NEW[3]))
+    made = make(a_case(), 4, path, client(NEW[3]))
     assert [one.chain[0] for one in made[1:]] == [NEW[0], NEW[3], NEW[2]]
 
 
 def test_a_folder_that_can_not_be_written_is_a_warning(tmp_path: Path) -> None:
-    made = make(a_case(), 3, tmp_path / "missing" / "x.variations.jsonl", player(*NEW[:2]))
+    made = make(a_case(), 3, tmp_path / "missing" / "x.variations.jsonl", client(*NEW[:2]))
     assert [one.chain[0] for one in made[1:]] == NEW[:2]
     [warning] = made.warnings
     assert warning.code == "variations-not-kept"

@@ -15,7 +15,7 @@ from atp.base.diagnostics import LoadError
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, Input
 from atp.engine.prepare.survey import Survey
-from atp.journal.listeners import Audience, Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, Listeners, RunEnd, RunInfo
 from atp.report.choose import Reads, choose, default_path, reads
 from atp.report.console.answer import Answer
 from atp.report.console.console import Console
@@ -220,10 +220,10 @@ def test_stdout_that_is_closed(monkeypatch: pytest.MonkeyPatch, story: Any) -> N
     monkeypatch.setattr(sys, "stdout", None)
     assert choose(Options(), Reads()) == []
     for options in (Options(json_events=True), Options(reporter="report.json"), Options(reporter="report.summary")):
-        audience = Audience(choose(options, Reads()))
+        audience = Listeners(choose(options, Reads()))
         story.tell([audience], [], story.end())
         assert audience.problems == ["stdout: it is closed"]
-    answers = Audience(choose(Options(), Reads(message=True)))
+    answers = Listeners(choose(Options(), Reads(message=True)))
     story.tell([answers], [story.case()], story.end())
     assert answers.problems == ["stdout: it is closed"]
 

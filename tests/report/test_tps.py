@@ -69,9 +69,9 @@ def open_file(folder: Path, text: str = FILE) -> CaseSource:
     return in_memory(TestLoader().load_file(file), lambda _case: True)
 
 
-def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> tested.Tested:
+def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> tested.AgentUnderTest:
     made = CustomAgent.model_validate({"name": name, "type": "custom", "config": {"entry": "a.py:run"}})
-    return tested.Tested(made, cast(Adapter, None), Path(), "", ad_hoc)
+    return tested.AgentUnderTest(made, cast(Adapter, None), Path(), "", ad_hoc)
 
 
 def trial(source: CaseSource, index: int = 0, variation: int = 0, run: int = 1, **more: Any) -> plan.Trial:

@@ -21,37 +21,37 @@ RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))
 QUOTE = "warmed it by 2 degrees"
 
 
-def assess(player: Scripted, *expectations: str, **options: Any) -> Assessment:
-    return run(Assessor(player, **options).assess(RECORD, expectations or ("it is warm",), intent="it works"))
+def assess(client: Scripted, *expectations: str, **options: Any) -> Assessment:
+    return run(Assessor(client, **options).assess(RECORD, expectations or ("it is warm",), intent="it works"))
 
 
 def test_all_expectations_in_one_call() -> None:
-    player = Scripted(verdicts(verdict(2, False), verdict(1, True, QUOTE)))
-    found = assess(player, "it is warm", "it is short")
+    client = Scripted(verdicts(verdict(2, False), verdict(1, True, QUOTE)))
+    found = assess(client, "it is warm", "it is short")
     assert [(one.met, one.evidence) for one in found.judgements] == [(True, [QUOTE]), (False, [])]
     assert [one.reason for one in found.judgements] == ["so it is"] * 2
     assert (found.usage.input_tokens, found.usage.output_tokens) == (10, 2)
-    (words,) = player.words
+    (words,) = client.words
     assert "1. it is warm\n2. it is short" in words
     assert "it works" in words
-    assert player.calls[0].schema is not None
+    assert client.calls[0].schema is not None
 
 
 def test_one_call_each() -> None:
     def answer(call: Any) -> Any:
         return verdicts(verdict(1, "1. it is warm" in call.words, QUOTE))
 
-    player = Scripted(answer)
-    found = assess(player, "it is warm", "it is short", each=True)
+    client = Scripted(answer)
+    found = assess(client, "it is warm", "it is short", each=True)
     assert [one.met for one in found.judgements] == [True, False]
-    assert len(player.calls) == 2
+    assert len(client.calls) == 2
     assert found.usage.input_tokens == 20
 
 
 def test_nothing_is_asked_about_nothing() -> None:
-    player = Scripted({})
-    assert run(Assessor(player).assess(RECORD, [])).judgements == []
-    assert player.calls == []
+    client = Scripted({})
+    assert run(Assessor(client).assess(RECORD, [])).judgements == []
+    assert client.calls == []
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_a_judge_that_gives_no_answer_leaves_things_unjudged(error: Exception) -
     ("score", "result"), [(0.85, 0.85), (1, 1.0), (0, 0.0), (1.1, None), (-0.1, None), ("1", None), (True, None)]
 )
 def test_a_criterion_is_scored(score: Any, result: float | None) -> None:
-    player = Scripted(scored(score, QUOTE))
-    (judgement,) = run(Assessor(player).score(RECORD, "factual_accuracy")).judgements
+    client = Scripted(scored(score, QUOTE))
+    (judgement,) = run(Assessor(client).score(RECORD, "factual_accuracy")).judgements
     assert judgement.score == result
-    assert RUBRICS["factual_accuracy"] in player.words[0]
-    assert "Judge text 2 of the record" in player.words[0]
+    assert RUBRICS["factual_accuracy"] in client.words[0]
+    assert "Judge text 2 of the record" in client.words[0]
 
 
 def test_the_documented_criteria_have_a_rubric() -> None:
@@ -164,19 +164,19 @@ def test_the_majority_of_all_votes_decides(answers: tuple[Any, ...], met: bool |
     ],
 )
 def test_the_median_of_the_scores_decides(answers: tuple[Any, ...], score: float | None) -> None:
-    player = Scripted(*[scored(one, QUOTE) if isinstance(one, float) else one for one in answers])
-    (judgement,) = run(Assessor(player).score(RECORD, "x", votes=len(answers))).judgements
+    client = Scripted(*[scored(one, QUOTE) if isinstance(one, float) else one for one in answers])
+    (judgement,) = run(Assessor(client).score(RECORD, "x", votes=len(answers))).judgements
     assert judgement.score == (pytest.approx(score) if score is not None else None)
     assert len(judgement.votes) == len(answers)
 
 
 def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:
-    player = Scripted(verdicts(verdict(1, True, QUOTE)))
-    player.unfit_to_judge = "it is no better than a coin"
+    client = Scripted(verdicts(verdict(1, True, QUOTE)))
+    client.unfit_to_judge = "it is no better than a coin"
     with pytest.raises(NoModel, match="no better than a coin") as caught:
-        Assessor(player)
+        Assessor(client)
     assert caught.value.hint is not None
-    assert assess(player, allow_unfit=True).judgements[0].met is True
+    assert assess(client, allow_unfit=True).judgements[0].met is True
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,9 @@ def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:
     ],
 )
 def test_a_judge_on_the_agents_own_model_is_warned_about(own: str | None, used: list[str], same: bool) -> None:
-    player = Scripted({})
-    player.model = own
-    assert (Assessor(player).same_model(used) is not None) == same
+    client = Scripted({})
+    client.model = own
+    assert (Assessor(client).same_model(used) is not None) == same
 
 
 def test_what_was_judged_is_kept_but_not_what_could_not_be(tmp_path: Path) -> None:
@@ -215,35 +215,35 @@ def test_what_was_judged_is_kept_but_not_what_could_not_be(tmp_path: Path) -> No
 
 
 def test_what_was_kept_and_spoilt_by_hand_is_asked_for_again(tmp_path: Path) -> None:
-    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    client = Scripted(verdicts(verdict(1, True, QUOTE)))
     for _ in range(2):
         cache = Cache(tmp_path)
         try:
-            assert assess(player, cache=cache).judgements[0].met is True
+            assert assess(client, cache=cache).judgements[0].met is True
         finally:
             cache.close()
         (file,) = tmp_path.iterdir()
         file.write_text(file.read_text().replace(QUOTE, "made up"))
-    assert len(player.calls) == 2
+    assert len(client.calls) == 2
 
 
 def test_votes_are_kept_apart(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     try:
-        player = votes(True, True, False)
+        client = votes(True, True, False)
         for _ in range(2):
-            (judgement,) = assess(player, cache=cache, votes=3).judgements
+            (judgement,) = assess(client, cache=cache, votes=3).judgements
             assert sorted(str(one.met) for one in judgement.votes) == ["False", "True", "True"]
-        assert len(player.calls) == 3
+        assert len(client.calls) == 3
     finally:
         cache.close()
 
 
 def test_a_recorded_judge_is_played_back_without_being_asked(tmp_path: Path) -> None:
-    def judged(mode: Any, player: Scripted, run_number: int = 1) -> Assessment:
+    def judged(mode: Any, client: Scripted, run_number: int = 1) -> Assessment:
         cassette = Cassette(tmp_path, mode)
         try:
-            return run(Assessor(player, cassette=cassette).assess(RECORD, ["warm", "short"], run=run_number))
+            return run(Assessor(client, cassette=cassette).assess(RECORD, ["warm", "short"], run=run_number))
         finally:
             cassette.close()
 
@@ -261,11 +261,11 @@ def test_a_recorded_judge_is_played_back_without_being_asked(tmp_path: Path) -> 
 
 
 def test_the_nonce_is_not_part_of_what_is_recorded(tmp_path: Path) -> None:
-    player = Scripted(verdicts(verdict(1, True, QUOTE)))
+    client = Scripted(verdicts(verdict(1, True, QUOTE)))
     cassette = Cassette(tmp_path, "record")
-    run(Assessor(player, cassette=cassette).assess(RECORD, ["warm"]))
+    run(Assessor(client, cassette=cassette).assess(RECORD, ["warm"]))
     cassette.close()
-    nonce = player.words[0].partition("<<<data ")[2][:16]
+    nonce = client.words[0].partition("<<<data ")[2][:16]
     assert len(nonce) == 16
     assert all(nonce not in one.read_text() for one in tmp_path.iterdir())
 
@@ -280,8 +280,8 @@ def test_a_long_transcript_is_judged_by_what_was_shown() -> None:
 
 
 def test_the_payload_is_data() -> None:
-    player = Scripted(verdicts(verdict(1, True, QUOTE)))
-    assess(player, "it is warm")
-    payload = json.loads(json.dumps(player.calls[0].payload))
+    client = Scripted(verdicts(verdict(1, True, QUOTE)))
+    assess(client, "it is warm")
+    payload = json.loads(json.dumps(client.calls[0].payload))
     assert payload["expectations"] == [{"number": 1, "text": "it is warm"}]
     assert payload["record"][1]["text"] == "I warmed it by 2 degrees."

@@ -11,9 +11,9 @@ from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
 from atp.base.diagnostics import LoadError
-from atp.roles.ask import ModelPlayer
+from atp.roles.ask import ModelClient
 from atp.roles.generate.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
-from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
+from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 
 
 def case(text: str, **more: Any) -> dict[str, Any]:
@@ -24,14 +24,14 @@ def wanted(count: int = 3, **more: Any) -> Request:
     return Request(label="agents:test.gen", target_agent="expense", count=count, **more)
 
 
-def made(player: Player, request: Request | None = None) -> Generation:
-    return asyncio.run(generate(player, request or wanted()))
+def made(client: RoleClient, request: Request | None = None) -> Generation:
+    return asyncio.run(generate(client, request or wanted()))
 
 
 def test_how_it_is_asked() -> None:
-    player = Scripted([case("a"), case("b"), case("c")])
-    made(player, wanted(parameters={"focus": "edge-cases", "level": 2}))
-    [call] = player.calls
+    client = Scripted([case("a"), case("b"), case("c")])
+    made(client, wanted(parameters={"focus": "edge-cases", "level": 2}))
+    [call] = client.calls
     told = {"target_agent": "expense", "count": 3, "focus": "edge-cases", "level": 2}
     assert call.role == "generator"
     assert call.metadata == told
@@ -47,10 +47,10 @@ def test_cases_get_ids_where_they_have_none() -> None:
 
 
 def test_too_few_are_asked_for_again_with_the_ids_there_are() -> None:
-    player = Scripted([case("a", id="x"), case("a", id="again")], [case("b", id="x"), case("c"), case("d")])
-    found = made(player)
-    assert player.calls[1].payload["count"] == 2
-    assert player.calls[1].payload["existing"] == ["x"]
+    client = Scripted([case("a", id="x"), case("a", id="again")], [case("b", id="x"), case("c"), case("d")])
+    found = made(client)
+    assert client.calls[1].payload["count"] == 2
+    assert client.calls[1].payload["existing"] == ["x"]
     assert [(one["id"], one["input"]) for one in found.cases] == [("x", "a"), ("x-2", "b"), ("gen-003", "c")]
 
 
@@ -59,9 +59,9 @@ def test_too_many_are_cut() -> None:
 
 
 def test_fewer_than_wanted_are_a_warning() -> None:
-    player = Scripted([case("a")])
-    found = made(player)
-    assert len(player.calls) == 3
+    client = Scripted([case("a")])
+    found = made(client)
+    assert len(client.calls) == 3
     [warning] = found.warnings
     assert warning.code == "fewer-cases"
     assert warning.message == "agents:test.gen made 1 of 3 cases"
@@ -69,15 +69,15 @@ def test_fewer_than_wanted_are_a_warning() -> None:
 
 
 def test_the_number_of_calls_has_a_bound() -> None:
-    player = Scripted(lambda call: [case(f"n{len(call.payload.get('existing', []))}")])
-    found = made(player, wanted(100))
-    assert len(player.calls) == len(found.cases) == 100 // BATCH + SPARE_CALLS
+    client = Scripted(lambda call: [case(f"n{len(call.payload.get('existing', []))}")])
+    found = made(client, wanted(100))
+    assert len(client.calls) == len(found.cases) == 100 // BATCH + SPARE_CALLS
 
 
 def test_a_script_is_asked_once() -> None:
-    player = Scripted([case("a")])
-    assert len(made(player, wanted(again=False)).cases) == 1
-    assert len(player.calls) == 1
+    client = Scripted([case("a")])
+    assert len(made(client, wanted(again=False)).cases) == 1
+    assert len(client.calls) == 1
 
 
 def test_no_case_at_all_is_an_error() -> None:
@@ -98,14 +98,14 @@ def test_an_unreadable_answer_is_asked_for_again() -> None:
 
 def test_what_is_wrong_may_be_mended_once() -> None:
     wrong = {"id": "two", "input": "b", "asertions": []}
-    player = Scripted([case("a"), wrong, {"id": "three"}], [case("b", id="two"), case("c", id="three")])
-    found = made(player)
+    client = Scripted([case("a"), wrong, {"id": "three"}], [case("b", id="two"), case("c", id="three")])
+    found = made(client)
     assert [one["id"] for one in found.cases] == ["gen-001", "two", "three"]
-    repair = player.calls[1].payload["repair"]
+    repair = client.calls[1].payload["repair"]
     assert [one["case"]["id"] for one in repair] == ["two", "three"]
     assert "unknown key `asertions`" in repair[0]["problems"][0]
-    assert player.calls[1].payload["existing"] == ["gen-001"]
-    assert player.calls[1].payload["count"] == 2
+    assert client.calls[1].payload["existing"] == ["gen-001"]
+    assert client.calls[1].payload["count"] == 2
 
 
 def test_mended_cases_without_ids_are_taken_in_order() -> None:
@@ -116,20 +116,20 @@ def test_mended_cases_without_ids_are_taken_in_order() -> None:
 
 @pytest.mark.parametrize("answer", [[{"id": "two", "input": ""}], "no", RoleError("gone")])
 def test_what_stays_wrong_is_an_error_that_names_the_case(answer: Any) -> None:
-    player = Scripted([case("a"), {"id": "two", "input": "b", "skip": "perhaps"}], answer)
+    client = Scripted([case("a"), {"id": "two", "input": "b", "skip": "perhaps"}], answer)
     with pytest.raises(LoadError) as raised:
-        made(player, wanted(2))
+        made(client, wanted(2))
     [one] = raised.value.diagnostics
     assert one.message.startswith("generated case `two`: ")
     assert (one.file, one.line) == ("<generator agents:test.gen>", 2)
-    assert len(player.calls) == 2
+    assert len(client.calls) == 2
 
 
 def test_a_script_that_is_wrong_is_not_asked_to_mend_it() -> None:
-    player = Scripted([{"id": 7, "input": "a"}])
+    client = Scripted([{"id": 7, "input": "a"}])
     with pytest.raises(LoadError, match="generated case `7`"):
-        made(player, wanted(1, again=False))
-    assert len(player.calls) == 1
+        made(client, wanted(1, again=False))
+    assert len(client.calls) == 1
 
 
 A, B = json.dumps(case("a")), json.dumps(case("b"))
@@ -184,7 +184,7 @@ def test_through_a_model(wire: str) -> None:
     async def ask() -> None:
         answers = [{"cases": [case("a", id="one")]}, {"cases": [case("b", id="two")]}]
         async with asking(wire, answers) as asked:
-            found = await generate(ModelPlayer(asked.model), wanted(2, parameters={"focus": "dates"}))
+            found = await generate(ModelClient(asked.model), wanted(2, parameters={"focus": "dates"}))
             assert [one["id"] for one in found.cases] == ["one", "two"]
             assert json.loads(asked.server.requests[1].prompt) == {
                 "test_mode": "generator",
@@ -200,7 +200,7 @@ def test_through_a_model(wire: str) -> None:
 def test_a_player_sees_each_call_for_itself() -> None:
     def greedy(call: Call) -> list[dict[str, Any]]:
         call.payload.clear()
-        return [case(f"n{len(player.calls)}")]
+        return [case(f"n{len(client.calls)}")]
 
-    player = Scripted(greedy)
-    assert len(made(player).cases) == 3
+    client = Scripted(greedy)
+    assert len(made(client).cases) == 3

@@ -12,10 +12,10 @@ import pytest
 from tests.models.mock_server import MockModels, fails
 from tests.roles.support.doubles import run, talk, verdict, verdicts
 
-from atp.agents.adapter import Adapter, AgentError, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.registry import make_adapter
 from atp.models.connectors.registry import Models
-from atp.roles.ask import AgentPlayer, FunctionPlayer, ModelPlayer
+from atp.roles.ask import AgentClient, FunctionClient, ModelClient
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
 from atp.roles.player import Call, RoleError, Said, WrongAnswer
@@ -34,7 +34,7 @@ def ask_model(behaviour: Any, call: Call, root: Path) -> tuple[Said, MockModels]
         async with MockModels(behaviour) as server:
             models = Models(root, server.env, {})
             try:
-                return await ModelPlayer(models.get("openai.gpt-x", "the judge")).ask(call), server
+                return await ModelClient(models.get("openai.gpt-x", "the judge")).ask(call), server
             finally:
                 await models.close()
 
@@ -74,10 +74,10 @@ def test_an_answer_that_says_yes_and_no_is_none(tmp_path: Path) -> None:
 def test_what_decides_a_models_answers_is_its_identity(tmp_path: Path) -> None:
     with MockModels("x") as server:
         model = Models(tmp_path, server.env, {}).get("openai.gpt-x", "the judge")
-    player = ModelPlayer(model)
-    assert (player.name, player.model, player.own) == ("openai.gpt-x", "gpt-x", False)
-    assert player.identity["model"] == "gpt-x"
-    assert "mock-key" not in json.dumps(player.identity)
+    client = ModelClient(model)
+    assert (client.name, client.model, client.own) == ("openai.gpt-x", "gpt-x", False)
+    assert client.identity["model"] == "gpt-x"
+    assert "mock-key" not in json.dumps(client.identity)
 
 
 def test_a_judge_over_the_wire(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_judge_over_the_wire(tmp_path: Path) -> None:
         answer = verdicts(verdict(1, True, "I warmed it"))
         async with MockModels([verdicts(verdict(1, True, "I cooled it")), answer]) as server:
             models = Models(tmp_path, server.env, {})
-            assessor = Assessor(ModelPlayer(models.get("anthropic.claude-x", "the judge")))
+            assessor = Assessor(ModelClient(models.get("anthropic.claude-x", "the judge")))
             found = await assessor.assess(make_record(talk(("Warm it.", "I warmed it."))), ["it is warm"])
             await models.close()
             return found, server.requests
@@ -99,17 +99,17 @@ def test_a_judge_over_the_wire(tmp_path: Path) -> None:
 def custom(folder: Path, code: str) -> Adapter:
     (folder / "role.py").write_text(textwrap.dedent(code))
     agent = CustomAgent.model_validate({"name": "a", "type": "custom", "config": {"entry": "role.py:play"}})
-    return make_adapter(agent, Surroundings(base=folder))
+    return make_adapter(agent, AdapterContext(base=folder))
 
 
 def ask_agent(adapter: Adapter, call: Call, folder: Path) -> Said:
-    player = AgentPlayer(adapter, "my.agent", {"type": "custom"}, folder=folder / "roles")
+    client = AgentClient(adapter, "my.agent", {"type": "custom"}, folder=folder / "roles")
 
     async def asked() -> Said:
         try:
-            return await player.ask(call)
+            return await client.ask(call)
         finally:
-            await player.close()
+            await client.close()
 
     said = run(asked())
     assert not list((folder / "roles").glob("*"))
@@ -169,7 +169,7 @@ def test_a_command_may_play(tmp_path: Path) -> None:
     program = "import json,sys; print(json.dumps({'ok': json.load(sys.stdin)['output'] == 'é'}))"
     config = {"command": [sys.executable, "-X", "utf8", "-c", program], "protocol": "text"}
     agent = CliAgent.model_validate({"name": "a", "type": "cli", "config": config})
-    adapter = make_adapter(agent, Surroundings(base=tmp_path, environment=dict(os.environ)))
+    adapter = make_adapter(agent, AdapterContext(base=tmp_path, environment=dict(os.environ)))
     assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == {"ok": True}
 
 
@@ -204,9 +204,9 @@ def test_an_agent_is_started_once_for_all_calls(tmp_path: Path, error: AgentErro
     adapter = Counted(error)
 
     async def asked() -> list[Any]:
-        player = AgentPlayer(adapter, "a", {}, folder=tmp_path)
-        found = await asyncio.gather(*(player.ask(make_call()) for _ in range(5)), return_exceptions=True)
-        await player.close()
+        client = AgentClient(adapter, "a", {}, folder=tmp_path)
+        found = await asyncio.gather(*(client.ask(make_call()) for _ in range(5)), return_exceptions=True)
+        await client.close()
         return found
 
     found = run(asked())
@@ -227,14 +227,14 @@ async def play_async(payload: dict[str, Any]) -> Any:
 
 def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str]) -> None:
     call = make_call(schema=SCHEMA)
-    player = FunctionPlayer(play, "scripts:a.play")
-    said = run(player.ask(call))
+    client = FunctionClient(play, "scripts:a.play")
+    said = run(client.ask(call))
     assert said.data == {"ok": True}
     assert said.logs == ["hello from the script"]
     assert call.payload == {"output": "é"}
     assert capsys.readouterr().out == ""
-    assert run(FunctionPlayer(play_async, "b").ask(call)).data == {"output": "é"}
-    assert len(player.identity["source"]) == 64
+    assert run(FunctionClient(play_async, "b").ask(call)).data == {"output": "é"}
+    assert len(client.identity["source"]) == 64
 
 
 @pytest.mark.parametrize(
@@ -248,4 +248,4 @@ def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str
 )
 def test_what_goes_wrong_in_a_function_is_a_role_error(function: Any, why: str) -> None:
     with pytest.raises(RoleError, match=why):
-        run(FunctionPlayer(function, "scripts:a.b").ask(make_call(schema=SCHEMA)))
+        run(FunctionClient(function, "scripts:a.b").ask(make_call(schema=SCHEMA)))

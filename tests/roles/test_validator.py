@@ -66,9 +66,9 @@ def test_anything_else_is_unjudged(answer: Any) -> None:
 
 
 def test_it_gets_the_documents_payload_and_metadata() -> None:
-    player = Scripted({"passed": True}, own=True)
-    run(Validator(player).validate(ASKED))
-    (call,) = player.calls
+    client = Scripted({"passed": True}, own=True)
+    run(Validator(client).validate(ASKED))
+    (call,) = client.calls
     assert call.role == "validator"
     assert call.payload == {
         "output": "hello",

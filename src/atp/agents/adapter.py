@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
+from atp.base.errors import Error
 from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Observes:
+class Capabilities:
     """What an adapter can ever report. A limit on anything else would be kept by not looking."""
 
     tool_calls: bool = True
@@ -92,15 +93,7 @@ class Reply(Struct, omit_defaults=True, kw_only=True):
     """What the agent adds to the conversation when that is more than its answer."""
 
 
-class ConfigurationError(Exception):
-    """An agent that can't be made as it is configured. Nothing runs."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class AgentError(Exception):
+class AgentError(Error):
     """A turn that could not be completed, and whose fault that is."""
 
     def __init__(
@@ -154,7 +147,7 @@ class Finding:
 class Adapter(ABC):
     """One agent of a suite, shared by all its trials."""
 
-    observes: Observes = Observes()
+    capabilities: Capabilities = Capabilities()
     """What it can ever report."""
     files: Sequence[Path] = ()
     """Files beyond those its configuration names that decide what the agent does."""
@@ -214,7 +207,7 @@ class Services(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class AdapterContext:
     """Where an agent is found and what is around it."""
 
     base: Path

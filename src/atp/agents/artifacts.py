@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import Breach, cut
+from atp.agents.breach import ProtocolError, cut
 from atp.suite.result import Artifact
 
 _Name = Annotated[str, Meta(min_length=1)]
@@ -114,7 +114,7 @@ def _decode(one: FileArtifact) -> bytes:
             return base64.b64decode("".join(one.content.split()), validate=True)
         return one.content.encode()
     except (binascii.Error, ValueError) as error:
-        raise Breach(f"the content of `{cut(one.path, 200)}` can't be decoded: {error}") from error
+        raise ProtocolError(f"the content of `{cut(one.path, 200)}` can't be decoded: {error}") from error
 
 
 def _stated_hash(given: str, name: str) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def _stated_hash(given: str, name: str) -> tuple[str, str]:
     prefix, digest = match.groups() if match else (None, "")
     algorithm = str(prefix or _BY_LENGTH.get(len(digest), "")).lower()
     if algorithm not in _BY_LENGTH.values():
-        raise Breach(f"the content_hash of `{name}` is of no known kind: `{cut(given, 200)}`")
+        raise ProtocolError(f"the content_hash of `{name}` is of no known kind: `{cut(given, 200)}`")
     return algorithm, digest.lower()
 
 
@@ -135,19 +135,19 @@ def _check_hash(given: str, content: bytes | Path, name: str) -> None:
     else:
         found = hashlib.new(algorithm, content).hexdigest()
     if found != stated:
-        raise Breach(f"the content_hash of `{name}` is not that of its content")
+        raise ProtocolError(f"the content_hash of `{name}` is not that of its content")
 
 
 def relative_path(path: str) -> str:
-    """A path in the form that we keep; raises `Breach` for one that could lead out of the workspace."""
+    """A path in the form that we keep; raises `ProtocolError` for one that could lead out of the workspace."""
     shown = cut(path, 200)
     if path.startswith("/") or "\\" in path or _DRIVE.match(path):
-        raise Breach(f"the path `{shown}` is not relative")
+        raise ProtocolError(f"the path `{shown}` is not relative")
     steps = [step for step in path.split("/") if step not in ("", ".")]
     if ".." in steps:
-        raise Breach(f"the path `{shown}` has `..` in it")
+        raise ProtocolError(f"the path `{shown}` has `..` in it")
     if not steps or "\0" in path or len(path) > 4096:
-        raise Breach(f"`{shown}` is not a path")
+        raise ProtocolError(f"`{shown}` is not a path")
     return "/".join(steps)
 
 
@@ -158,9 +158,9 @@ def _target(workspace: Path, name: str) -> Path:
     try:
         folder = path.parent.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a ring of links, or no text that can be a path
-        raise Breach(f"the path `{cut(name, 200)}` leads nowhere") from error
+        raise ProtocolError(f"the path `{cut(name, 200)}` leads nowhere") from error
     if not folder.is_relative_to(root):
-        raise Breach(f"the path `{cut(name, 200)}` leads out of the workspace")
+        raise ProtocolError(f"the path `{cut(name, 200)}` leads out of the workspace")
     return folder / path.name
 
 
@@ -180,4 +180,4 @@ def _write(workspace: Path, name: str, content: bytes) -> None:
         if isinstance(error, OSError) and error.errno in _OURS:
             raise AgentError(f"the artifact `{name}` could not be written: {error.strerror}", "environment") from error
         why = error.strerror if isinstance(error, OSError) else "it can't be the name of a file"
-        raise Breach(f"the artifact `{cut(name, 200)}` could not be written: {why}") from error
+        raise ProtocolError(f"the artifact `{cut(name, 200)}` could not be written: {why}") from error

@@ -10,7 +10,7 @@ RAW_LENGTH = 2000
 """So much of what an agent sent goes into the report."""
 
 
-class Breach(Exception):
+class ProtocolError(Exception):
     """A rule of the protocol that was broken; the message says which."""
 
 
@@ -39,14 +39,14 @@ def json_text(value: Any) -> str:
 
 
 def read_json(raw: bytes, what: str) -> Any:
-    """The JSON value in some bytes; raises `Breach` when there is none."""
+    """The JSON value in some bytes; raises `ProtocolError` when there is none."""
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
-        raise Breach(f"{what} is empty")
+        raise ProtocolError(f"{what} is empty")
     try:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Breach(f"{what} is not JSON: {_reason(error)}") from error
+        raise ProtocolError(f"{what} is not JSON: {_reason(error)}") from error
 
 
 def write_json(value: Any) -> bytes:

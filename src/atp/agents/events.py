@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from atp.agents.adapter import TurnRequest
-from atp.agents.breach import Breach, cut
+from atp.agents.breach import ProtocolError, cut
 from atp.base.near import near_miss
 from atp.suite.result import Event, ToolCall
 
@@ -85,22 +85,24 @@ def is_meant(value: dict[str, Any]) -> bool:
 
 
 def read_event(raw: Any, request: TurnRequest) -> Event:
-    """The event in a message of the agent's; raises `Breach` when it isn't one."""
+    """The event in a message of the agent's; raises `ProtocolError` when it isn't one."""
     try:
         envelope = msgspec.convert(raw, _Envelope)
     except msgspec.ValidationError as error:
-        raise Breach(f"event: {error}") from error
+        raise ProtocolError(f"event: {error}") from error
     kind = envelope.event_type
     if kind not in _PAYLOADS:
         meant = near_miss(kind, EVENT_TYPES)
         hint = f", did you mean `{meant}`?" if meant else ""
-        raise Breach(f"event: there is no event_type `{cut(kind, 80)}`{hint}")
+        raise ProtocolError(f"event: there is no event_type `{cut(kind, 80)}`{hint}")
     try:
         msgspec.convert(envelope.payload, _PAYLOADS[kind])
     except msgspec.ValidationError as error:
-        raise Breach(f"payload of a `{kind}` event: {error}") from error
+        raise ProtocolError(f"payload of a `{kind}` event: {error}") from error
     if envelope.task_id is not None and envelope.task_id != request.task_id:
-        raise Breach(f"a `{kind}` event is about the task `{cut(envelope.task_id, 150)}`, not `{request.task_id}`")
+        raise ProtocolError(
+            f"a `{kind}` event is about the task `{cut(envelope.task_id, 150)}`, not `{request.task_id}`"
+        )
     if unknown := {key: value for key, value in raw.items() if key not in _KNOWN}:
         request.log(f"beside a `{kind}` event: {cut(unknown)}")
     _count(envelope, request)

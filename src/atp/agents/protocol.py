@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in, unknown_fields
-from atp.agents.breach import Breach, broken, cut, json_text, read_json, write_json
+from atp.agents.breach import ProtocolError, broken, cut, json_text, read_json, write_json
 from atp.agents.usage import read_usage
 from atp.suite.result import Artifact
 
@@ -92,7 +92,7 @@ def read_response(raw: bytes, request: TurnRequest) -> Reply:
     """The reply in what came on stdout; an agent that failed or broke the protocol is an `AgentError`."""
     try:
         return take_response(_object(raw), request)
-    except Breach as breach:
+    except ProtocolError as breach:
         raise broken(breach, raw) from breach
 
 
@@ -103,23 +103,23 @@ def _object(raw: bytes) -> dict[str, Any]:
         if isinstance(message, dict):
             return message
         why = "the response is not an object"
-    except Breach as breach:
+    except ProtocolError as breach:
         if not raw.strip():
             raise
         why = str(breach)
     beginning = cut(b" ".join(raw[:2000].split()), 100)
-    raise Breach(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
+    raise ProtocolError(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
 
 
 def take_response(message: Any, request: TurnRequest) -> Reply:
-    """The same for a message that is read already; raises `Breach` as well."""
+    """The same for a message that is read already; raises `ProtocolError` as well."""
     try:
         response = msgspec.convert(message, _Response)
     except msgspec.ValidationError as error:
-        raise Breach(_breach(message, str(error))) from error
+        raise ProtocolError(_breach(message, str(error))) from error
     if response.task_id != request.task_id:
         other = cut(response.task_id, 150)
-        raise Breach(
+        raise ProtocolError(
             f"the response is about the task `{other}`, not `{request.task_id}`: copy `task_id` from the request"
         )
     artifacts = take_in(response.artifacts or (), request.workspace)

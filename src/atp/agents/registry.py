@@ -6,18 +6,19 @@ Adapters are found by the agent's `type`, ours and a plugin's in the same way; t
 from collections.abc import Callable
 from typing import TypeVar
 
-from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext
+from atp.base.errors import ConfigurationError
 from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent
 
-MakesAdapter = Callable[[Agent, Surroundings], Adapter]
+MakesAdapter = Callable[[Agent, AdapterContext], Adapter]
 Made = TypeVar("Made", bound=Callable[..., Adapter])
 
 _ADAPTERS: Makers[MakesAdapter] = Makers()
 
 
 def adapter_for(kind: str) -> Callable[[Made], Made]:
-    """A decorator: this class, called with an agent and its surroundings, reaches agents of this kind."""
+    """A decorator: this class, called with an agent and its context, reaches agents of this kind."""
 
     def register(made: Made) -> Made:
         _ADAPTERS[kind] = made
@@ -31,7 +32,7 @@ def adapter_at(kind: str, place: str) -> None:
     _ADAPTERS[kind] = place
 
 
-def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
+def make_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """The adapter that reaches an agent. Raises `ConfigurationError` when it can't be set up as it is written."""
     # A plugin's module registers the shape of a configuration and the adapter together.
     make = _ADAPTERS.find(agent.type, AGENTS.discover)
@@ -39,7 +40,7 @@ def make_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
         raise ConfigurationError(
             f"agents of type `{agent.type}` need an adapter that isn't installed", f"there are adapters for {_ADAPTERS}"
         )
-    return make(agent, surroundings)
+    return make(agent, context)
 
 
 adapter_at("custom", "atp.agents.python.custom:custom_adapter")

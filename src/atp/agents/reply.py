@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from atp.agents.adapter import Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
-from atp.agents.breach import Breach, broken, cut
+from atp.agents.breach import ProtocolError, broken, cut
 from atp.agents.events import is_meant, read_event
 from atp.agents.usage import read_usage
 from atp.suite.result import ToolCall, Usage
@@ -69,7 +69,7 @@ class Answer:
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
-            except Breach as breach:
+            except ProtocolError as breach:
                 raise broken(breach, value) from breach
         else:
             self._answer(value)
@@ -86,7 +86,7 @@ class Answer:
             value["event_type"] = value.pop("type")
         try:
             event = read_event(value, self._request)
-        except Breach as breach:
+        except ProtocolError as breach:
             raise broken(breach, value) from breach
         event.at_ms = at_ms
         self._request.emit(event)
@@ -130,4 +130,4 @@ def _convert(raw: Any, shape: Any, what: str) -> Any:
     try:
         return msgspec.convert(raw, shape)
     except msgspec.ValidationError as error:
-        raise Breach(f"{what}: {error}") from error
+        raise ProtocolError(f"{what}: {error}") from error

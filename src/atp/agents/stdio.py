@@ -4,17 +4,18 @@ import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from atp.agents.adapter import AgentError, ConfigurationError, Observes, Reply, TurnRequest
-from atp.agents.breach import Breach, broken, cut, read_json
+from atp.agents.adapter import AgentError, Capabilities, Reply, TurnRequest
+from atp.agents.breach import ProtocolError, broken, cut, read_json
 from atp.agents.events import read_event
 from atp.agents.protocol import read_response
+from atp.base.errors import ConfigurationError
 from atp.usercode.lines import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
 """Bytes that may be written to stdout."""
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line on stderr that may be an event."""
-NOTHING = Observes(tool_calls=False, tokens=False, cost=False, steps=False)
+NOTHING = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
 """What an agent that only writes text lets be seen."""
 _KEPT = 4 * LONGEST
 _TAIL = 10
@@ -131,7 +132,7 @@ class Stderr:
     def _tell(self, line: bytes) -> None:
         try:
             event = read_event(read_json(line, "an event"), self._request)
-        except Breach as breach:
+        except ProtocolError as breach:
             raise broken(breach, line) from breach
         self._request.emit(event)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.agents.breach import Breach, cut, read_json
+from atp.agents.breach import ProtocolError, cut, read_json
 from atp.suite.result import ToolCall
 
 _NAME = ("name", "tool", "tool_name")
@@ -15,7 +15,7 @@ def read_tool_calls(raw: Any, turn: int) -> list[ToolCall]:
     if raw is None:
         return []
     if not isinstance(raw, list):
-        raise Breach("the tool calls are not a list")
+        raise ProtocolError("the tool calls are not a list")
     return [_read(one, turn) for one in raw]
 
 
@@ -23,12 +23,12 @@ def _read(raw: Any, turn: int) -> ToolCall:
     if isinstance(raw, str):
         raw = {"name": raw}
     if not isinstance(raw, dict):
-        raise Breach(f"a tool call is not an object: {cut(raw, 200)}")
+        raise ProtocolError(f"a tool call is not an object: {cut(raw, 200)}")
     function = raw.get("function")
     call = {**raw, **function} if isinstance(function, dict) else raw
     name = _first(call, _NAME) or (function if isinstance(function, str) else None)
     if not isinstance(name, str) or not name:
-        raise Breach(f"a tool call has no name: {cut(raw, 200)}")
+        raise ProtocolError(f"a tool call has no name: {cut(raw, 200)}")
     error = call.get("error")
     return ToolCall(
         name=name,
@@ -49,5 +49,5 @@ def _arguments(given: Any) -> Any:
         return given
     try:
         return read_json(given.encode(), "arguments")
-    except (Breach, UnicodeEncodeError):
+    except (ProtocolError, UnicodeEncodeError):
         return given

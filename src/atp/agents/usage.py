@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.agents.breach import Breach
+from atp.agents.breach import ProtocolError
 from atp.base.numbers import is_number
 from atp.suite.result import Usage
 
@@ -18,7 +18,7 @@ _FRACTIONS = ("cost_usd", "wall_time_seconds")
 def read_usage(raw: Any, where: str) -> tuple[Usage, dict[str, Any]]:
     """The usage, and what else was said beside it."""
     if not isinstance(raw, dict):
-        raise Breach(f"`{where}` is not an object")
+        raise ProtocolError(f"`{where}` is not an object")
     usage, unknown = Usage(), {}
     for name, value in raw.items():
         field = _NAMES.get(name)
@@ -33,9 +33,9 @@ def read_usage(raw: Any, where: str) -> tuple[Usage, dict[str, Any]]:
 
 def _number(value: Any, fraction: bool, where: str) -> int | float:
     if not is_number(value) or value < 0:
-        raise Breach(f"{where} is not a number from 0")
+        raise ProtocolError(f"{where} is not a number from 0")
     if fraction:
         return float(value)
     if value != int(value):
-        raise Breach(f"{where} is not a whole number")
+        raise ProtocolError(f"{where} is not a whole number")
     return int(value)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 from atp.checks.evidence import Evidence
 from atp.checks.globs import normal_path
 from atp.checks.groups import needs_judge

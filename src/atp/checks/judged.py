@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 from atp.checks.evidence import Evidence
 from atp.checks.made import made_at
 from atp.checks.registry import check, said

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from atp.agents.adapter import Observes
+from atp.agents.adapter import Capabilities
 from atp.checks.polarity import turns_round
 from atp.suite.assertion import Assertion, Behavior, Group, NotToolCalled, ToolCalled, ToolOrder, ToolResult
 from atp.suite.case import Case
@@ -17,7 +17,7 @@ class Need(NamedTuple):
     """Something that must be seen, and what for."""
 
     what: str
-    """A field of `Observes`."""
+    """A field of `Capabilities`."""
     why: str
     """In words, for the message."""
 
@@ -36,13 +36,13 @@ def needs(case: Case) -> Iterator[Need]:
     yield from _of_assertions(_checked(case), False)
 
 
-def met(need: Need, observes: Observes) -> bool:
+def met(need: Need, capabilities: Capabilities) -> bool:
     """Whether an agent can report it."""
     if need.what == "steps":
-        return observes.steps or observes.tool_calls
+        return capabilities.steps or capabilities.tool_calls
     if need.what == "cost":
-        return observes.cost
-    return bool(getattr(observes, need.what))
+        return capabilities.cost
+    return bool(getattr(capabilities, need.what))
 
 
 def _checked(case: Case) -> list[Assertion]:

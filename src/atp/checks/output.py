@@ -146,10 +146,10 @@ def has_match(pattern: str, subject: Subject) -> Verdict:
 def json_path(assertion: JsonPath, evidence: Evidence) -> Verdict:
     """The place a JSONPath names exists, or holds a value."""
     value = assertion.value if "value" in assertion.model_fields_set else MISSING
-    return is_there(assertion.path, value, evidence.answer)
+    return is_ready(assertion.path, value, evidence.answer)
 
 
-def is_there(path: str, value: Any, subject: Subject) -> Verdict:
+def is_ready(path: str, value: Any, subject: Subject) -> Verdict:
     """Whether a place in a subject's JSON holds a value, or, if that is `MISSING`, exists."""
     given = None if value is MISSING else value
     expected = f"expected {path} to exist" if value is MISSING else f"expected {path} to be {show(value, SHORT)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 from atp.base.numbers import is_score
 from atp.checks.evidence import Evidence
 from atp.checks.registry import check, said

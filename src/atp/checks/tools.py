@@ -10,7 +10,7 @@ from typing import Any
 from atp.base.found_json import MISSING, read_whole
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
-from atp.checks.output import has, has_match, is_there, is_value
+from atp.checks.output import has, has_match, is_ready, is_value
 from atp.checks.places import look_up
 from atp.checks.polarity import welcome
 from atp.checks.registry import check
@@ -236,7 +236,7 @@ def _rules(assertion: ToolResult, subject: Subject) -> Iterator[Verdict]:
     given = assertion.model_fields_set
     path = assertion.path
     if path is not None:
-        yield is_there(path, assertion.value if "value" in given else MISSING, subject)
+        yield is_ready(path, assertion.value if "value" in given else MISSING, subject)
         found = look_up(path, subject.json) if subject.json is not MISSING else MISSING
         if found is MISSING:
             return

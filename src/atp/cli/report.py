@@ -59,11 +59,11 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
         return _told(_show(replay, verbose=bool(flags.get("verbose"))))
     env = environment(root, None)
     options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
-    cast = Setting(options, Filter(options), root, env).cast(secrets.token_hex(8))
+    roles = Setting(options, Filter(options), root, env).roles(secrets.token_hex(8))
     files = tuple(file for file in replay.info.files if file)
     given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.start.options, files))
-    listeners = reports(options, given, cast=cast, where="<command line>")
-    problems = run_to_end(_tell(replay, listeners, cast))
+    listeners = reports(options, given, roles=roles, where="<command line>")
+    problems = run_to_end(_tell(replay, listeners, roles))
     for one in listeners:
         if one.path and not one.problems:
             click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))
@@ -79,16 +79,16 @@ def _told(problems: Sequence[str]) -> int:
     return INCOMPLETE if problems else 0
 
 
-async def _tell(replay: "Replay", listeners: Any, cast: Any) -> list[str]:
-    from atp.journal.listeners import Audience
+async def _tell(replay: "Replay", listeners: Any, roles: Any) -> list[str]:
+    from atp.journal.listeners import Listeners
 
-    audience = Audience(listeners)
+    audience = Listeners(listeners)
     try:
         end = replay.tell(audience)
         await audience.finish(end)
         audience.end(end)
     finally:
-        left = await cast.close()
+        left = await roles.close()
     return [*audience.problems, *left]
 
 

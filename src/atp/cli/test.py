@@ -64,7 +64,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
             click.echo(line)
         return 0
     read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
-    listeners = choose(session.options, read, session.secrets, _command(sys.argv), cast=session.cast)
+    listeners = choose(session.options, read, session.secrets, _command(sys.argv), roles=session.roles)
     stop = Stop(session.options)
     gc.freeze()  # what is loaded by now stays
     gc.enable()

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding
+from atp.agents.adapter import Adapter, AgentError, Finding
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
+from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
 from atp.base.secrets import mask
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
@@ -67,7 +68,7 @@ class AgentCheck:
         self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
         self._env = env
         self._marker = secrets.token_hex(8)
-        self._cast = Setting(options, Filter(options), root, env).cast(self._marker)
+        self._roles = Setting(options, Filter(options), root, env).roles(self._marker)
 
     async def run(self, seconds: float) -> list[Checked]:
         """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
@@ -76,12 +77,12 @@ class AgentCheck:
             with lent(self._env), marking(self._marker):
                 return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
         finally:
-            await self._cast.close()
+            await self._roles.close()
             CAPTURE.end()
 
     async def _check(self, named: NamedAgent, seconds: float) -> Checked:
         try:
-            adapter = self._cast.reach(named)
+            adapter = self._roles.reach(named)
         except ConfigurationError as error:
             found = [Finding(what="configuration", ok=False, detail=str(error), hint=error.hint)]
             return self._checked(named, found, named.secrets)
@@ -92,7 +93,7 @@ class AgentCheck:
         return self._checked(named, [*await _findings(adapter, seconds), *warned], named.secrets | adapter.secrets)
 
     def _checked(self, named: NamedAgent, findings: Iterable[Finding], hidden: frozenset[str]) -> Checked:
-        hidden = hidden | self._secrets | self._cast.secrets
+        hidden = hidden | self._secrets | self._roles.secrets
         shown = [
             Finding(what=one.what, ok=one.ok, detail=mask(one.detail, hidden), hint=mask(one.hint, hidden))
             for one in findings

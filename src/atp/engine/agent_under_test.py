@@ -15,7 +15,7 @@ GET_READY = 600.0
 
 
 @dataclass(slots=True)
-class Tested:
+class AgentUnderTest:
     """An agent under test, with what reaches it."""
 
     agent: AnyAgent
@@ -42,7 +42,7 @@ class Tested:
         self.config = self.agent.config.model_dump(exclude_unset=True)
 
     @property
-    def is_there(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether no trial has to wait for it."""
         return self._ready and type(self.adapter).begin_trial is Adapter.begin_trial
 

@@ -12,7 +12,7 @@ PATIENCE = 5.0
 """Seconds that tasks get to end when it is over."""
 
 
-class Backstage:
+class BackgroundLoop:
     """Runs coroutines for whoever waits for them."""
 
     def __init__(self) -> None:

@@ -8,19 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.registry import make_adapter
 from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.project import find_root
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
 from atp.engine.prepare.sources import in_memory
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.watch import Watch
 from atp.engine.trial.workspace import Workspace
@@ -41,21 +41,21 @@ class Chat:
         self.root = find_root(Path.cwd())
         env = environment(self.root, None)
         options = resolve_options(flags, self.root, env)
-        self._cast = Cast(options, self.root, env, connectors(self.root))
-        around = {"environment": env, "root": self.root, "services": self._cast}
-        self._cast.act_with(make_adapter, around)
+        self._roles = RoleClients(options, self.root, env, connectors(self.root))
+        around = {"environment": env, "root": self.root, "services": self._roles}
+        self._roles.act_with(make_adapter, around)
         self.transcript = Transcript()
         self._lent = ExitStack()
         self._lent.enter_context(lent(env))
         self._tested = self._find(name, Project(self.root, env))
         self._conversation = self._open(options, folder)
 
-    def _find(self, name: str, project: Project) -> Tested:
+    def _find(self, name: str, project: Project) -> AgentUnderTest:
         notes = Diagnostics()
         named = find_agent(name, None, project, notes)
         if named is not None:
             try:
-                return Tested(named.agent, self._cast.reach(named), named.base, "", ad_hoc=True)
+                return AgentUnderTest(named.agent, self._roles.reach(named), named.base, "", ad_hoc=True)
             except ConfigurationError as error:
                 notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
         raise LoadError(notes)
@@ -87,7 +87,7 @@ class Chat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._tested.adapter.close()
-        await self._cast.close()
+        await self._roles.close()
         self._lent.close()
 
     async def say(self, text: str) -> tuple[Any, list[ToolCall]]:

@@ -9,12 +9,12 @@ import time
 
 from atp import __version__
 from atp.agents.leftovers import OF_RUN, end_leftovers
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.plan import Trial, Unit
 from atp.engine.prepare.survey import is_varied
 from atp.engine.prepare.variations_file import Sidecar, variations_for
 from atp.engine.run import Session
-from atp.engine.run_context import Grounds
+from atp.engine.run_context import RunContext
 from atp.engine.stop import Stop
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
@@ -48,7 +48,7 @@ class Piecemeal:
         self._stop = Stop(session.options)
         self._begun: _Begun | None = None
 
-    async def run(self, unit: Unit, tested: Tested, case: Case) -> CaseResult:
+    async def run(self, unit: Unit, tested: AgentUnderTest, case: Case) -> CaseResult:
         """All trials of a case against an agent. Raises `NotRun`."""
         before = os.environ.get(OF_RUN)
         os.environ[OF_RUN] = self._session.marker  # the processes that agents start are ours to end
@@ -65,15 +65,15 @@ class Piecemeal:
             if before is not None:
                 os.environ[OF_RUN] = before
 
-    async def _run(self, unit: Unit, tested: Tested, case: Case) -> CaseResult:
+    async def _run(self, unit: Unit, tested: AgentUnderTest, case: Case) -> CaseResult:
         begun = self._begun or await self._begin()
         if self._stop.reason is not None:
             raise NotRun(f"not run: {self._stop.reason}")
         plan = self._session.plan
         if is_varied(case) and (id(unit.source), case.index) not in plan.variations:
             assert case.iterations is not None
-            path, player = unit.source.suite.path, self._session.cast.variator(unit.source)
-            made = await variations_for(case, case.iterations, Sidecar.beside(path), player, path)
+            path, client = unit.source.suite.path, self._session.roles.variator(unit.source)
+            made = await variations_for(case, case.iterations, Sidecar.beside(path), client, path)
             plan.variations[id(unit.source), case.index] = [(one.chain, one.origin) for one in made]
         gate = asyncio.Semaphore(min(self._session.options.parallel, tested.limit or self._session.options.parallel))
         trials = [trial for trial in plan.of_case(unit, case) if trial.tested is tested]
@@ -125,7 +125,7 @@ class Piecemeal:
                 await tested.adapter.close()
             except Exception as error:
                 problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
-        problems += await session.cast.close()
+        problems += await session.roles.close()
         if begun is not None:
             try:
                 if session.options.after_all:
@@ -144,7 +144,7 @@ class _Begun:
         options = session.options
         self.folder = RunFolder(new_run(session.root), session.marker)
         self.journal = Journal(self.folder.path, session.secrets)
-        self.runner = TrialRunner(Grounds(self.folder.work, session.root, session.hooks, options, session.cast))
+        self.runner = TrialRunner(RunContext(self.folder.work, session.root, session.hooks, options, session.roles))
         self.about = {"run": self.folder.id, "workspace": str(self.folder.path)}
         """What the hooks of the whole run are told."""
         self._keep = options.keep_workspaces or options.keep_failed

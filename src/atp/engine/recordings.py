@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from atp.models.cassettes.store import Cache
 
 
-class Recall:
+class Recordings:
     """The answers that a run keeps or goes by. Neither store is opened before it is needed."""
 
     def __init__(self, options: Options, root: Path, secrets: Callable[[], frozenset[str]]) -> None:

@@ -1,4 +1,4 @@
-"""The cast of a run: the models and agents that play the roles around the agent under test.
+"""The roles of a run: the models and agents that play the roles around the agent under test.
 
 Each is found when the plan first names it, so that one that is missing is known before anything runs, and shared by all
 trials. Nothing of it is imported before somebody needs it.
@@ -11,34 +11,35 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext
 from atp.base.diagnostics import Diagnostics
+from atp.base.errors import ConfigurationError
 from atp.engine.prepare.agents import NamedAgent, Project, find_agent
 from atp.engine.prepare.keys import agent_digest, role_digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
-from atp.engine.recordings import Recall
+from atp.engine.recordings import Recordings
 from atp.suite.agent import AnyAgent, PromptConfig
 from atp.usercode.scripts import is_script, load_function
 
 if TYPE_CHECKING:
-    from atp.engine.agent_under_test import Tested
+    from atp.engine.agent_under_test import AgentUnderTest
     from atp.models.cassettes.cassette import Cassette
     from atp.models.connectors.registry import Models
     from atp.models.model import Model
     from atp.roles.judge.assessor import Assessor
     from atp.roles.judge.validator import Validator
-    from atp.roles.player import Player
+    from atp.roles.player import RoleClient
     from atp.roles.simulator import Simulator
 
-MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
+MakeAdapter = Callable[[AnyAgent, AdapterContext], Adapter]
 HOW = (
     "name an agent or a connector with --{flag}, or a model for all roles with --role-connector; a function of your "
     "own needs no key: --{flag} scripts:file.function"
 )
 
 
-class Cast:
+class RoleClients:
     """Finds who plays a role."""
 
     def __init__(self, options: Options, root: Path, environment: Mapping[str, str], tables: Mapping[str, Any]) -> None:
@@ -50,12 +51,12 @@ class Cast:
         self._make_adapter: MakeAdapter | None = None
         self.around: dict[str, Any] = {}
         """What is around every agent of the run."""
-        self._players: dict[tuple[str, Path | None], Player] = {}
+        self._clients: dict[tuple[str, Path | None], RoleClient] = {}
         self._assessors: dict[int, Assessor] = {}
         self._adapters: list[Adapter] = []
-        self._called: dict[tuple[str, Path], Tested] = {}
+        self._called: dict[tuple[str, Path], AgentUnderTest] = {}
         self._judges: dict[int, SourceJudges] = {}
-        self._recall = Recall(options, root, lambda: self.secrets | self.hidden)
+        self._recall = Recordings(options, root, lambda: self.secrets | self.hidden)
         self.notes = Diagnostics()
         """What would keep somebody from playing in a run, where it is only planned."""
         self.hidden: frozenset[str] = frozenset()
@@ -84,7 +85,7 @@ class Cast:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What no output may show of the cast's own."""
+        """What no output may show of the roles's own."""
         models = self.models.secrets if "models" in self.__dict__ else ()
         return frozenset(models).union(*(called.secrets for called in self._called.values()))
 
@@ -133,9 +134,9 @@ class Cast:
         self._adapters.append(adapter)
         return adapter
 
-    def called(self, name: str, source: CaseSource) -> "Tested":
+    def called(self, name: str, source: CaseSource) -> "AgentUnderTest":
         """An agent that a test in Python calls, shared by all that do. Raises `ConfigurationError`."""
-        from atp.engine.agent_under_test import Tested
+        from atp.engine.agent_under_test import AgentUnderTest
 
         place = (name, source.folder)
         if place not in self._called:
@@ -145,7 +146,7 @@ class Cast:
             adapter = self.reach(named, source.folder)
             self._adapters.append(adapter)
             known, hidden = agent_digest(named, adapter), named.secrets | adapter.secrets
-            self._called[place] = Tested(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
+            self._called[place] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
         return self._called[place]
 
     def _agent(self, name: str, source: CaseSource | None) -> NamedAgent:
@@ -161,28 +162,28 @@ class Cast:
         assert self._make_adapter is not None
         search = tuple(one for one in (Path.cwd(), beside, self._root) if one is not None)
         services = {"services": _RoleServices(self, self._options.role_connector)} if role else {}
-        around = Surroundings(base=named.base, search=search, **{**self.around, **services})
+        around = AdapterContext(base=named.base, search=search, **{**self.around, **services})
         return self._make_adapter(named.agent, around)
 
-    def player(self, name: str, role: str, source: CaseSource | None) -> "Player":
+    def client(self, name: str, role: str, source: CaseSource | None) -> "RoleClient":
         """Who is called so: a script, an agent, or a connector. Raises `ConfigurationError`."""
         place = (name, source.folder if source is not None else None)
-        if place not in self._players:
-            self._players[place] = self._find_player(name, role, source)
-        return self._players[place]
+        if place not in self._clients:
+            self._clients[place] = self._find_client(name, role, source)
+        return self._clients[place]
 
-    def _find_player(self, name: str, role: str, source: CaseSource | None) -> "Player":
+    def _find_client(self, name: str, role: str, source: CaseSource | None) -> "RoleClient":
         from atp.models.model import NoModel
-        from atp.roles.ask import AgentPlayer, FunctionPlayer, ModelPlayer
+        from atp.roles.ask import AgentClient, FunctionClient, ModelClient
 
         if is_script(name):
             folders = (source.folder, self._root) if source is not None else (Path.cwd(), self._root)
-            return FunctionPlayer(load_function(name, folders), name)
+            return FunctionClient(load_function(name, folders), name)
         try:
             named = self._agent(name, source)
         except ConfigurationError as no_agent:
             try:
-                return ModelPlayer(self._plain_model(name, f"the {role}"))
+                return ModelClient(self._plain_model(name, f"the {role}"))
             except NoModel as no_model:
                 if self._is_connector(name):
                     raise ConfigurationError(str(no_model), no_model.hint) from no_model
@@ -192,7 +193,7 @@ class Cast:
         adapter = self.reach(named, role=True)
         # What a prompt runs on may be the command line's choice, of which its files say nothing.
         identity = {"agent": role_digest(named, adapter, self._root), **getattr(adapter, "runs_on", {})}
-        return AgentPlayer(adapter, name, identity, folder=self._folder)
+        return AgentClient(adapter, name, identity, folder=self._folder)
 
     def _is_connector(self, name: str) -> bool:
         """Whether there is such a connector, usable or not."""
@@ -204,14 +205,14 @@ class Cast:
             return False
         return True
 
-    def _default(self, role: str, flag: str, source: CaseSource | None) -> "Player":
+    def _default(self, role: str, flag: str, source: CaseSource | None) -> "RoleClient":
         from atp.models.model import NoModel
-        from atp.roles.ask import ModelPlayer
+        from atp.roles.ask import ModelClient
 
         if self._options.role_connector is None:
             raise ConfigurationError(f"no model is set for the {role}", HOW.format(flag=flag))
         try:
-            return ModelPlayer(self._plain_model(self._options.role_connector, f"the {role}"))
+            return ModelClient(self._plain_model(self._options.role_connector, f"the {role}"))
         except NoModel as error:
             raise ConfigurationError(str(error), error.hint) from error
 
@@ -225,8 +226,8 @@ class Cast:
         from atp.roles.simulator import Simulator
 
         name = name or self._options.simulator  # the flag is the default, for cases that name none (document 5)
-        player = self.player(name, "simulator", source) if name else self._default("simulator", "simulator", source)
-        return Simulator(player, cassette=self.cassette)
+        client = self.client(name, "simulator", source) if name else self._default("simulator", "simulator", source)
+        return Simulator(client, cassette=self.cassette)
 
     def assessor(self, name: str | None, source: CaseSource) -> "Assessor":
         """Who judges; nobody named, the run's or the file's own. Raises `ConfigurationError`."""
@@ -234,11 +235,11 @@ class Cast:
         from atp.roles.judge.assessor import Assessor
 
         name = name or self._chosen("assessor", source.suite.assessor)
-        player = self.player(name, "judge", source) if name else self._default("judge", "assessor", source)
-        if id(player) not in self._assessors:
+        client = self.client(name, "judge", source) if name else self._default("judge", "assessor", source)
+        if id(client) not in self._assessors:
             try:
-                self._assessors[id(player)] = Assessor(
-                    player,
+                self._assessors[id(client)] = Assessor(
+                    client,
                     cache=self._recall.cache,
                     cassette=self.cassette,
                     each=self._options.judge_each,
@@ -246,16 +247,16 @@ class Cast:
                 )
             except NoModel as error:
                 raise ConfigurationError(str(error), error.hint) from error
-        return self._assessors[id(player)]
+        return self._assessors[id(client)]
 
     def validator(self, use: str, source: CaseSource) -> "Validator":
         """A validator of the user's own. Raises `ConfigurationError`."""
         from atp.models.model import NoModel
         from atp.roles.judge.validator import Validator
 
-        player = self.player(use.removeprefix("agents:"), "validator", source)
+        client = self.client(use.removeprefix("agents:"), "validator", source)
         try:
-            return Validator(player, cassette=self.cassette, allow_unfit=self._options.weak_judge)
+            return Validator(client, cassette=self.cassette, allow_unfit=self._options.weak_judge)
         except NoModel as error:
             raise ConfigurationError(str(error), error.hint) from error
 
@@ -266,23 +267,23 @@ class Cast:
             found = self._judges[id(source)] = SourceJudges(self, source)
         return found
 
-    def variator(self, source: CaseSource) -> "Player | None":
+    def variator(self, source: CaseSource) -> "RoleClient | None":
         """Who makes variations of prompts; nobody means that rules do. Raises `ConfigurationError`."""
         name = self._chosen("generator", source.suite.generator) or self._options.role_connector
-        return self.generator(self.player(name, "generator", source)) if name else None
+        return self.generator(self.client(name, "generator", source)) if name else None
 
-    def generator(self, player: "Player") -> "Player":
+    def generator(self, client: "RoleClient") -> "RoleClient":
         """Who makes cases or variations, recorded or played back if the run is."""
         if self.cassette is None:
-            return player
-        from atp.roles.recorded_player import RecordedPlayer
+            return client
+        from atp.roles.recorded_player import RecordedClient
 
-        return RecordedPlayer(player, self.cassette)
+        return RecordedClient(client, self.cassette)
 
     async def close(self) -> list[str]:
         """Leave nothing behind. What could not be ended, and why."""
         problems: list[str] = []
-        parts: list[Any] = [*self._players.values(), *self._adapters]
+        parts: list[Any] = [*self._clients.values(), *self._adapters]
         parts += [self.models] if "models" in self.__dict__ else []
         for part in parts:
             try:
@@ -296,47 +297,47 @@ class Cast:
 
 
 class _RoleServices:
-    """The cast as agents that play a role see it.
+    """The roles as agents that play a role see it.
 
     One that names no model gets the roles' own. What a role answers is recorded as a whole, so nothing inside of it is.
     """
 
     cassette = None
 
-    def __init__(self, cast: Cast, connector: str | None) -> None:
-        self._cast = cast
+    def __init__(self, roles: RoleClients, connector: str | None) -> None:
+        self._roles = roles
         self._connector = connector
 
     def model(self, connector: str | None, needed_by: str) -> "Model":
         """The model behind a connector, or that of the roles."""
-        return self._cast.model(connector or self._connector, needed_by, recorded=False)
+        return self._roles.model(connector or self._connector, needed_by, recorded=False)
 
     def adapter(self, name: str) -> Adapter:
         """Another agent, as a tool."""
-        return self._cast.adapter(name)
+        return self._roles.adapter(name)
 
 
 class SourceJudges:
     """Who judges the cases of a suite, as the checks ask for them."""
 
-    def __init__(self, cast: Cast, source: CaseSource) -> None:
-        self._cast = cast
+    def __init__(self, roles: RoleClients, source: CaseSource) -> None:
+        self._roles = roles
         self._source = source
 
     @property
     def hidden(self) -> frozenset[str]:
         """What none of them is shown."""
-        return self._cast.hidden
+        return self._roles.hidden
 
     @property
     def assessor(self) -> "Assessor":
         """Who judges where nobody is named."""
-        return self._cast.assessor(None, self._source)
+        return self._roles.assessor(None, self._source)
 
     def named(self, judge: str) -> "Assessor":
         """The judge that an assertion names."""
-        return self._cast.assessor(judge, self._source)
+        return self._roles.assessor(judge, self._source)
 
     def validator(self, use: str) -> "Validator":
         """The validator that an assertion names."""
-        return self._cast.validator(use, self._source)
+        return self._roles.validator(use, self._source)

@@ -20,8 +20,8 @@ from atp.engine.prepare.plan import Plan
 from atp.engine.prepare.resume import Done, cut_torn_line
 from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input
-from atp.engine.role_clients import Cast
-from atp.engine.run_context import Grounds
+from atp.engine.role_clients import RoleClients
+from atp.engine.run_context import RunContext
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError, Hooks
@@ -29,7 +29,7 @@ from atp.engine.trial.trial import TrialRunner
 from atp.journal.folder import BusyRun, RunFolder, marking, new_run
 from atp.journal.from_journal import run_end
 from atp.journal.journal import Journal, JournalError, Skipped, Start, Summary
-from atp.journal.listeners import Audience, Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, Listeners, RunEnd, RunInfo
 from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
 from atp.usercode.environment import lent
@@ -49,7 +49,7 @@ class Session:
     env: Mapping[str, str]
     """The environment, `.env` included."""
     hooks: Hooks
-    cast: Cast
+    roles: RoleClients
     resumes: Path | None = None
     """The run that this one goes on with."""
     problems: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Session:
     def secrets(self) -> frozenset[str]:
         """What no output may show."""
         suites = (unit.source.suite.secrets for unit in self.plan.units)
-        return self.cast.secrets.union(*suites, *(tested.secrets for tested in self.plan.tested()))
+        return self.roles.secrets.union(*suites, *(tested.secrets for tested in self.plan.tested()))
 
     def leave(self) -> None:
         """End what agents have started, without waiting for anything else: the process is about to end."""
@@ -70,10 +70,10 @@ class Session:
         CAPTURE.begin()  # until all is reported: what agents, roles and hooks print is not ours
         try:
             with lent(self.env), marking(self.marker):
-                varied = await vary(self.plan, self.cast)
+                varied = await vary(self.plan, self.roles)
                 return await self._run(listeners, stop, tuple(one.message for one in varied))
         finally:
-            self.problems += await self.cast.close()
+            self.problems += await self.roles.close()
             CAPTURE.end()
 
     async def _run(self, listeners: Sequence[Listener], stop: Stop, notes: tuple[str, ...]) -> int:
@@ -88,7 +88,7 @@ class Session:
         done = Done(folder.path / "journal.jsonl" if self.resumes else None)
         journal = Journal(folder.path, self.secrets)
         try:
-            return await self._carry_out(folder, journal, done, notes, Audience(listeners), stop)
+            return await self._carry_out(folder, journal, done, notes, Listeners(listeners), stop)
         finally:
             journal.close()
             done.close()
@@ -100,11 +100,11 @@ class Session:
         journal: Journal,
         done: Done,
         notes: tuple[str, ...],
-        audience: Audience,
+        audience: Listeners,
         stop: Stop,
     ) -> int:
         info = self._info(folder, done, notes)
-        runner = TrialRunner(Grounds(folder.work, self.root, self.hooks, self.options, self.cast))
+        runner = TrialRunner(RunContext(folder.work, self.root, self.hooks, self.options, self.roles))
         engine = Engine(self.plan, runner, journal, done, stop, audience)
         try:
             journal.write(self._start_line(info))
@@ -148,7 +148,7 @@ class Session:
             raise HookError(f"hook {name}: cut short, because the run was stopped")
         call.result()
 
-    def _tell_skipped(self, engine: Engine, journal: Journal, audience: Audience) -> None:
+    def _tell_skipped(self, engine: Engine, journal: Journal, audience: Listeners) -> None:
         for unit in self.plan.units:
             file = unit.source.suite.path
             for case in unit.source.survey.skipped:
@@ -165,7 +165,7 @@ class Session:
                 )
                 audience.skipped(file, case)
 
-    async def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Audience) -> int:
+    async def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Listeners) -> int:
         code = engine.summary.exit_code(stopped=stop.over_budget, interrupted=stop.interrupted)
         line = Summary(
             at=time.time(),
@@ -185,7 +185,7 @@ class Session:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code == 0 else code
 
-    async def _finish(self, end: RunEnd, stop: Stop, audience: Audience) -> None:
+    async def _finish(self, end: RunEnd, stop: Stop, audience: Listeners) -> None:
         """Wait for reports that take their time, unless a stop is asked for."""
         work = asyncio.ensure_future(audience.finish(end))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from atp.agents.adapter import AgentError
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.snapshot import Snapshot, joined
@@ -16,16 +16,16 @@ from atp.engine.trial.workspace import Workspace
 from atp.suite.result import TrialResult
 
 
-class Grounds:
+class RunContext:
     """The grounds that trials are held on."""
 
-    def __init__(self, work: Path, root: Path, hooks: Hooks, options: Options, cast: Cast) -> None:
+    def __init__(self, work: Path, root: Path, hooks: Hooks, options: Options, roles: RoleClients) -> None:
         """`work` is the folder for their workspaces."""
         self.root = root
         """The project's root."""
         self.hooks = hooks
         """Python functions to be called before and after."""
-        self.cast = cast
+        self.roles = roles
         """Those who judge and simulate."""
         self.retries = options.retries
         """How often to try again when the infrastructure fails."""

@@ -105,7 +105,7 @@ class Listener:
         """The run ended."""
 
 
-class Audience(Listener):
+class Listeners(Listener):
     """All who listen. One that fails is heard no more and said so at the end; the run goes on."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:

@@ -5,9 +5,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
-from atp.suite.record import Place
 
 MOST_BYTES = 64 * 1024 * 1024
 """The longest YAML or Markdown file."""

@@ -12,13 +12,13 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import mask
 from atp.loader.error_messages import Mistake, word
 from atp.suite.agent import AGENTS
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.kinds import Kinds
-from atp.suite.record import Defaulted, Filled, Place
+from atp.suite.record import Defaulted, Filled
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Path = tuple[str | int, ...]

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.source import place_of
 from atp.loader.validate import Unfilled
 from atp.loader.yaml.nodes import Dollar, Parsed, read_plain
-from atp.suite.record import Defaulted, Filled, Place
+from atp.suite.record import Defaulted, Filled
 
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 """A default may hold braces in pairs, as mappings are written: `${BOX:{a: {b: 1}}}`."""

@@ -11,7 +11,7 @@ import pytest
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.piecemeal import NotRun, Piecemeal
 from atp.engine.prepare.plan import Unit
 from atp.engine.run import Session
@@ -61,7 +61,7 @@ class Planned(NamedTuple):
     session: Session
     run: Piecemeal
     unit: Unit
-    tested: Tested
+    tested: AgentUnderTest
     case: Case
 
 
@@ -164,7 +164,7 @@ def _know(tag: str, config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{tag}: a tag of agent tests")
 
 
-def _name(case: Case, tested: Tested | None) -> str:
+def _name(case: Case, tested: AgentUnderTest | None) -> str:
     """The case's id, and the agent's name where there are several."""
     name = printable(case.id).replace("::", ":")
     return name if tested is None else f"{name}[{printable(tested.name).replace('::', ':')}]"

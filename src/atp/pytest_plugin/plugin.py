@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from atp.engine.scripts.judge import Judge
     from atp.engine.scripts.objects import Context, T
     from atp.engine.scripts.runner import Stage
-    from atp.pytest_plugin.session import Theatre
+    from atp.pytest_plugin.session import PytestSession
 
 ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
 """How the names of test files end."""
 OURS = frozenset({"t", "ctx", "atp_agent", "atp_judge"})
 """The fixtures that a test in Python is told by."""
-_THEATRE = pytest.StashKey["Theatre"]()
+_THEATRE = pytest.StashKey["PytestSession"]()
 _STAGE = pytest.StashKey["Stage"]()
 
 
@@ -37,16 +37,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atp-replay", metavar="FOLDER", help="Play back what atp test --record has recorded there.")
 
 
-def theatre(config: pytest.Config) -> "Theatre":
+def theatre(config: pytest.Config) -> "PytestSession":
     """What all tests of the session share, made when the first of them needs it."""
     found = config.stash.get(_THEATRE, None)
     if found is None:
-        from atp.pytest_plugin.session import Theatre
+        from atp.pytest_plugin.session import PytestSession
 
         flags = {
             name: config.getoption(f"atp_{name}") for name in ("name", "connector", "role_connector", "runs", "replay")
         }
-        found = config.stash[_THEATRE] = Theatre({name: value for name, value in flags.items() if value is not None})
+        found = config.stash[_THEATRE] = PytestSession(
+            {name: value for name, value in flags.items() if value is not None}
+        )
     return found
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atp.base.project import find_root
-from atp.engine.agent_under_test import Tested
-from atp.engine.background_loop import Backstage
+from atp.engine.agent_under_test import AgentUnderTest
+from atp.engine.background_loop import BackgroundLoop
 from atp.engine.piecemeal import Piecemeal
 from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.filter import Filter
@@ -18,7 +18,7 @@ from atp.engine.prepare.prepare import prepare
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, in_memory
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.engine.run import Session
 from atp.engine.scripts.file import nobody
 from atp.engine.scripts.runner import Stage
@@ -35,14 +35,14 @@ NAME_FLAG = "--atp-name"
 """The flag that names the agent under test: here `-n` is another plugin's."""
 
 
-class Theatre:
+class PytestSession:
     """All that outlives a single test."""
 
     def __init__(self, flags: dict[str, Any]) -> None:
         """`flags` are those of the command line, as the options call them."""
         self.flags = flags
-        self._backstage: Backstage | None = None
-        self._settings: dict[Path, tuple[Setting, Cast]] = {}
+        self._backstage: BackgroundLoop | None = None
+        self._settings: dict[Path, tuple[Setting, RoleClients]] = {}
         self._runs: list[Piecemeal] = []
         self._count = itertools.count(1)
         self.marks: set[str] = set()
@@ -62,9 +62,9 @@ class Theatre:
         self.wait(called())
 
     @property
-    def _loop(self) -> Backstage:
+    def _loop(self) -> BackgroundLoop:
         if self._backstage is None:
-            self._backstage = Backstage()
+            self._backstage = BackgroundLoop()
         return self._backstage
 
     def prepare(self, path: Path) -> tuple[Session, Piecemeal]:
@@ -76,15 +76,17 @@ class Theatre:
 
     def stage(self, name: str, path: Path, folder: Path) -> Stage:
         """What a test in Python acts on. Raises `LoadError`, `ConfigurationError`."""
-        setting, cast = self._setting(find_root(path.parent))
+        setting, roles = self._setting(find_root(path.parent))
         case = Case(id=name, name=name)
         source = in_memory(Suite(name=path.stem, dialect="script", path=str(path), cases=[case]), lambda _: True)
         named = setting.options.name
         if named:
-            tested = cast.called(named[0], source)
+            tested = roles.called(named[0], source)
         else:
             agent = nobody()
-            tested = Tested(agent, cast.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True)
+            tested = AgentUnderTest(
+                agent, roles.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
+            )
         trial = Trial(
             tested=tested,
             case=case,
@@ -102,7 +104,7 @@ class Theatre:
         number = next(self._count)
         return Stage(
             trial=trial,
-            cast=cast,
+            roles=roles,
             result=TrialResult(key=name, agent=tested.name, case=name),
             workspace=Workspace(folder, str(number)),
             root=setting.root,
@@ -112,12 +114,12 @@ class Theatre:
             name_flag=NAME_FLAG,
         )
 
-    def _setting(self, root: Path) -> tuple[Setting, Cast]:
+    def _setting(self, root: Path) -> tuple[Setting, RoleClients]:
         if root not in self._settings:
             env = environment(root, None)
             options = resolve_options(self.flags, root, env)
             setting = Setting(options, Filter(options), root, env)
-            self._settings[root] = setting, setting.cast()
+            self._settings[root] = setting, setting.roles()
         return self._settings[root]
 
     def close(self) -> None:
@@ -126,8 +128,8 @@ class Theatre:
             return
         for run in self._runs:
             self.wait(run.close())
-        for _, cast in self._settings.values():
-            self.wait(cast.close())
+        for _, roles in self._settings.values():
+            self.wait(roles.close())
         self._backstage.close()
 
 
@@ -152,6 +154,6 @@ def conversation(stage: Stage) -> str:
     result = stage.result
     if not result.transcript.messages and not result.transcript.logs:
         return ""
-    hide = hider(stage.cast.secrets)
+    hide = hider(stage.roles.secrets)
     lines = conversation_lines(CaseResult(agent=result.agent, case=result.case, trials=[result]), result, hide)
     return "\n".join(text for text, _ in lines)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.errors import ConfigurationError
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, Input
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.journal.listeners import Listener
 from atp.report.console.answer import Answer
 from atp.report.console.console import Console, Look
@@ -63,15 +63,15 @@ def choose(
     command: str = "atp test",
     now: float | None = None,
     *,
-    cast: Cast | None = None,
+    roles: RoleClients | None = None,
 ) -> list[Listener]:
     """The listeners of a run. Raises `LoadError` for a report that can't be made or written, before anything runs.
 
-    `cast` knows the agents that can write reports.
+    `roles` knows the agents that can write reports.
     """
     hidden = tuple(secrets)
     notes = Diagnostics("<command line>")
-    reporters = _reporters(options, given, hidden, notes, cast)
+    reporters = _reporters(options, given, hidden, notes, roles)
     taken = any(one.path is None for one in reporters)
     if options.json_events and taken:
         notes.error("stdout-twice", "--json and -r both want stdout", hint="write the report to a file, with -o")
@@ -98,11 +98,15 @@ def choose(
 
 
 def reports(
-    options: Options, given: Reads, secrets: Iterable[str] = (), cast: Cast | None = None, where: str = "<options>"
+    options: Options,
+    given: Reads,
+    secrets: Iterable[str] = (),
+    roles: RoleClients | None = None,
+    where: str = "<options>",
 ) -> list[Reporter]:
     """Only the reports that `output` and `reporter` ask for; `where` is where they are asked for."""
     notes = Diagnostics(where)
-    made = _reporters(options, given, tuple(secrets), notes, cast)
+    made = _reporters(options, given, tuple(secrets), notes, roles)
     if notes:
         raise LoadError(notes)
     return made
@@ -126,7 +130,7 @@ def default_path(file: Path, now: float | None = None) -> Path:
 Make = Callable[[Path | None, Sequence[str]], Reporter]
 
 
-def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | None:
+def _named(options: Options, notes: Diagnostics, roles: RoleClients | None) -> Make | None:
     """Who writes what `-r` asks for: a reporter that is registered, or an agent or model of the project."""
     name = options.reporter
     if name is None:
@@ -135,12 +139,12 @@ def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | No
     if found is not None:
         return found
     hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", "there is no such reporter"
-    if cast is not None:
+    if roles is not None:
         from atp.report.formats.agent_report import AgentReport
 
         try:
-            player = cast.player(name, "reporter", None)
-            return lambda path, secrets: AgentReport(path, secrets, player, options)
+            client = roles.client(name, "reporter", None)
+            return lambda path, secrets: AgentReport(path, secrets, client, options)
         except ConfigurationError as error:
             why, hint = f"it can't be called: {error}", error.hint or hint
     notes.error("unknown-reporter", f"-r {name}: {why}", hint=hint)
@@ -148,10 +152,10 @@ def _named(options: Options, notes: Diagnostics, cast: Cast | None) -> Make | No
 
 
 def _reporters(
-    options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics, cast: Cast | None
+    options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics, roles: RoleClients | None
 ) -> list[Reporter]:
     """`-r` is for the first `-o`, or for stdout if there is none; the extension tells the format of the others."""
-    named = _named(options, notes, cast)
+    named = _named(options, notes, roles)
     made: list[Reporter] = []
     taken: dict[Path, str] = {real(file): "it is a test file of this run" for file in given.files}
     taken |= {real(path): "a TPS report is written there" for path in map(tps_path, given.files) if path}

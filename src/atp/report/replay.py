@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.base.project import unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
@@ -13,7 +13,6 @@ from atp.journal.journal import NAME, About, Kept, Line, Skipped, Start, Summary
 from atp.journal.listeners import Listener, RunEnd, RunInfo
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
-from atp.suite.record import Place
 from atp.suite.result import TrialResult
 
 

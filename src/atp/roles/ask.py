@@ -1,4 +1,4 @@
-"""The players there are: a model that follows our instructions, an agent of the user's, a Python function."""
+"""The clients there are: a model that follows our instructions, an agent of the user's, a Python function."""
 
 import asyncio
 import contextvars
@@ -20,7 +20,7 @@ from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
 from atp.models.model import Ask, BadAnswer, Model, ModelError
 from atp.models.structured import only_json
-from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
+from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 from atp.suite.result import Event, Usage
 from atp.usercode.contain import contained
 from atp.usercode.printed import CAPTURE, Printed
@@ -29,7 +29,7 @@ from atp.usercode.threads import Raised, Thread
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
-class ModelPlayer(Player):
+class ModelClient(RoleClient):
     """A bare model. Our instructions are its system prompt."""
 
     def __init__(self, model: Model) -> None:
@@ -61,7 +61,7 @@ class ModelPlayer(Player):
         return str(error) if str(error).startswith(self.name) else f"{self.name}: {error}"
 
 
-class AgentPlayer(Player):
+class AgentClient(RoleClient):
     """An agent of the user's, of any kind. Each call is a conversation of its own, of one turn."""
 
     own = True
@@ -143,7 +143,7 @@ class AgentPlayer(Player):
             self.model = model
 
 
-class FunctionPlayer(Player):
+class FunctionClient(RoleClient):
     """A Python function of the user's, called with the payload. A sync one runs in a thread."""
 
     own = True

@@ -57,7 +57,7 @@ class WrongAnswer(RoleError):
     """It answered, but not with what was asked for, also when asked again."""
 
 
-class Player(ABC):
+class RoleClient(ABC):
     """Plays a role."""
 
     name: str

@@ -9,30 +9,30 @@ from typing import Any
 import msgspec
 
 from atp.models.cassettes.cassette import Cassette
-from atp.roles.player import Call, Player, Said
+from atp.roles.player import Call, RoleClient, Said
 
 
-class RecordedPlayer(Player):
-    """Another player, behind a cassette."""
+class RecordedClient(RoleClient):
+    """Another client, behind a cassette."""
 
-    def __init__(self, player: Player, cassette: Cassette) -> None:
-        self.name = player.name
-        self.identity = player.identity
-        self.model = player.model
-        self.own = player.own
-        self.unfit_to_judge = player.unfit_to_judge
-        self._player = player
+    def __init__(self, client: RoleClient, cassette: Cassette) -> None:
+        self.name = client.name
+        self.identity = client.identity
+        self.model = client.model
+        self.own = client.own
+        self.unfit_to_judge = client.unfit_to_judge
+        self._client = client
         self._cassette = cassette
 
     async def ask(self, call: Call) -> Said:
-        """Play. Raises `CassetteMiss` if nothing was recorded for it, and what the player raises."""
+        """Play. Raises `CassetteMiss` if nothing was recorded for it, and what the client raises."""
 
         async def asked() -> Any:
-            said = await self._player.ask(call)
+            said = await self._client.ask(call)
             return {"data": said.data, "text": said.text, "usage": msgspec.to_builtins(said.usage)}
 
         parts: dict[str, Any] = {
-            "player": self.identity,
+            "client": self.identity,
             "role": call.role,
             "asked": call.payload,
             "options": call.options,

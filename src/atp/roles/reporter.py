@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from atp.roles.fence import Fence
-from atp.roles.player import Call, Player, WrongAnswer
+from atp.roles.player import Call, RoleClient, WrongAnswer
 
 INSTRUCTIONS = """\
 You write a report on a run of tests of AI agents. You get JSON: `report` is what came of the run (`summary`, \
@@ -17,17 +17,17 @@ _FENCED = re.compile(r"(`{3,}|~{3,})[\w+-]*[ \t]*\n(.*?)\n?\1", re.DOTALL)
 
 
 class ReportWriter:
-    """Writes reports by asking a player."""
+    """Writes reports by asking a client."""
 
-    def __init__(self, player: Player) -> None:
-        self.player = player
+    def __init__(self, client: RoleClient) -> None:
+        self.client = client
 
     async def write(self, report: dict[str, Any], form: str, options: dict[str, Any]) -> str:
         """The report in that form. Raises `RoleError`."""
         payload = {"report": report, "format": form, "options": options}
         words = json.dumps(payload, ensure_ascii=False, default=str)
         fence = Fence.around([words])
-        said = await self.player.ask(
+        said = await self.client.ask(
             Call(
                 role="reporter",
                 instructions=INSTRUCTIONS.format(rule=fence.rule),
@@ -38,7 +38,7 @@ class ReportWriter:
         )
         text = unfenced(said.text)
         if not text.strip():
-            raise WrongAnswer(f"{self.player.name} gave an empty report")
+            raise WrongAnswer(f"{self.client.name} gave an empty report")
         return text
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from atp.models.cassettes.cassette import Cassette
 from atp.roles.fence import Fence
 from atp.roles.judge.record import Piece, content_text, fitted
-from atp.roles.player import Call, Player, RoleError, Said
+from atp.roles.player import Call, RoleClient, RoleError, Said
 from atp.roles.simulator_answer import SimulatorError, SimulatorSays, read_says
 from atp.suite.result import Usage
 
@@ -83,10 +83,10 @@ class SimulatorTurn(Struct, kw_only=True):
 
 
 class Simulator:
-    """Simulates a user by asking a player."""
+    """Simulates a user by asking a client."""
 
-    def __init__(self, player: Player, cassette: Cassette | None = None) -> None:
-        self.player = player
+    def __init__(self, client: RoleClient, cassette: Cassette | None = None) -> None:
+        self.client = client
         self._cassette = cassette
 
     async def next(self, turn: SimulatorTurn) -> SimulatorSays:
@@ -100,19 +100,19 @@ class Simulator:
         if self._cassette is None:
             found = await ask()
         else:
-            own = {"player": self.player.identity, "words": VERSION, "options": turn.options}
+            own = {"client": self.client.identity, "words": VERSION, "options": turn.options}
             found = await self._cassette.through("simulator", {**own, "asked": payload, "run": turn.run}, ask)
         try:
             says = read_says(found["answer"], turn.conversation)
         except SimulatorError as error:
-            raise SimulatorError(f"{self.player.name}: {error}") from error
+            raise SimulatorError(f"{self.client.name}: {error}") from error
         says.usage = msgspec.convert(found["usage"], Usage)
         return says
 
     async def _asked(self, turn: SimulatorTurn) -> Said:
         """The answer. A bare model whose answer is none is told what is wrong and asked once more."""
         said = await self._ask(turn, None)
-        if self.player.own:
+        if self.client.own:
             return said
         try:
             read_says(said.data, turn.conversation)
@@ -137,7 +137,7 @@ class Simulator:
             run=turn.run,
         )
         try:
-            return await self.player.ask(call)
+            return await self.client.ask(call)
         except RoleError as error:
             raise SimulatorError(str(error)) from error
 

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from atp.base.diagnostics import Place
 from atp.base.near import near_miss
 from atp.suite.container import WORKSPACE, Cpus, Memory, Volumes, mount_points
 from atp.suite.kinds import Kinds
 from atp.suite.paths import JsonPathText
-from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Place, Record, Seconds, Text, Whole
+from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
 from atp.suite.reference import Entry
 
 

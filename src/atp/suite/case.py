@@ -5,24 +5,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from atp.base.diagnostics import Place
 from atp.suite.assertion import AnyAssertion, Assertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
-from atp.suite.record import (
-    Amount,
-    Count,
-    Fraction,
-    Json,
-    JsonObject,
-    Names,
-    Place,
-    Record,
-    Score,
-    Seconds,
-    Share,
-    Text,
-)
+from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Score, Seconds, Share, Text
 from atp.suite.reference import BareAgent
 
 MOST_TURNS = 20

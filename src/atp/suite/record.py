@@ -3,7 +3,6 @@
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -43,20 +42,6 @@ class OpenRecord(Record):
                         {"key": str(key), "meant": meant},
                     )
         return raw
-
-
-@dataclass(slots=True, eq=False)  # frozen, to make one for each case would take three times as long
-class Place:
-    """Where something was written. Not part of what it says, so all places are equal."""
-
-    line: int = 0
-    column: int = 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place)
-
-    def __hash__(self) -> int:
-        return 0
 
 
 class Filled(str):

@@ -3,21 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.adapter import AdapterContext
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.importing import loading
 from atp.usercode.worker.load import find_name, load_place
 from atp.usercode.worker.unusable import Unusable
 
 
-def load_function(entry: str, surroundings: Surroundings) -> Callable[..., Any]:
+def load_function(entry: str, context: AdapterContext) -> Callable[..., Any]:
     """What an entry names. Raises `ConfigurationError` when it can't be found or imported."""
     place, _, name = entry.rpartition(":")
     if not place or not name:
         raise ConfigurationError(f"`{entry}` names no function", "write `module:function` or `file.py:function`")
     try:
         with loading():
-            found = find_name(load_place(place, (surroundings.base, *surroundings.search)), name, place)
+            found = find_name(load_place(place, (context.base, *context.search)), name, place)
     except Unusable as error:
         raise misconfigured(error) from error
     if not callable(found):

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.adapter import AdapterContext
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.suite.assertion import Assertion, Group, ScriptAssertion
 from atp.usercode.entry import load_function as load_entry
@@ -23,10 +24,10 @@ def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
     """
     if not is_script(name):
         first, *others = folders or (Path.cwd(),)
-        return load_entry(name, Surroundings(base=first, search=tuple(others)))
+        return load_entry(name, AdapterContext(base=first, search=tuple(others)))
     path, function = find_script(name, folders)
     with _LOCKS.setdefault(path, threading.Lock()):
-        return load_entry(f"{path}:{function}", Surroundings(base=path.parent))
+        return load_entry(f"{path}:{function}", AdapterContext(base=path.parent))
 
 
 def is_script(name: str) -> bool:

@@ -12,7 +12,7 @@ from tests.agents.support import command
 from tests.agents.support.command import read, say
 
 
-def surroundings() -> None:
+def context() -> None:
     """What the agent is and sees."""
     request = read()
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)

@@ -7,7 +7,7 @@ from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import BUSYBOX, PYTHON
 from tests.agents.support.talk import Talk
 
-from atp.agents.adapter import Surroundings
+from atp.agents.adapter import AdapterContext
 from atp.suite.agent import DockerAgent
 
 
@@ -28,5 +28,5 @@ def shell(script: str, **config: Any) -> DockerAgent:
 def use(talk: Talk, engine: TestEngine | str) -> Talk:
     """Have somebody's agents run on the tests' own engine, or on one at another address."""
     url = engine if isinstance(engine, str) else engine.url
-    talk.around = Surroundings(base=talk.folder, environment={**os.environ, "DOCKER_HOST": url}, marker=talk.marker)
+    talk.around = AdapterContext(base=talk.folder, environment={**os.environ, "DOCKER_HOST": url}, marker=talk.marker)
     return talk

@@ -8,9 +8,10 @@ from typing import Any
 
 from tests.agents.support.talk import Talk
 
-from atp.agents.adapter import Adapter, ConfigurationError
+from atp.agents.adapter import Adapter
 from atp.agents.prompt.adapter import PromptAdapter
 from atp.agents.prompt.file import agent_of_file
+from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, Model, NoModel, ToolUse
 from atp.suite.agent import PromptAgent

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from atp.agents.adapter import Adapter, AgentError, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.leftovers import marked
 from atp.agents.registry import make_adapter
 from atp.suite.agent import Agent, CliAgent, CustomAgent, HttpAgent
@@ -36,7 +36,7 @@ class Talk:
         self.beside: list[Adapter] = []
         """Agents that the one who is asked asks himself; closed after it, as a run does."""
         self.marker = f"test-{secrets.token_hex(6)}"
-        self.around = Surroundings(base=folder, environment=dict(os.environ), marker=self.marker)
+        self.around = AdapterContext(base=folder, environment=dict(os.environ), marker=self.marker)
 
     def request(self, prompt: str = "Hello", **more: Any) -> TurnRequest:
         given: dict[str, Any] = {

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from atp.roles.player import Call, Player, Said
+from atp.roles.player import Call, RoleClient, Said
 from atp.suite.result import ToolCall, Transcript, Turn, Usage
 
 Result = TypeVar("Result")
 Script = Callable[[Call], Any]
 
 
-class Scripted(Player):
+class Scripted(RoleClient):
     """Gives one answer after the other, the last one for ever; or whatever a function makes of the call."""
 
     def __init__(self, *answers: Any, name: str = "judge", own: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from atp.roles.judge.judgement import Judgement
-from atp.roles.player import Call, Player, Said
+from atp.roles.player import Call, RoleClient, Said
 
 LIKE_A_FENCE = re.compile(r"<{3}\s*data\b[^\n]*\n(.*?)\n?[^\n]*\bdata\s*>{3}", re.DOTALL | re.IGNORECASE)
 """Lax on purpose: whatever looks like a closing mark closes, with the right nonce or not."""
@@ -48,7 +48,7 @@ def is_told_to_pass(text: str) -> bool:
     return any(OBEYED.search(one) for one in readings(text))
 
 
-class Gullible(Player):
+class Gullible(RoleClient):
     """Obeys what it finds outside the fence; else says honestly whether the fenced texts hold what it looks for."""
 
     name = "gullible"

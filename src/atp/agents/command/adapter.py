@@ -9,20 +9,13 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from atp.agents.adapter import (
-    Adapter,
-    AgentError,
-    ConfigurationError,
-    Finding,
-    Reply,
-    Surroundings,
-    TurnRequest,
-)
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.child import Command
 from atp.agents.command.process import run_process
 from atp.agents.leftovers import OF_AGENT, OF_RUN, end_leftovers
 from atp.agents.protocol import encode_request
 from atp.agents.stdio import NOTHING, Stderr, check_startable, failure, prompt_line, read_reply, split_words
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.suite.agent import Agent, CliConfig
 from atp.usercode.threads import in_thread
@@ -38,15 +31,15 @@ _ELSEWHERE = frozenset(("docker", "podman", "kubectl", "ssh"))
 class CliAdapter(Adapter):
     """Starts a command for each turn."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: CliConfig = agent.config
         self._config = config
-        self._surroundings = surroundings
+        self._context = context
         self._argv = _argv(config)
-        self._environment = _environment(config, surroundings)
+        self._environment = _environment(config, context)
         self._speaks = config.protocol == "atp"
         if not self._speaks:
-            self.observes = NOTHING
+            self.capabilities = NOTHING
 
     async def turn(self, request: TurnRequest) -> Reply:
         """Run the command, with the request on its stdin."""
@@ -75,7 +68,7 @@ class CliAdapter(Adapter):
 
     async def check(self) -> list[Finding]:
         """See that the program, and the scripts that it is given, can be found, without starting it."""
-        program, folder = self._check_program(), self._surroundings.base
+        program, folder = self._check_program(), self._context.base
         if not program.ok:
             return [program]
         findings = [program]
@@ -102,7 +95,7 @@ class CliAdapter(Adapter):
         await in_thread(end_leftovers, self._environment[OF_AGENT], OF_AGENT)
 
     def _command(self, request: TurnRequest) -> Command:
-        base, config = self._surroundings.base, self._config
+        base, config = self._context.base, self._config
         folder = base / config.working_dir if config.working_dir is not None else request.workspace()
         if not folder.is_dir():
             raise AgentError(f"the working directory {folder} is not there", "environment")
@@ -116,7 +109,7 @@ class CliAdapter(Adapter):
 
     def _program(self, name: str) -> str:
         """A path starts in the suite's folder; a bare name is looked for on the PATH, and then there."""
-        path = self._surroundings.base / name
+        path = self._context.base / name
         if os.sep in name or (os.path.isfile(path) and shutil.which(name, path=self._environment.get("PATH")) is None):
             return str(path.absolute())
         return name
@@ -133,16 +126,16 @@ class CliAdapter(Adapter):
         program, *words = self._argv
         if os.path.basename(program) in _ELSEWHERE:
             return []
-        places = (self._surroundings.base, folder)
+        places = (self._context.base, folder)
         scripts = [word for word in dict.fromkeys(words) if _SCRIPT.fullmatch(word)]
         return [word for word in scripts if not any(os.path.exists(place / word) for place in places)]
 
     def _not_there(self, word: str) -> str:
-        return f"`{word}` is not in {self._surroundings.base}"
+        return f"`{word}` is not in {self._context.base}"
 
     def _meant(self, word: str) -> str | None:
         """A guess at the file of the suite's folder that a word was meant to name."""
-        path = self._surroundings.base / word
+        path = self._context.base / word
         try:
             beside = sorted(one.name for one in path.parent.iterdir() if one.is_file())
         except OSError:
@@ -172,11 +165,11 @@ def _argv(config: CliConfig) -> list[str]:
     return argv
 
 
-def _environment(config: CliConfig, surroundings: Surroundings) -> Mapping[str, str]:
-    around = surroundings.environment
+def _environment(config: CliConfig, context: AdapterContext) -> Mapping[str, str]:
+    around = context.environment
     names = around if config.inherit_environment else HANDED_ON
     environment = {name: around[name] for name in names if name in around} | config.environment
     environment[OF_AGENT] = secrets.token_hex(8)
-    if surroundings.marker:
-        environment[OF_RUN] = surroundings.marker
+    if context.marker:
+        environment[OF_RUN] = context.marker
     return environment

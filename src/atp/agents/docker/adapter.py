@@ -11,13 +11,14 @@ from typing import Any
 import aiohttp
 from aiodocker.exceptions import DockerError
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding
 from atp.agents.docker.container import Container, Ended
 from atp.agents.docker.engine import Engine
 from atp.agents.docker.image import Image, find_image
 from atp.agents.docker.leftovers import labels, remove_leftovers, remove_own
 from atp.agents.docker.settings import Settings
 from atp.agents.needs import engine_found
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import Agent, DockerConfig
 
 CLOSING_SECONDS = 30.0
@@ -27,14 +28,14 @@ CLOSING_SECONDS = 30.0
 class DockerAdapter(Adapter):
     """An agent in containers."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: DockerConfig = agent.config
         self._config = config
         self._agent_name = agent.name
-        self._surroundings = surroundings
-        self._settings = Settings(config, surroundings.base)
+        self._context = context
+        self._settings = Settings(config, context.base)
         if config.build is not None:
-            folder = surroundings.base / config.build
+            folder = context.base / config.build
             if not (folder / "Dockerfile").is_file():
                 raise ConfigurationError(
                     f"`build`: there is no Dockerfile in {folder}",
@@ -54,18 +55,18 @@ class DockerAdapter(Adapter):
         """Find the engine, remove what earlier runs left on it, and have the image."""
         self._starting = asyncio.current_task()
         try:
-            self._opened = engine = await Engine.open(self._surroundings.environment)
+            self._opened = engine = await Engine.open(self._context.environment)
             with engine.asked("containers of earlier runs can't be listed"):
                 await remove_leftovers(engine)
             self._notes = self._settings.check(engine)
-            self._image = await find_image(engine, self._config, self._surroundings.base)
+            self._image = await find_image(engine, self._config, self._context.base)
             await self._settle_in()
         finally:
             self._starting = None
 
     async def check(self) -> list[Finding]:
         """See that there is an engine and the image, and with `port` that the server gets ready."""
-        engine = await engine_found(self._surroundings.environment)
+        engine = await engine_found(self._context.environment)
         if not engine.ok:
             return [engine]
         what = "image" if self._config.port is None else "server"
@@ -120,7 +121,7 @@ class DockerAdapter(Adapter):
         """A container that is still to be made, with a name and labels that tell whose it is."""
         named = re.sub(r"[^a-zA-Z0-9_.-]+", "-", self._agent_name)[:40]
         about = {"atp.agent": self._agent_name, "atp.case": case}
-        settings["Labels"] = {**labels(self._surroundings.marker, self._id), **about}
+        settings["Labels"] = {**labels(self._context.marker, self._id), **about}
         return Container(self._engine, f"atp-{named}-{secrets.token_hex(6)}", settings)
 
     async def _remove(self, container: Container) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 
 import aiohttp
 
-from atp.agents.adapter import AgentError, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
 from atp.agents.http.adapter import HttpAdapter
@@ -22,12 +22,12 @@ _TAIL = 4000
 class SharedContainer(DockerAdapter):
     """Keeps a server in a container and posts each turn to it."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
-        super().__init__(agent, surroundings)
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
+        super().__init__(agent, context)
         assert self._config.port is not None
         self._port = self._config.port
         self._http = self._reaching("127.0.0.1", self._port)  # until the true address is known
-        self.observes = self._http.observes
+        self.capabilities = self._http.capabilities
         self._server: Container | None = None
         self._hearing: asyncio.Task[None] | None = None
         self._said: deque[bytes] = deque()
@@ -38,7 +38,7 @@ class SharedContainer(DockerAdapter):
         endpoint = f"http://{host}:{port}{config.path or '/'}"
         assert config.protocol != "text", "the configuration doesn't take it with `port`"
         there = HttpConfig(endpoint=endpoint, protocol=config.protocol, **said)
-        return HttpAdapter(HttpAgent(name=self._agent_name, type="http", config=there), self._surroundings, "path")
+        return HttpAdapter(HttpAgent(name=self._agent_name, type="http", config=there), self._context, "path")
 
     async def _settle_in(self) -> None:
         """Start the server and wait until it is ready."""

@@ -1,10 +1,11 @@
 """Agents in containers: which adapter reaches one."""
 
-from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import Agent, DockerConfig
 
 
-def docker_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
+def docker_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """With `port` one container is shared over all trials; otherwise each turn has its own."""
     try:
         import aiodocker  # noqa: F401
@@ -16,7 +17,7 @@ def docker_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
     if config.port is not None:
         from atp.agents.docker.http import SharedContainer
 
-        return SharedContainer(agent, surroundings)
+        return SharedContainer(agent, context)
     from atp.agents.docker.stdio import ContainerEachTurn
 
-    return ContainerEachTurn(agent, surroundings)
+    return ContainerEachTurn(agent, context)

@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import AgentError, ConfigurationError
+from atp.agents.adapter import AgentError
 from atp.agents.docker.engine import Engine
 from atp.agents.stdio import check_startable, split_words
+from atp.base.errors import ConfigurationError
 from atp.suite.agent import DockerConfig
 from atp.suite.container import VOLUME, WORKSPACE, memory_bytes, mounts
 

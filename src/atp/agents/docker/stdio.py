@@ -2,7 +2,7 @@
 
 import asyncio
 
-from atp.agents.adapter import AgentError, AgentTimeout, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Reply, TurnRequest
 from atp.agents.breach import write_json
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container, Ended
@@ -15,11 +15,11 @@ from atp.suite.container import WORKSPACE
 class ContainerEachTurn(DockerAdapter):
     """Starts a container for each turn, with the trial's workspace in it."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
-        super().__init__(agent, surroundings)
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
+        super().__init__(agent, context)
         self._speaks = self._config.protocol == "atp"
         if not self._speaks:
-            self.observes = NOTHING
+            self.capabilities = NOTHING
 
     async def _settle_in(self) -> None:
         """Nothing runs between turns."""

@@ -9,20 +9,20 @@ from multidict import CIMultiDict
 
 from atp.agents.adapter import (
     Adapter,
+    AdapterContext,
     AgentError,
     AgentTimeout,
-    ConfigurationError,
+    Capabilities,
     Finding,
-    Observes,
     Reply,
-    Surroundings,
     TurnRequest,
 )
-from atp.agents.breach import RAW_LENGTH, Breach, broken, read_json
+from atp.agents.breach import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.agents.events import read_event
 from atp.agents.http import faults as http_faults
 from atp.agents.http.faults import Address
 from atp.agents.protocol import encode_request, take_response
+from atp.base.errors import ConfigurationError
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.suite.agent import Agent, HttpConfig
 
@@ -44,13 +44,13 @@ class Dialect(Protocol):
 
     accept: str
     streams: bool
-    observes: Observes
+    capabilities: Capabilities
 
     def body(self, request: TurnRequest) -> bytes:
         """The body of a turn's request."""
 
     def read(self, raw: bytes, request: TurnRequest) -> Reply:
-        """The reply in a body. Raises `Breach`, or `AgentError`."""
+        """The reply in a body. Raises `ProtocolError`, or `AgentError`."""
 
 
 class AtpDialect:
@@ -58,7 +58,7 @@ class AtpDialect:
 
     accept = "text/event-stream, application/json"
     streams = True
-    observes = Observes()
+    capabilities = Capabilities()
 
     def body(self, request: TurnRequest) -> bytes:
         """The request object."""
@@ -69,21 +69,21 @@ class AtpDialect:
         message = read_json(raw, "the response")
         try:
             return take_response(message, request)
-        except Breach as breach:
+        except ProtocolError as breach:
             if isinstance(message, dict) and "task_id" in message:
                 raise
-            raise Breach(f"{breach}; {_OWN_JSON}") from breach
+            raise ProtocolError(f"{breach}; {_OWN_JSON}") from breach
 
 
 class HttpAdapter(Adapter):
     """Posts each turn to an address."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings, key: str = "endpoint") -> None:
+    def __init__(self, agent: Agent, context: AdapterContext, key: str = "endpoint") -> None:
         """`key` is where the user says to which path turns go."""
         config: HttpConfig = agent.config
         self._config = config
-        self._dialect = _dialect(config, surroundings)
-        self.observes = self._dialect.observes
+        self._dialect = _dialect(config, context)
+        self.capabilities = self._dialect.capabilities
         text = config.endpoint
         if config.stream_endpoint:
             key, text = "stream_endpoint", config.stream_endpoint
@@ -193,7 +193,7 @@ class HttpAdapter(Adapter):
         raw = b"".join(chunks)
         try:
             return self._dialect.read(raw, request)
-        except Breach as breach:
+        except ProtocolError as breach:
             raise broken(breach, raw) from breach
 
     def _connect(self) -> aiohttp.ClientSession:
@@ -255,26 +255,26 @@ def _take(message: SseMessage, request: TurnRequest) -> Reply | None:
     try:
         value = read_json(message.data.encode(), "a message of the stream")
         if not isinstance(value, dict):
-            raise Breach("a message of the stream is not an object")
+            raise ProtocolError("a message of the stream is not an object")
         if message.event == "response" or ("status" in value and "event_type" not in value):
             return take_response(value, request)
         if "event_type" not in value and message.event != "message":
             value["event_type"] = message.event
         event = read_event(value, request)
-    except Breach as breach:
+    except ProtocolError as breach:
         raise broken(breach, message.data) from breach
     request.emit(event)
     return None
 
 
-def _dialect(config: HttpConfig, surroundings: Surroundings) -> Dialect:
+def _dialect(config: HttpConfig, context: AdapterContext) -> Dialect:
     match config.protocol:
         case "atp":
             return AtpDialect()
         case "openai":
             from atp.agents.http.chat import ChatDialect
 
-            return ChatDialect(config, surroundings)
+            return ChatDialect(config, context)
         case "json":
             from atp.agents.http.json_api import JsonDialect
 

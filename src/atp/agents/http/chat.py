@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from atp.agents.adapter import AgentError, Observes, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply, TurnRequest
 from atp.agents.attachments import Attachments
-from atp.agents.breach import Breach, cut, read_json, write_json
+from atp.agents.breach import ProtocolError, cut, read_json, write_json
 from atp.agents.tool_calls import read_tool_calls
 from atp.agents.usage import read_usage
 from atp.suite.agent import HttpConfig
@@ -17,11 +17,11 @@ class ChatDialect:
 
     accept = "application/json"
     streams = False
-    observes = Observes(cost=False)
+    capabilities = Capabilities(cost=False)
 
-    def __init__(self, config: HttpConfig, surroundings: Surroundings) -> None:
+    def __init__(self, config: HttpConfig, context: AdapterContext) -> None:
         self._model = config.model
-        self._attachments = Attachments((surroundings.base, *surroundings.search))
+        self._attachments = Attachments((context.base, *context.search))
 
     def body(self, request: TurnRequest) -> bytes:
         """The whole conversation; options beyond those that ATP knows (`temperature`, …) go along."""
@@ -49,9 +49,9 @@ def _message(answer: Any) -> dict[str, Any]:
     try:
         message = answer["choices"][0]["message"]
     except (KeyError, IndexError, TypeError) as error:
-        raise Breach("the answer has no `choices[0].message`") from error
+        raise ProtocolError("the answer has no `choices[0].message`") from error
     if not isinstance(message, dict):
-        raise Breach("`choices[0].message` is not an object")
+        raise ProtocolError("`choices[0].message` is not an object")
     return message
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import aiohttp
 import yarl
 
-from atp.agents.adapter import AgentError, ConfigurationError
-from atp.agents.breach import Breach, cut, read_json
+from atp.agents.adapter import AgentError
+from atp.agents.breach import ProtocolError, cut, read_json
+from atp.base.errors import ConfigurationError
 from atp.models.attempts import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
@@ -127,7 +128,7 @@ def _said(body: bytes) -> str:
     """What the answer says of the error: in the usual places of JSON, else as it stands."""
     try:
         value: Any = read_json(body, "the answer")
-    except Breach:
+    except ProtocolError:
         return cut(b" ".join(body[:2000].split()), 200)
     for name in ("error", "message", "detail"):
         if isinstance(value, dict) and value.get(name):

@@ -4,8 +4,8 @@ from typing import Any
 
 import jsonpath_rfc9535
 
-from atp.agents.adapter import Observes, Reply, TurnRequest
-from atp.agents.breach import Breach, read_json, write_json
+from atp.agents.adapter import Capabilities, Reply, TurnRequest
+from atp.agents.breach import ProtocolError, read_json, write_json
 from atp.agents.http.template import check, fill
 from atp.agents.tool_calls import read_tool_calls
 from atp.agents.usage import read_usage
@@ -53,7 +53,7 @@ class JsonDialect:
         self._usage = _path(config.usage_path)
         self._state = _path(config.state_path)
         calls, usage = self._tool_calls is not None, self._usage is not None
-        self.observes = Observes(tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage)
+        self.capabilities = Capabilities(tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage)
 
     def body(self, request: TurnRequest) -> bytes:
         """The filled template."""
@@ -66,7 +66,7 @@ class JsonDialect:
         if self._output is not None:
             reply.output = self._output.value(answer)
             if reply.output is _NOTHING:
-                raise Breach(f"the answer has nothing at `{self._output.text}`")
+                raise ProtocolError(f"the answer has nothing at `{self._output.text}`")
         if self._tool_calls is not None:
             reply.tool_calls = read_tool_calls(self._tool_calls.list(answer), request.turn)
         if self._usage is not None and (usage := self._usage.value(answer)) not in (_NOTHING, None):

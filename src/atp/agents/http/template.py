@@ -7,8 +7,9 @@ written out. What is filled in is never looked through again, so nothing that an
 import re
 from typing import Any
 
-from atp.agents.adapter import ConfigurationError, TurnRequest
+from atp.agents.adapter import TurnRequest
 from atp.agents.breach import json_text
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[\w-]+)*)\s*\}\}")

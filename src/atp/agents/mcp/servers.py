@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 
-from atp.agents.adapter import AgentError, ConfigurationError, Finding, Services, Surroundings, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, Finding, Services, TurnRequest
 from atp.agents.command.adapter import HANDED_ON
 from atp.agents.mcp.connection import Place
 from atp.agents.mcp.faults import short
@@ -16,6 +16,7 @@ from atp.agents.mcp.settings import ServerSettings
 from atp.agents.mcp.tools import MOST_TOOLS, McpTool, choose
 from atp.agents.prompt.canned import Canned
 from atp.agents.prompt.tools import UsableTool
+from atp.base.errors import ConfigurationError
 from atp.models.model import CassetteError, CassetteMiss
 
 SHOWN = 20
@@ -30,14 +31,14 @@ class McpServers:
         servers: Iterable[ServerSettings],
         own: Mapping[str, UsableTool],
         agent: str,
-        surroundings: Surroundings,
+        context: AdapterContext,
         services: Services,
     ) -> None:
         """`own` are the agent's other tools; `agent` is what a cassette knows it by. Raises `ConfigurationError`."""
         self._servers = list(servers)
         self._own = own
         self._agent = agent
-        self._surroundings = surroundings
+        self._context = context
         self._services = services
         self._of_run: list[Server] = []
         self._of_trials: dict[str, list[Server]] = {}
@@ -118,13 +119,13 @@ class McpServers:
         return Finding(what=what, ok=True, detail=f"{len(chosen)} tool{'s' * (len(chosen) != 1)}: {shown}"), tools
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
-        around = self._surroundings.environment
+        around = self._context.environment
         environment = {name: around[name] for name in HANDED_ON if name in around}
 
         def place() -> Place:
             in_workspace = settings.in_workspace and request is not None
             folder = request.workspace() if in_workspace and request is not None else settings.folder
-            return Place(folder=folder, environment=environment, marker=self._surroundings.marker)
+            return Place(folder=folder, environment=environment, marker=self._context.marker)
 
         return Server(settings, place)
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.mcp.file import find_server_file, read_server_file
 from atp.agents.mcp.variables import filled
 from atp.agents.prompt.head import Written
@@ -20,6 +19,7 @@ from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.tools import tool_name
 from atp.agents.stdio import check_startable, split_words
 from atp.base.diagnostics import Diagnostics
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.loader.error_messages import unknown_key
 from atp.loader.validate import Locator, read

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Finding, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.agents.breach import json_text
 from atp.agents.mcp.servers import McpServers
@@ -22,6 +22,7 @@ from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.toolbox import make_tools
 from atp.agents.prompt.tools import ToolRun
 from atp.agents.prompt.variables import fill
+from atp.base.errors import ConfigurationError
 from atp.models.model import Model, NoModel
 from atp.suite.agent import Agent, PromptConfig
 from atp.suite.options import Options
@@ -35,22 +36,22 @@ _MAKING: contextvars.ContextVar[tuple[Path, ...]] = contextvars.ContextVar("maki
 class PromptAdapter(Adapter):
     """Plays an agent that is a prompt."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
+    def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: PromptConfig = agent.config
-        if surroundings.services is None:
+        if context.services is None:
             raise ConfigurationError("it runs on a model, and there are no models here")
-        path = find_prompt(config.path, surroundings)
+        path = find_prompt(config.path, context)
         with _making(path):
-            reading = Reading(_root(path, surroundings), surroundings.environment)
+            reading = Reading(_root(path, context), context.environment)
             written = read_package(path, reading) if path.is_dir() else read_prompt_file(path, reading)
-            own = make_tools(written, reading, surroundings, surroundings.services)
+            own = make_tools(written, reading, context, context.services)
             servers = read_servers(written, reading)
             reading.check()
-        self._tools = McpServers(servers, own, reading.name(written.path), surroundings, surroundings.services)
+        self._tools = McpServers(servers, own, reading.name(written.path), context, context.services)
         self._name = agent.name
-        self._services = surroundings.services
-        self._environment = surroundings.environment
-        self._attachments = Attachments((surroundings.base, *surroundings.search))
+        self._services = context.services
+        self._environment = context.environment
+        self._attachments = Attachments((context.base, *context.search))
         self._prompts = written.prompts
         self._settings = written.head.settings
         self._most = written.head.max_steps
@@ -144,11 +145,11 @@ def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": "\n\n".join([message["content"], *further])}
 
 
-def find_prompt(place: str, surroundings: Surroundings) -> Path:
+def find_prompt(place: str, context: AdapterContext) -> Path:
     """The Markdown file or the package's folder that a path means. Raises `ConfigurationError`."""
-    starts = [surroundings.base / place]
-    if surroundings.root is not None:
-        starts.append(surroundings.root / place.lstrip("/"))
+    starts = [context.base / place]
+    if context.root is not None:
+        starts.append(context.root / place.lstrip("/"))
     for start in starts:
         for path in (start, start.with_name(f"{start.name}.md")):
             if path.is_file() and path.name == PACKAGE:
@@ -160,8 +161,8 @@ def find_prompt(place: str, surroundings: Surroundings) -> Path:
     raise ConfigurationError(f"there is no agent at {place}", f"name a file `agents/x.md`, or a folder with {PACKAGE}")
 
 
-def _root(path: Path, surroundings: Surroundings) -> Path:
-    root = surroundings.root.resolve() if surroundings.root is not None else None
+def _root(path: Path, context: AdapterContext) -> Path:
+    root = context.root.resolve() if context.root is not None else None
     folder = path if path.is_dir() else path.parent
     return root if root is not None and folder.is_relative_to(root) else folder
 

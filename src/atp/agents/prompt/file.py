@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.prompt.head import PromptHead, Written, read_head
 from atp.agents.prompt.links import Links, cut_head
 from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.variables import check_variables
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
+from atp.base.errors import ConfigurationError
 from atp.loader.error_messages import unknown_key
 from atp.loader.markdown.frontmatter import Head
 from atp.loader.source import place_of
@@ -20,7 +20,7 @@ from atp.loader.validate import read
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import Parsed, parse_yaml
 from atp.suite.agent import AGENTS, Agent, AnyAgent, PromptAgent, PromptConfig
-from atp.suite.record import Place, Record
+from atp.suite.record import Record
 
 _OTHER_KINDS = ("type", "config", "name", "description")
 """What the frontmatter of an agent of another kind takes."""

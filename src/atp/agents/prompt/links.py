@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from atp.agents.prompt.reading import Reading
+from atp.base.diagnostics import Place
 from atp.loader.markdown.frontmatter import Head, cut
 from atp.loader.source import DEEPEST, place_of
-from atp.suite.record import Place
 
 LONGEST = 4 * 1024 * 1024
 """Characters that a prompt may have with all that it links to."""

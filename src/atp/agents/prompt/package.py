@@ -8,7 +8,7 @@ from pydantic import Field
 from atp.agents.prompt.head import PromptHead, Written, read_head
 from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.variables import check_variables, fill
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
@@ -17,7 +17,7 @@ from atp.loader.validate import Locator, read
 from atp.loader.validate import Path as DataPath
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.agent import AGENTS
-from atp.suite.record import Place, Record, Text
+from atp.suite.record import Record, Text
 
 PACKAGE = "package.yao"
 PROMPTS = ("prompts.yml", "prompts.yaml")

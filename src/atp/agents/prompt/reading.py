@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostic, Diagnostics
+from atp.base.errors import ConfigurationError
 from atp.loader.source import read_source
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from typing_extensions import TypedDict  # pydantic takes typing's own only from Python 3.12 on
 
-from atp.agents.adapter import ConfigurationError
+from atp.base.errors import ConfigurationError
 
 OURS = ("context", "workspace")
 """Parameters that are given by us, and that the model isn't shown."""

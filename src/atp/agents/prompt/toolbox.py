@@ -3,23 +3,24 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from atp.agents.adapter import ConfigurationError, Services, Surroundings
+from atp.agents.adapter import AdapterContext, Services
 from atp.agents.prompt.canned import Canned
 from atp.agents.prompt.head import Written
 from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.tools import AgentTool, Command, UsableTool
+from atp.base.diagnostics import Place
+from atp.base.errors import ConfigurationError
 from atp.loader.validate import Path as DataPath
-from atp.suite.record import Place
 
 
 def make_tools(
-    written: Written, reading: Reading, surroundings: Surroundings, services: Services
+    written: Written, reading: Reading, context: AdapterContext, services: Services
 ) -> dict[str, UsableTool]:
     """The tools by name; mistakes are noted where the tools are named."""
     box = _Toolbox(written, reading)
     head = written.head
-    search = (reading.root, surroundings.base, *surroundings.search)
-    around = replace(surroundings, base=written.path.parent, search=search)
+    search = (reading.root, context.base, *context.search)
+    around = replace(context, base=written.path.parent, search=search)
     for number, entry in enumerate(head.commands):
         box.make(("commands", number), entry, lambda entry: Command(entry, around))
     for number, name in enumerate(head.agents):

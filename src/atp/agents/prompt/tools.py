@@ -15,10 +15,11 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from atp.agents.adapter import Adapter, AgentError, ConfigurationError, Reply, Surroundings, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.breach import cut, json_text
 from atp.agents.prompt.signature import BadArguments, Signature
 from atp.agents.python.plain import NotJson, plain
+from atp.base.errors import ConfigurationError
 from atp.models.model import Tool
 from atp.suite.result import Event, Usage
 from atp.usercode.contain import contained
@@ -80,9 +81,9 @@ class UsableTool(ABC):
 class Command(UsableTool):
     """A Python function."""
 
-    def __init__(self, entry: str, surroundings: Surroundings) -> None:
+    def __init__(self, entry: str, context: AdapterContext) -> None:
         """Raises `ConfigurationError`."""
-        self._function = load_function(entry, surroundings)
+        self._function = load_function(entry, context)
         name = entry.rpartition(":")[2].rpartition(".")[2]
         if inspect.isclass(self._function):
             raise ConfigurationError(f"`{name}` is a class", "name a function")

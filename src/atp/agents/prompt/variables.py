@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from atp.agents.adapter import AgentError
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
 from atp.loader.variables import is_secret
-from atp.suite.record import Place
 
 _NAME = r"(ENV|CTX|SYS)\.((?i:metadata)\.[\w-]*\w|[A-Za-z_]\w*)"
 _USE = re.compile(rf"\$\$(?=(?:ENV|CTX|SYS)\.)|\{{\{{\s*\${_NAME}\s*\}}\}}|\${_NAME}")

@@ -5,9 +5,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from atp.agents.adapter import ConfigurationError, Surroundings
+from atp.agents.adapter import AdapterContext
 from atp.agents.child import Command
 from atp.agents.leftovers import OF_RUN
+from atp.base.errors import ConfigurationError
 from atp.usercode.worker import serve
 
 OLDEST = (3, 8)
@@ -16,9 +17,9 @@ _SERVE = Path(serve.__file__)
 _VERSION = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
 
 
-def find_interpreter(python: str, surroundings: Surroundings) -> str:
+def find_interpreter(python: str, context: AdapterContext) -> str:
     """The interpreter that a configuration names: itself, its environment's folder, or a command on the PATH."""
-    path = surroundings.base / Path(python).expanduser()
+    path = context.base / Path(python).expanduser()
     if path.is_dir():
         found = next((one for one in (path / "bin/python", path / "Scripts/python.exe") if one.is_file()), None)
         if found is None:
@@ -33,7 +34,7 @@ def find_interpreter(python: str, surroundings: Surroundings) -> str:
                 f"`python`: {path} can't be executed", "name an interpreter, like `env/bin/python`"
             )
         return str(path.absolute())  # with its links: they tell the interpreter its environment
-    command = None if os.sep in python else shutil.which(python, path=surroundings.environment.get("PATH"))
+    command = None if os.sep in python else shutil.which(python, path=context.environment.get("PATH"))
     if command is None:
         nor = "" if os.sep in python else f", and no `{python}` on the PATH"
         raise ConfigurationError(
@@ -43,11 +44,11 @@ def find_interpreter(python: str, surroundings: Surroundings) -> str:
     return command
 
 
-def worker_command(interpreter: str, surroundings: Surroundings) -> Command:
+def worker_command(interpreter: str, context: AdapterContext) -> Command:
     """What starts a worker. It has all of our environment, as an agent in our own process has."""
-    environment = {name: value for name, value in surroundings.environment.items() if name != "PYTHONHOME"}
-    if surroundings.marker:
-        environment[OF_RUN] = surroundings.marker
+    environment = {name: value for name, value in context.environment.items() if name != "PYTHONHOME"}
+    if context.marker:
+        environment[OF_RUN] = context.marker
     return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), Path.cwd(), environment)
 
 

@@ -6,7 +6,7 @@ any other the whole conversation. What LangChain has no words for, a graph hands
 `dispatch_custom_event("atp", {"artifacts": […], "usage": {"cost_usd": …}})`.
 """
 
-from atp.agents.adapter import Adapter, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext
 from atp.agents.attachments import Attachments
 from atp.agents.python.calling import Offer
 from atp.agents.python.python_code import Code, python_adapter
@@ -17,10 +17,10 @@ OURS = {"graph_path", "module", "graph", "python", "parallel"}
 """Keys that say where the graph is and how it runs."""
 
 
-def langgraph_adapter(agent: Agent, surroundings: Surroundings) -> Adapter:
+def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """Reaches a graph."""
     config: LangGraphConfig = agent.config
     code = Code("langgraph", *named_place(config.graph_path, config.module, config.graph))
     settings = {key: value for key, value in config.model_dump(exclude_none=True).items() if key not in OURS}
-    offer = Offer(settings, Attachments((surroundings.base, *surroundings.search)))
-    return python_adapter(code, config, surroundings, offer)
+    offer = Offer(settings, Attachments((context.base, *context.search)))
+    return python_adapter(code, config, context, offer)

@@ -3,8 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from atp.agents.adapter import Adapter, ConfigurationError, Observes, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext, Capabilities
 from atp.agents.python.calling import Offer
+from atp.base.errors import ConfigurationError
 from atp.usercode.entry import misconfigured
 from atp.usercode.importing import loading
 from atp.usercode.worker.load import find_file, is_file
@@ -26,9 +27,9 @@ class Code:
     def __str__(self) -> str:
         return f"{self.place}:{self.name}" if self.name else self.place
 
-    def spec(self, surroundings: Surroundings) -> dict[str, Any]:
+    def spec(self, context: AdapterContext) -> dict[str, Any]:
         """The same for whoever loads it."""
-        folders = (surroundings.base, *surroundings.search)
+        folders = (context.base, *context.search)
         return {**asdict(self), "folders": [str(folder.absolute()) for folder in folders]}
 
 
@@ -40,7 +41,7 @@ class OfPython(Protocol):
 
 
 def python_adapter(
-    code: Code, config: OfPython, surroundings: Surroundings, offer: Offer, observes: Observes | None = None
+    code: Code, config: OfPython, context: AdapterContext, offer: Offer, capabilities: Capabilities | None = None
 ) -> Adapter:
     """Reaches Python code where it is to run. Raises `ConfigurationError`."""
     try:
@@ -48,16 +49,16 @@ def python_adapter(
             from atp.agents.python.function import FunctionAdapter
 
             with loading():
-                callee = make(code.spec(surroundings))
+                callee = make(code.spec(context))
             adapter: Adapter = FunctionAdapter(callee, offer)
         else:
             from atp.agents.python.workers import WorkerAdapter
 
             if is_file(code.place):
-                find_file(code.place, (surroundings.base, *surroundings.search))
-            adapter = WorkerAdapter(code, config.python, config.parallel, surroundings, offer)
+                find_file(code.place, (context.base, *context.search))
+            adapter = WorkerAdapter(code, config.python, config.parallel, context, offer)
     except Unusable as error:
         wrong = misconfigured(error)
         raise ConfigurationError(f"`{code}`: {wrong}", wrong.hint) from error
-    adapter.observes = observes or adapter.observes
+    adapter.capabilities = capabilities or adapter.capabilities
     return adapter

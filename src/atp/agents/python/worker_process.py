@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import Breach, broken, read_json, write_json
+from atp.agents.breach import ProtocolError, broken, read_json, write_json
 from atp.agents.child import Child, Command
 from atp.agents.python.worker_lines import WholeLines
 
@@ -233,11 +233,11 @@ class WorkerProcess:
         try:
             message = read_json(line, "a message of the worker")
             if self._take is None or not isinstance(message, dict):
-                raise Breach("the worker said something that nobody asked for")
+                raise ProtocolError("the worker said something that nobody asked for")
             if self._take(message):
                 self._take = None
                 self._end_request()
-        except Breach as breach:
+        except ProtocolError as breach:
             self._fail(broken(breach, line))
         except BaseException as error:  # a limit that is passed is not an Exception
             self._fail(error)

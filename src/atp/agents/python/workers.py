@@ -6,8 +6,8 @@ whose agent may remember it; how many workers there are follows from how many co
 
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, Finding, Reply, Surroundings, TurnRequest
-from atp.agents.breach import Breach, broken, cut
+from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
+from atp.agents.breach import ProtocolError, broken, cut
 from atp.agents.python.calling import Offer
 from atp.agents.python.interpreter import find_interpreter, why_not, worker_command
 from atp.agents.python.python_code import Code
@@ -23,11 +23,11 @@ from atp.usercode.worker.unusable import Unusable
 class WorkerAdapter(Adapter):
     """Calls Python code in workers."""
 
-    def __init__(self, code: Code, python: str, parallel: int | None, surroundings: Surroundings, offer: Offer) -> None:
+    def __init__(self, code: Code, python: str, parallel: int | None, context: AdapterContext, offer: Offer) -> None:
         self._code = code
-        self._spec = code.spec(surroundings)
-        self._interpreter = find_interpreter(python, surroundings)
-        self._surroundings = surroundings
+        self._spec = code.spec(context)
+        self._interpreter = find_interpreter(python, context)
+        self._context = context
         self._offer = offer
         self._pool = Pool(self._begin, parallel)
 
@@ -80,7 +80,7 @@ class WorkerAdapter(Adapter):
     async def _begin(self) -> Worker:
         """A worker with the agent loaded. Raises `AgentError`."""
         try:
-            process = WorkerProcess(worker_command(self._interpreter, self._surroundings))
+            process = WorkerProcess(worker_command(self._interpreter, self._context))
         except OSError as error:
             raise AgentError(f"{self._interpreter} can't be started: {error.strerror}", "environment") from error
         said: dict[str, Any] = {}
@@ -143,5 +143,5 @@ class _Heard:
                     self._request.log(line)
                 self.error = AgentError(f"agent error: {cut(said)}", reply=self.answer.finish())
             case _:
-                raise Breach("the worker said something strange")
+                raise ProtocolError("the worker said something strange")
         return True

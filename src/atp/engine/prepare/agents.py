@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostics
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.engine.prepare.forgotten import NAME_ONE, function_meant
 from atp.engine.prepare.options import Options

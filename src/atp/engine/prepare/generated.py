@@ -22,9 +22,9 @@ from atp.base.near import near_miss
 from atp.engine.prepare.keys import digest
 from atp.loader.given import Given
 from atp.loader.load import load_path
-from atp.roles.ask import FunctionPlayer
+from atp.roles.ask import FunctionClient
 from atp.roles.generate.generator import Request, as_jsonl, generate
-from atp.roles.player import Player, RoleError
+from atp.roles.player import RoleClient, RoleError
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
 from atp.usercode.scripts import load_function
@@ -156,7 +156,7 @@ def generated_path(reference: Reference, target: str, root: Path) -> Path:
 
 async def generate_suite(
     reference: Reference,
-    player: Player,
+    client: RoleClient,
     target: str,
     root: Path,
     *,
@@ -178,7 +178,7 @@ async def generate_suite(
             given=given,
         )
         try:
-            made = await generate(player, request)
+            made = await generate(client, request)
         except RoleError as error:
             raise _refused(f"{reference.name} made no cases: {error}", "check the generator") from error
         warnings, usage = made.warnings, made.usage
@@ -197,8 +197,8 @@ def _save(path: Path, text: str) -> None:
         raise _refused(f"{path} can't be written: {error.strerror or error}", "check the folder's rights") from error
 
 
-def script_generator(reference: Reference, folders: Sequence[Path]) -> Player:
-    """A script's function as a player. Raises `ConfigurationError` if there is none.
+def script_generator(reference: Reference, folders: Sequence[Path]) -> RoleClient:
+    """A script's function as a client. Raises `ConfigurationError` if there is none.
 
     It is called with those of `count`, `target_agent`, `options`, `context` and the parameters that it names.
     """
@@ -208,7 +208,7 @@ def script_generator(reference: Reference, folders: Sequence[Path]) -> Player:
     def call(payload: dict[str, Any]) -> Any:
         return _listed(function(**_taken(function, payload)), payload["count"])
 
-    return FunctionPlayer(call, reference.name)
+    return FunctionClient(call, reference.name)
 
 
 def _taken(function: Callable[..., Any], payload: dict[str, Any]) -> dict[str, Any]:

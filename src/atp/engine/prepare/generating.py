@@ -6,18 +6,18 @@ A script that is called like a test file is one: its functions are the cases.
 from collections.abc import Sequence
 from pathlib import Path
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.errors import ConfigurationError
 from atp.checks.deciders import Decider
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.generated import Generated, Reference, generate_suite, parse_reference, script_generator
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.sources import CaseSource, in_memory
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.engine.signals import run_to_end
 from atp.loader.given import Given
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.player import Player
+from atp.roles.player import RoleClient
 from atp.usercode.scripts import find_script
 
 
@@ -52,20 +52,20 @@ def _look_for(reference: Reference, text: str, setting: Setting, notes: Diagnost
 
 
 def _made(reference: Reference, text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
-    options, cast = setting.options, setting.cast()
+    options, roles = setting.options, setting.roles()
     try:
-        player = _player(reference, cast, _folders(setting))
+        client = _client(reference, roles, _folders(setting))
     except ConfigurationError as error:
         raise _refused("no-generator", f"{text}: {error}", error) from error
     reuse = options.resume or options.resume_from is not None
 
     async def generate() -> Generated:
         try:
-            return await generate_suite(reference, player, options.name[0], setting.root, given=given, reuse=reuse)
+            return await generate_suite(reference, client, options.name[0], setting.root, given=given, reuse=reuse)
         except (CassetteMiss, CassetteError) as error:
             raise _refused("cassette", f"{text}: {error}") from error
         finally:
-            await cast.close()
+            await roles.close()
 
     made = run_to_end(generate())
     return in_memory(made.suite, setting.wanted.wants), made.warnings
@@ -104,10 +104,10 @@ def _folders(setting: Setting) -> list[Path]:
     return [Path.cwd(), *(one.base for one in named if one is not None), setting.root]
 
 
-def _player(reference: Reference, cast: Cast, folders: Sequence[Path]) -> Player:
+def _client(reference: Reference, roles: RoleClients, folders: Sequence[Path]) -> RoleClient:
     if reference.kind == "scripts":
-        return cast.generator(script_generator(reference, folders))
-    return cast.generator(cast.player(reference.id, "generator", None))
+        return roles.generator(script_generator(reference, folders))
+    return roles.generator(roles.client(reference.id, "generator", None))
 
 
 def _refused(code: str, message: str, error: ConfigurationError | None = None) -> LoadError:

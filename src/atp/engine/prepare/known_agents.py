@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from atp.agents.adapter import ConfigurationError
 from atp.base.diagnostics import Diagnostic, Diagnostics, has_errors
+from atp.base.errors import ConfigurationError
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.settings import find_config
 from atp.suite.agent import PromptConfig

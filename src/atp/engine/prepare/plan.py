@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from atp.base.diagnostics import Diagnostic
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.keys import case_text, digest
@@ -21,7 +21,7 @@ from atp.suite.case import Case
 class Trial(msgspec.Struct, kw_only=True):
     """One agent × case × variation × run, to be done."""
 
-    tested: Tested
+    tested: AgentUnderTest
     case: Case
     source: CaseSource
     chain: list[str] | None
@@ -49,7 +49,7 @@ class Unit:
     """A suite and the agents its cases run against."""
 
     source: CaseSource
-    agents: list[Tested]
+    agents: list[AgentUnderTest]
     files: CaseFiles
 
 
@@ -108,7 +108,7 @@ class Plan:
         """Whether any case runs with more than one prompt."""
         return any(sum(unit.source.survey.variations.values()) > unit.source.survey.count for unit in self.units)
 
-    def tested(self) -> list[Tested]:
+    def tested(self) -> list[AgentUnderTest]:
         """The agents, each once."""
         found = {id(one): one for unit in self.units for one in unit.agents}
         return list(found.values())
@@ -150,17 +150,17 @@ class Plan:
         timeout = case.limits.timeout_seconds or self.options.timeout
         return _Shared(case_text(case), self.identities.of(case), timeout)
 
-    def _connector(self, tested: Tested) -> str | None:
+    def _connector(self, tested: AgentUnderTest) -> str | None:
         """What goes before the agent's own: to a prompt agent, only a flag does."""
         options = self.options
         return options.connector if tested.agent.type != "prompt" or options.given("connector") else None
 
-    def _key(self, unit: Unit, tested: Tested, case: Case, shared: "_Shared", before: Trial | None) -> str:
+    def _key(self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None) -> str:
         files = unit.files.of(case, tested.base)
         parts = [shared.said, tested.digest, shared.context, self.options.connector, shared.timeout, files]
         return digest([*parts, before.key] if before else parts)
 
-    def _before(self, unit: Unit, tested: Tested, sequence: list[int]) -> Trial:
+    def _before(self, unit: Unit, tested: AgentUnderTest, sequence: list[int]) -> Trial:
         """The last of a sequence of befores: each runs once, with its first listed chain, and goes on from the last.
 
         Where a case has no other befores than these, this is its own first trial, and has its key.

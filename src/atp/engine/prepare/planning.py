@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import Adapter, ConfigurationError, Surroundings
+from atp.agents.adapter import Adapter, AdapterContext
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
+from atp.base.errors import ConfigurationError
 from atp.checks.case_checks import unjudgeable
 from atp.checks.observable import met
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
@@ -19,7 +20,7 @@ from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.sources import CaseSource
 from atp.suite.agent import AnyAgent, PromptConfig
 
-MakeAdapter = Callable[[AnyAgent, Surroundings], Adapter]
+MakeAdapter = Callable[[AnyAgent, AdapterContext], Adapter]
 
 
 def make_plan(
@@ -28,20 +29,20 @@ def make_plan(
     wanted: Filter,
     root: Path,
     make_adapter: MakeAdapter,
-    surroundings: dict[str, Any],
+    context: dict[str, Any],
 ) -> Plan:
     """Resolve the agents and look for what can't work, before anything runs or costs money."""
     notes = Diagnostics()
     units: list[Unit] = []
-    made: dict[tuple[str, str], Tested] = {}
+    made: dict[tuple[str, str], AgentUnderTest] = {}
     for source in sources:
         agents = []
-        for named in resolve_agents(source, options, Project(root, surroundings["environment"]), notes):
+        for named in resolve_agents(source, options, Project(root, context["environment"]), notes):
             if isinstance(named.agent.config, PromptConfig) and options.given("connector"):
                 named.agent.config.connector = options.connector
             tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
             if tested is None:
-                tested = _make(named, source, make_adapter, surroundings, notes)
+                tested = _make(named, source, make_adapter, context, notes)
             if tested is not None:
                 made[place] = tested
                 agents.append(tested)
@@ -56,9 +57,9 @@ def make_plan(
 
 
 def _make(
-    named: NamedAgent, source: CaseSource, make_adapter: MakeAdapter, surroundings: dict[str, Any], notes: Diagnostics
-) -> Tested | None:
-    around = Surroundings(base=named.base, search=(Path.cwd(), source.folder), **surroundings)
+    named: NamedAgent, source: CaseSource, make_adapter: MakeAdapter, context: dict[str, Any], notes: Diagnostics
+) -> AgentUnderTest | None:
+    around = AdapterContext(base=named.base, search=(Path.cwd(), source.folder), **context)
     try:
         adapter = make_adapter(named.agent, around)
     except ConfigurationError as error:
@@ -70,7 +71,9 @@ def _make(
     limit = getattr(named.agent.config, "parallel", None)
     hidden = named.secrets | adapter.secrets
     notes.extend(adapter.warnings)
-    return Tested(named.agent, adapter, named.base, agent_digest(named, adapter), named.ad_hoc, limit, secrets=hidden)
+    return AgentUnderTest(
+        named.agent, adapter, named.base, agent_digest(named, adapter), named.ad_hoc, limit, secrets=hidden
+    )
 
 
 def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
@@ -88,7 +91,7 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
                 for reason in unjudgeable(case, (tested.base, unit.source.folder, root)):
                     here.error("unjudgeable", f"case `{case.id}`: {reason}", case.place)
             for (need, only), examples in survey.needs.items():
-                if met(need, tested.adapter.observes) or not tested.is_among(only):
+                if met(need, tested.adapter.capabilities) or not tested.is_among(only):
                     continue
                 for name, place in examples:
                     message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
@@ -98,7 +101,7 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
         notes.extend(here)
 
 
-def _way_out(tested: Tested) -> str:
+def _way_out(tested: AgentUnderTest) -> str:
     """What to do when an agent can't report what a case asks for."""
     speaks = hasattr(tested.agent.config, "protocol")
     return "drop the check, or let the agent speak protocol atp" if speaks else "drop the check"

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import ConfigurationError
 from atp.agents.registry import make_adapter
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, refused
+from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
@@ -54,11 +54,11 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
     if options.only_failed:
         setting.wanted.only = last_failures(root, given_input.identity)
     marker = secrets.token_hex(8)
-    cast = setting.cast(marker)
+    roles = setting.roles(marker)
     with lent(setting.env):
-        plan = make_plan(sources, options, setting.wanted, root, make_adapter, cast.around)
-    check_roles(plan, cast)
-    found = [*found, *plan.warnings, *dict.fromkeys(cast.notes)]
+        plan = make_plan(sources, options, setting.wanted, root, make_adapter, roles.around)
+    check_roles(plan, roles)
+    found = [*found, *plan.warnings, *dict.fromkeys(roles.notes)]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
@@ -72,11 +72,11 @@ def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diag
         plan=plan,
         marker=marker,
         warnings=found,
-        cast=cast,
+        roles=roles,
         env=setting.env,
         hooks=hooks,
     )
-    cast.hide(session.secrets)
+    roles.hide(session.secrets)
     if not options.dry_run:
         sweep(root)
         if options.resume_from:

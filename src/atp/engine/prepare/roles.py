@@ -4,51 +4,50 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from atp.agents.adapter import ConfigurationError
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
+from atp.base.errors import ConfigurationError
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.survey import is_varied
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.models.model import CassetteError, CassetteMiss
 from atp.suite.case import Case
-from atp.suite.record import Place
 
 
-def check_roles(plan: Plan, cast: Cast) -> None:
+def check_roles(plan: Plan, roles: RoleClients) -> None:
     """Find everybody who is needed. Raises `LoadError` with all who are missing."""
     notes = Diagnostics()
     for unit in plan.units:
-        notes.extend(_missing(unit, plan, cast))
+        notes.extend(_missing(unit, plan, roles))
     if notes:
         raise LoadError(notes)
 
 
-def _missing(unit: Unit, plan: Plan, cast: Cast) -> Diagnostics:
+def _missing(unit: Unit, plan: Plan, roles: RoleClients) -> Diagnostics:
     here, source = Diagnostics(unit.source.suite.path), unit.source
     for decider, examples in source.survey.deciders.items():
         if decider.role == "validator":
-            find: Callable[[], Any] = partial(cast.validator, decider.name or "", source)
+            find: Callable[[], Any] = partial(roles.validator, decider.name or "", source)
         else:
-            find = partial(cast.assessor, decider.name, source)
+            find = partial(roles.assessor, decider.name, source)
         _try(here, "no-judge", f"{decider.why} can't be judged", examples, find)
     for name, examples in source.survey.simulators.items():
-        _try(here, "no-simulator", "nobody plays the user", examples, partial(cast.simulator, name, source))
+        _try(here, "no-simulator", "nobody plays the user", examples, partial(roles.simulator, name, source))
     if source.suite.dialect == "script":
-        _call(here, unit, plan.filter, cast)
+        _call(here, unit, plan.filter, roles)
     if source.survey.varied:
-        _try(here, "no-generator", "prompts can't be varied", [], partial(cast.variator, source))
+        _try(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
     return here
 
 
-def _call(notes: Diagnostics, unit: Unit, wanted: Filter, cast: Cast) -> None:
+def _call(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClients) -> None:
     """Find the agents that tests in Python name, and note with each test what would make another of it."""
     from atp.engine.scripts.file import ScriptCase
 
     for case in filter(wanted.wants, unit.source.cases()):
         assert isinstance(case, ScriptCase)
         for name in case.called:
-            find = partial(cast.called, name, unit.source)
+            find = partial(roles.called, name, unit.source)
             _try(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
             if not notes:
                 case.called[name] = find().digest
@@ -65,7 +64,7 @@ def _try(notes: Diagnostics, code: str, what: str, examples: list[tuple[str, Pla
             notes.error(code, f"{what}: {error}", hint=error.hint)
 
 
-async def vary(plan: Plan, cast: Cast) -> list[Diagnostic]:
+async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:
     """Make the variations that cases ask for beyond those they list. What could not be had."""
     warnings: list[Diagnostic] = []
     for unit in plan.units:
@@ -74,12 +73,12 @@ async def vary(plan: Plan, cast: Cast) -> list[Diagnostic]:
         from atp.engine.prepare.variations_file import Sidecar, variations_for
 
         sidecar = Sidecar.beside(unit.source.suite.path)
-        player = cast.variator(unit.source)
+        client = roles.variator(unit.source)
         for case in unit.source.cases():
             if is_varied(case) and not case.skip and plan.filter.wants(case):
                 assert case.iterations is not None
                 try:
-                    made = await variations_for(case, case.iterations, sidecar, player, unit.source.suite.path)
+                    made = await variations_for(case, case.iterations, sidecar, client, unit.source.suite.path)
                 except (CassetteMiss, CassetteError) as error:
                     raise _unrecorded(unit, case, error) from error
                 warnings += made.warnings

@@ -9,7 +9,7 @@ from atp.base.diagnostics import refused
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import connectors
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Setting:
     root: Path
     env: Mapping[str, str]
 
-    def cast(self, marker: str = "") -> Cast:
+    def roles(self, marker: str = "") -> RoleClients:
         """Those who play the roles. Raises `LoadError`."""
         if self.options.record and self.options.replay:
             raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
-        cast = Cast(self.options, self.root, self.env, connectors(self.root))
+        roles = RoleClients(self.options, self.root, self.env, connectors(self.root))
         around = {"environment": self.env, "retries": self.options.retries, "marker": marker}
-        cast.act_with(make_adapter, {**around, "root": self.root, "services": cast})
-        return cast
+        roles.act_with(make_adapter, {**around, "root": self.root, "services": roles})
+        return roles

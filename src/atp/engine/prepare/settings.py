@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
 from atp.base.near import near_miss
 from atp.base.project import unreadable
 from atp.engine.prepare.options import Options, settings
 from atp.loader.validate import Nowhere, read
 from atp.loader.validate import Path as DataPath
-from atp.suite.record import Place
 from atp.usercode.environment import Environment
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Literal
 
+from atp.base.diagnostics import Place
 from atp.checks.case_checks import unjudgeable
 from atp.checks.deciders import Decider, deciders
 from atp.checks.observable import Need, needs
 from atp.suite.case import Case
-from atp.suite.record import Place
 
 Origin = Literal["listed", "generated", "cycled"]
 """Where a variation of a prompt comes from."""

@@ -2,8 +2,8 @@
 
 Lines are only ever added. A line belongs to a case and to a digest of what was varied: editing the prompts or the
 intent makes new variations, and those of the old text lie idle. The same number always gives the same text, so raising
-`iterations` keeps what has run before. What rules made is passed over when a player is there to do it better; what a
-player made also serves where there is none, in CI for example.
+`iterations` keeps what has run before. What rules made is passed over when a client is there to do it better; what a
+client made also serves where there is none, in CI for example.
 """
 
 import fcntl
@@ -14,12 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from atp.base.diagnostics import Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.engine.prepare.keys import digest
 from atp.roles.generate.variator import RULES, Variation, Varied, Wanted, vary
-from atp.roles.player import Player
+from atp.roles.player import RoleClient
 from atp.suite.case import Case
-from atp.suite.record import Place
 
 ENDING = ".variations.jsonl"
 """What the file's name ends with, where the test file's ends with `.test.md`."""
@@ -37,7 +36,7 @@ class Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     chain: list[str]
     """The prompts."""
     by: str
-    """Who made it: a player's name, or `rules`."""
+    """Who made it: a client's name, or `rules`."""
 
 
 _DECODER = msgspec.json.Decoder(Line)
@@ -72,7 +71,7 @@ class Sidecar:
     def read(self, case_id: str, digest: str, *, rules: bool = True) -> dict[int, Variation]:
         """The variations that are kept of a case, by number.
 
-        Of two with the same number the older one counts, but a player's before the rules', which are left out without
+        Of two with the same number the older one counts, but a client's before the rules', which are left out without
         `rules`. Raises `LoadError` for a line that can't be read.
         """
         found: dict[int, Variation] = {}
@@ -185,7 +184,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 async def variations_for(
-    case: Case, count: int, sidecar: Sidecar, player: Player | None, file: str | None = None
+    case: Case, count: int, sidecar: Sidecar, client: RoleClient | None, file: str | None = None
 ) -> Varied:
     """The variations of a case: the listed ones, those that are kept, and new ones, which are then kept too.
 
@@ -200,15 +199,15 @@ async def variations_for(
         file=file,
     )
     if count <= len(case.chains):
-        return await vary(wanted, player)
+        return await vary(wanted, client)
     hashed = varied_digest(case)
-    known = sidecar.read(case.id, hashed, rules=player is None)
-    made = await vary(wanted, player, known)
-    # What rules made because a player failed is not kept: the player shall do it when it works again.
+    known = sidecar.read(case.id, hashed, rules=client is None)
+    made = await vary(wanted, client, known)
+    # What rules made because a client failed is not kept: the client shall do it when it works again.
     new = {
         number: one
         for number, one in enumerate(made)
-        if one.origin == "generated" and number not in known and (player is None or one.by != RULES)
+        if one.origin == "generated" and number not in known and (client is None or one.by != RULES)
     }
     try:
         kept = sidecar.append(case.id, hashed, new) if new else {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from atp.agents.adapter import Observes
+from atp.agents.adapter import Capabilities
 from atp.base.diagnostics import Diagnostics
 from atp.base.found_json import MISSING
 from atp.checks.subject import Subject
@@ -20,12 +20,12 @@ from atp.suite.result import Artifact, ToolCall, Transcript, Usage
 class Response:
     """What an agent answered in one turn."""
 
-    def __init__(self, transcript: Transcript, agent: str, observes: Observes) -> None:
+    def __init__(self, transcript: Transcript, agent: str, capabilities: Capabilities) -> None:
         self.transcript = transcript
         """This turn, and the conversation so far."""
         self.agent = agent
         """Who answered."""
-        self.observes = observes
+        self.capabilities = capabilities
         """What that agent can ever report."""
 
     @property
@@ -118,7 +118,7 @@ class CalledAgent:
         finally:
             turn = before.turn_of(own)
             _take(stage.result.transcript, turn, number, own.messages[before.messages :])
-        response = Response(turn, tested.name, tested.adapter.observes)
+        response = Response(turn, tested.name, tested.adapter.capabilities)
         stage.responses.append(response)
         return response
 

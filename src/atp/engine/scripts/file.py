@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from atp.agents.adapter import ConfigurationError
-from atp.base.diagnostics import Diagnostics, has_errors
+from atp.base.diagnostics import Diagnostics, Place, has_errors
+from atp.base.errors import ConfigurationError
 from atp.engine.scripts.reading import Reading, defined_twice, read_script
 from atp.suite.agent import CustomAgent, CustomConfig
 from atp.suite.case import Case
-from atp.suite.record import Place
 from atp.suite.suite import Suite
 from atp.usercode.scripts import find_module, find_script
 from atp.usercode.worker.load import load_place

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from atp.agents.adapter import AgentError, AgentTimeout, ConfigurationError
+from atp.agents.adapter import AgentError, AgentTimeout
+from atp.base.errors import ConfigurationError
 from atp.checks.evidence import Evidence
-from atp.engine.agent_under_test import Tested
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.plan import Trial
-from atp.engine.role_clients import Cast
+from atp.engine.role_clients import RoleClients
 from atp.engine.scripts.file import NOBODY
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Case
@@ -71,7 +72,7 @@ class Stage:
 
     trial: Trial
     """What it is a trial of."""
-    cast: Cast
+    roles: RoleClients
     """Who can be called."""
     result: TrialResult
     """What comes of it: its transcript, verdicts, warnings."""
@@ -102,10 +103,10 @@ class Stage:
     def __post_init__(self) -> None:
         self.result.verdicts = []  # of this attempt, not of one before it
 
-    def tested(self, name: str | None) -> Tested:
+    def tested(self, name: str | None) -> AgentUnderTest:
         """The agent of this name, or the one under test. Raises `ConfigurationError`, `ScriptError`."""
         if name is not None:
-            return self.cast.called(name.removeprefix("agents:"), self.trial.source)
+            return self.roles.called(name.removeprefix("agents:"), self.trial.source)
         if self.trial.tested.name == NOBODY:
             raise ScriptError(f"no agent is under test: name one in `ctx.agent(…)`, or with {self.name_flag}")
         return self.trial.tested
@@ -205,7 +206,7 @@ class Stage:
         from atp.roles.judge.judges import Judging
 
         usage = self.result.role_usage = self.result.role_usage or Usage()
-        judges = self.cast.judges(self.trial.source)
+        judges = self.roles.judges(self.trial.source)
         return Judging(judges=judges, run=self.trial.run, usage=usage, warnings=self.result.warnings)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import atp
-from atp.agents.adapter import AgentError, ConfigurationError
+from atp.agents.adapter import AgentError
+from atp.base.errors import ConfigurationError
 from atp.checks.verdicts import SHORT, show
 from atp.engine.scripts.file import OFFERED, ScriptCase
 from atp.engine.scripts.objects import Context, T

@@ -105,7 +105,7 @@ async def judge_words(stage: Stage, expectations: list[str], actual: Any) -> lis
 
     case = Case(id=stage.trial.case.id, name=stage.trial.case.name, expectations=expectations)
     if isinstance(actual, Response):
-        unseen = next((need for need in needs(case) if not met(need, actual.observes)), None)
+        unseen = next((need for need in needs(case) if not met(need, actual.capabilities)), None)
         if unseen is not None:
             return [unjudged(f"agent `{actual.agent}` can never report {unseen.why}")]
     stage.works("judge")
@@ -146,7 +146,7 @@ def _unobserved(assertion: Assertion, actual: Any) -> Verdict | None:
     if not isinstance(actual, Response):
         return None
     for need in needs(Case.model_construct(id="-", assertions=[assertion], checkpoints=[], expectations=[])):
-        if not met(need, actual.observes):
+        if not met(need, actual.capabilities):
             verdict = unjudged(f"agent `{actual.agent}` can never report {need.why}")
             verdict.type = assertion.type
             return verdict

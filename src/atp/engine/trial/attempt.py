@@ -11,7 +11,7 @@ from atp.base.durations import duration
 from atp.checks.evidence import Evidence
 from atp.engine.agent_under_test import GET_READY
 from atp.engine.prepare.plan import Trial
-from atp.engine.run_context import Grounds
+from atp.engine.run_context import RunContext
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.deadline import GRACE, Deadline
 from atp.engine.trial.ending import AtWork, Ending, TimeUp, ending_of, out_of_time
@@ -32,7 +32,7 @@ LONGEST_BACKOFF = 60.0
 class Attempt:
     """A trial being tried, again if the infrastructure fails."""
 
-    def __init__(self, trial: Trial, result: TrialResult, grounds: Grounds, start: Snapshot | None) -> None:
+    def __init__(self, trial: Trial, result: TrialResult, grounds: RunContext, start: Snapshot | None) -> None:
         self._trial = trial
         self._result = result
         self._grounds = grounds
@@ -64,7 +64,7 @@ class Attempt:
         """One attempt; false when it is to be tried again."""
         trial, result = self._trial, self._result
         session = self._grounds.new_task_id()
-        if not trial.tested.is_there:
+        if not trial.tested.is_ready:
             await self._get_ready(session, deadline)
         self._at = "agent"
         await self._hook(trial.case.before_hook)
@@ -115,7 +115,7 @@ class Attempt:
         from atp.engine.trial.dialogue import Dialogue
 
         named = case.simulator.use if case.simulator is not None else None
-        simulator = self._grounds.cast.simulator(named, self._trial.source)
+        simulator = self._grounds.roles.simulator(named, self._trial.source)
         dialogue = Dialogue(self._trial, conversation, simulator, self._result)
         await dialogue.hold(self._evidence(), self._works)
         await self._judge(dialogue)
@@ -132,7 +132,7 @@ class Attempt:
 
         stage = Stage(
             trial=self._trial,
-            cast=self._grounds.cast,
+            roles=self._grounds.roles,
             result=self._result,
             workspace=self._workspace,
             root=self._grounds.root,

@@ -6,7 +6,7 @@ from atp.checks import check_case
 from atp.checks.evidence import Evidence
 from atp.checks.limits import disagreements, unobserved, unshown
 from atp.engine.prepare.plan import Trial
-from atp.engine.run_context import Grounds
+from atp.engine.run_context import RunContext
 from atp.engine.trial.ending import Ending
 from atp.engine.trial.workspace import Workspace
 from atp.stats.score import score
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atp.roles.judge.judges import Judging
 
 
-def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, grounds: Grounds) -> Evidence:
+def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, grounds: RunContext) -> Evidence:
     """All that the checks of a trial may look at, and who judges."""
     return Evidence(
         case=trial.case,
@@ -30,14 +30,14 @@ def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, gro
     )
 
 
-def _judging(trial: Trial, result: TrialResult, grounds: Grounds) -> "Judging | None":
+def _judging(trial: Trial, result: TrialResult, grounds: RunContext) -> "Judging | None":
     """Who judges, where any case of the suite needs a judge."""
     if not trial.source.survey.deciders:
         return None
     from atp.roles.judge.judges import Judging
 
     usage = result.role_usage = result.role_usage or Usage()
-    judges = grounds.cast.judges(trial.source)
+    judges = grounds.roles.judges(trial.source)
     return Judging(judges=judges, run=trial.run, usage=usage, warnings=result.warnings)
 
 

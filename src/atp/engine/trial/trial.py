@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from atp.engine.prepare.plan import Trial
-from atp.engine.run_context import Grounds
+from atp.engine.run_context import RunContext
 from atp.engine.trial.attempt import Attempt
 from atp.engine.trial.befores import Befores, Replayed, why_not
 from atp.engine.trial.deadline import Deadlines
@@ -20,7 +20,7 @@ Abandon = Callable[[TrialResult], None]
 class TrialRunner:
     """Runs the trials of a run, one call each."""
 
-    def __init__(self, grounds: Grounds) -> None:
+    def __init__(self, grounds: RunContext) -> None:
         self.befores = Befores()
         """What trials go on from."""
         self._grounds = grounds
@@ -69,7 +69,7 @@ class TrialRunner:
         self, trial: Trial, start: Snapshot | None, abandon: Abandon
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
-        self._grounds.cast.begin_trial()
+        self._grounds.roles.begin_trial()
         attempt = Attempt(trial, result, self._grounds, start)
         deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late()))
         try:

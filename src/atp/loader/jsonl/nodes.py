@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.source import DEEPEST, HALF_CHARACTER, MOST_VALUES, place_of
 from atp.loader.validate import Path
-from atp.suite.record import Place
 
 _TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\]:,"]+))')
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

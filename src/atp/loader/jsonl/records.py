@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.cases import JSONL_KEYS, CaseReader
 from atp.loader.given import Given
 from atp.loader.jsonl.nodes import JsonLocator, parse_json, parse_line
 from atp.loader.source import Source, check_regular, place_of
 from atp.suite.case import Case
-from atp.suite.record import Place
 from atp.suite.suite import Suite
 
 MOST_RECORD_BYTES = 16 * 1024 * 1024

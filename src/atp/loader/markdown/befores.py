@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
 from atp.loader.markdown.items import Entry
 from atp.loader.markdown.names import links, plain, slug
 from atp.suite.case import Case
-from atp.suite.record import Place
 
 LONGEST = 10_000
 """How many cases may be replayed before one."""

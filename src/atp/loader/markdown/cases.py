@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.befores import Befores, Directory
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import PLACEHOLDER
@@ -16,7 +16,6 @@ from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import render, unquoted
 from atp.loader.markdown.settings import read_settings
 from atp.suite.case import Case, Limits
-from atp.suite.record import Place
 
 _BETWEEN_TAGS = re.compile(r",|;\s+(?=\S)")
 

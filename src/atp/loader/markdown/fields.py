@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.labels import (
     FieldKind,
@@ -20,7 +20,6 @@ from atp.loader.markdown.outline import CASE_MAKERS, Field, Form, Outline, Secti
 from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import unboxed
 from atp.loader.markdown.split import LabelLine, cut_item, split_paragraph
-from atp.suite.record import Place
 
 _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Those that can be several paragraphs or a fence."""

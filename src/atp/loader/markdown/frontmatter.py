@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
 from atp.loader.given import Given
 from atp.loader.validate import Locator, Path, read
 from atp.loader.yaml.nodes import parse_yaml
-from atp.suite.record import Amount, Count, Place, Record, Seconds, Share, Text
+from atp.suite.record import Amount, Count, Record, Seconds, Share, Text
 
 
 def comma_separated(value: Any) -> Any:

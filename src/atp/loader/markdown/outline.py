@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from atp.base.diagnostics import Place
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.labels import TITLES, FieldKind
-from atp.suite.record import Place
 
 CASE_MAKERS: set[FieldKind] = {"prompts", "chain", "expectations"}
 """A section with one of these is a case."""

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.comments import find_comments
-from atp.suite.record import Place
 
 
 @dataclass(slots=True)

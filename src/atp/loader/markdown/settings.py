@@ -6,14 +6,13 @@ Their values are YAML: on the label's line, in a fence, or as a list of `key: va
 from dataclasses import dataclass
 from typing import Any
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.outline import Field, Section
 from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import unquoted
 from atp.loader.validate import Locator, Path, read
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case
-from atp.suite.record import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.source import DEEPEST, MOST_VALUES, Source, place_of
 from atp.loader.validate import Path, Unfilled
-from atp.suite.record import Place
 
 try:
     _Base: Any = yaml.CSafeLoader

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import SHORTEST_SECRET, is_number
 from atp.loader.cases import YAML_KEYS, CaseReader
 from atp.loader.error_messages import unknown_key
@@ -13,7 +13,6 @@ from atp.loader.validate import Locator, Respelt, read
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.agent import Agent
-from atp.suite.record import Place
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})

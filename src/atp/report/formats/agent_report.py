@@ -25,7 +25,7 @@ from atp.report.whole_file import whole_file
 from atp.stats.summary import INTERRUPTED
 
 if TYPE_CHECKING:
-    from atp.roles.player import Player
+    from atp.roles.player import RoleClient
 
 _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".xml": "xml", ".csv": "csv"}
 
@@ -45,10 +45,10 @@ def _malformed(text: str, form: str) -> str | None:
 class AgentReport(Reporter):
     """Has somebody else write the report."""
 
-    def __init__(self, path: Path | None, secrets: Sequence[str], player: "Player", options: Options) -> None:
+    def __init__(self, path: Path | None, secrets: Sequence[str], client: "RoleClient", options: Options) -> None:
         super().__init__(path, secrets)
         self._secrets = secrets
-        self._player = player
+        self._client = client
         self._options = options
 
     @property
@@ -75,20 +75,20 @@ class AgentReport(Reporter):
         from atp.roles.reporter import ReportWriter
 
         if end.exit_code == INTERRUPTED:
-            return f"{self._player.name}: not asked, because the run was interrupted"
+            return f"{self._client.name}: not asked, because the run was interrupted"
         options = {"verbose": self._options.verbose, "include_outputs": True}
         limit = self._options.timeout
         try:
             async with asyncio.timeout(limit):
-                text = await ReportWriter(self._player).write(self._report(end), self.form, options)
+                text = await ReportWriter(self._client).write(self._report(end), self.form, options)
         except RoleError as error:
             return str(error)
         except TimeoutError:
-            return f"{self._player.name}: timeout after {duration(limit)}"
+            return f"{self._client.name}: timeout after {duration(limit)}"
         except asyncio.CancelledError:
-            return f"{self._player.name}: cut short, because the run was interrupted"
+            return f"{self._client.name}: cut short, because the run was interrupted"
         if why := _malformed(text, self.form):
-            return f"{self._player.name}: {why}"
+            return f"{self._client.name}: {why}"
         self._write(text)
         return None
 

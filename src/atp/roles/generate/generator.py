@@ -17,7 +17,7 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.base.found_json import find_json
 from atp.loader.given import Given
 from atp.loader.load import load_text
-from atp.roles.player import Call, Player, RoleError, Said, WrongAnswer
+from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 from atp.suite.result import Usage
 
 BATCH = 20
@@ -78,17 +78,17 @@ class Generation(Struct, kw_only=True):
     """What it used."""
 
 
-async def generate(player: Player, request: Request) -> Generation:
+async def generate(client: RoleClient, request: Request) -> Generation:
     """Have cases made. Raises `RoleError`, and `LoadError` for cases that can't be used."""
     made = _Collected(request)
     usage = Usage()
-    unreadable = await _collect(player, request, made, usage)
+    unreadable = await _collect(client, request, made, usage)
     notes = Diagnostics(f"<generator {request.label}>")
     if not made.cases:
-        raise unreadable or WrongAnswer(f"{player.name}: there is no case in its answer")
+        raise unreadable or WrongAnswer(f"{client.name}: there is no case in its answer")
     if wrong := check(made.cases, request):
         if request.again:
-            await _repair(player, request, made, wrong, usage)
+            await _repair(client, request, made, wrong, usage)
             wrong = check(made.cases, request)
         if wrong:
             raise LoadError(wrong)
@@ -99,16 +99,16 @@ async def generate(player: Player, request: Request) -> Generation:
     return Generation(cases=made.cases, warnings=list(notes), usage=usage)
 
 
-async def _collect(player: Player, request: Request, made: "_Collected", usage: Usage) -> WrongAnswer | None:
+async def _collect(client: RoleClient, request: Request, made: "_Collected", usage: Usage) -> WrongAnswer | None:
     """Ask until there are enough or nothing new comes. Returns why the last answer could not be read, if so."""
     unreadable: WrongAnswer | None = None
     vain = 0
     for _ in range(-(-request.count // BATCH) + SPARE_CALLS if request.again else 1):
         there = len(made.cases)
         try:
-            said = await player.ask(_call(request, request.count - there, made.ids))
+            said = await client.ask(_call(request, request.count - there, made.ids))
             usage.add(said.usage)
-            made.add(read_cases(said, player.name))
+            made.add(read_cases(said, client.name))
             unreadable = None
         except WrongAnswer as error:
             unreadable = error
@@ -194,7 +194,9 @@ def _line(case: dict[str, Any]) -> str:
     return text
 
 
-async def _repair(player: Player, request: Request, made: _Collected, wrong: list[Diagnostic], usage: Usage) -> None:
+async def _repair(
+    client: RoleClient, request: Request, made: _Collected, wrong: list[Diagnostic], usage: Usage
+) -> None:
     """Show the generator what is wrong, once."""
     problems: dict[int, list[str]] = {}
     for one in wrong:
@@ -203,9 +205,9 @@ async def _repair(player: Player, request: Request, made: _Collected, wrong: lis
     repair = [{"case": made.cases[place], "problems": texts} for place, texts in problems.items()]
     existing = [name for place, name in enumerate(made.ids) if place not in problems]
     try:
-        said = await player.ask(_call(request, len(problems), existing, repair))
+        said = await client.ask(_call(request, len(problems), existing, repair))
         usage.add(said.usage)
-        made.mend(read_cases(said, player.name), list(problems))
+        made.mend(read_cases(said, client.name), list(problems))
     except RoleError:
         return  # the diagnostics that are there say more
 
@@ -214,7 +216,7 @@ def read_cases(said: Said, name: str) -> list[dict[str, Any]]:
     """The cases in an answer. Raises `WrongAnswer`."""
     answer = _unwrapped(said.data)
     if not isinstance(answer, list) and said.text.strip():
-        # Of JSONL, a player that looks for one JSON value has found only one line.
+        # Of JSONL, a client that looks for one JSON value has found only one line.
         answer = _unwrapped(_in_text(said.text))
     if isinstance(answer, dict) and any(key in answer for key in _SAYS):
         answer = [answer]

@@ -1,6 +1,6 @@
 """Variations of a case's prompts: those it lists, then generated ones, then the same again.
 
-A player (a model, or an agent of the user's) or, where there is none, the rules make the generated ones. Whoever makes
+A client (a model, or an agent of the user's) or, where there is none, the rules make the generated ones. Whoever makes
 them sees the intent and the prompts, never the expectations. What a candidate must keep, and when it is too much like
 another, the guard decides. Whatever was wanted and could not be had is said in the warnings.
 """
@@ -11,23 +11,22 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from atp.base.diagnostics import Diagnostic
+from atp.base.diagnostics import Diagnostic, Place
 from atp.roles.generate.variation_guard import Known, chain_changed, must_keep, nearest
 from atp.roles.generate.variation_rules import rule_chains
-from atp.roles.player import Call, Player, RoleError, WrongAnswer
-from atp.suite.record import Place
+from atp.roles.player import Call, RoleClient, RoleError, WrongAnswer
 from atp.suite.result import Usage
 
 RULES = "rules"
-"""Who made a variation when it was no player."""
+"""Who made a variation when it was no client."""
 BATCH = 20
-"""Variations that a player is asked for at a time."""
+"""Variations that a client is asked for at a time."""
 SPARE_CALLS = 4
 """Calls beyond those that would do if every candidate were good."""
 VAIN_CALLS = 2
 """After so many calls in a row that brought nothing new, there is nothing more to be had."""
 MOST_SHOWN = 60
-"""Chains shown to the player as taken."""
+"""Chains shown to the client as taken."""
 INSTRUCTIONS = """\
 You write variations of test prompts. The input is JSON: `chains` are the prompts as they are, each chain a list of \
 messages that a user sends to an assistant one after the other; `intent` is what the test is about. Everything in it \
@@ -74,7 +73,7 @@ class Variation(Struct, kw_only=True):
     origin: Literal["listed", "generated", "cycled"]
     """Where they come from."""
     by: str | None = None
-    """Who made them, if they are generated: a player's name, or `rules`."""
+    """Who made them, if they are generated: a client's name, or `rules`."""
 
 
 class Wanted(Struct, kw_only=True):
@@ -102,7 +101,7 @@ class Varied(list[Variation]):
         self.warnings: list[Diagnostic] = []
         """What could not be had, and why."""
         self.usage = Usage()
-        """What the player used."""
+        """What the client used."""
 
     def warn(self, wanted: Wanted, code: str, message: str, hint: str | None = None) -> None:
         """Note something that the user should know."""
@@ -121,14 +120,14 @@ class Varied(list[Variation]):
         )
 
 
-async def vary(wanted: Wanted, player: Player | None, known: Mapping[int, Variation] | None = None) -> Varied:
+async def vary(wanted: Wanted, client: RoleClient | None, known: Mapping[int, Variation] | None = None) -> Varied:
     """The variations of a case. `known` are generated ones from earlier by number, from 0, and stay in their places."""
     listed = [Variation(chain=list(one), origin="listed") for one in wanted.chains[: wanted.count]]
     kept = sorted((known or {}).items())
     places = {number: one for number, one in kept if len(listed) <= number < wanted.count}
     made = Varied([*listed, *places.values()])
     if listed and len(made) < wanted.count:
-        await _generate(wanted, player, made)
+        await _generate(wanted, client, made)
         _put_in_order(wanted, places, made, len(listed))
     return made
 
@@ -146,14 +145,14 @@ def _put_in_order(wanted: Wanted, places: Mapping[int, Variation], made: Varied,
         made.warn(wanted, "variations-cycled", message, "list more prompts, or lower `iterations`")
 
 
-async def _generate(wanted: Wanted, player: Player | None, made: Varied) -> None:
+async def _generate(wanted: Wanted, client: RoleClient | None, made: Varied) -> None:
     taken = Known(one.chain for one in made)
-    if player is None:
+    if client is None:
         _by_rules(wanted, made, taken)
         return
     before = len(made)
     try:
-        await _by_player(wanted, player, made, taken)
+        await _by_player(wanted, client, made, taken)
     except RoleError as error:
         done = f"{len(made) - before} of {wanted.count - before}"
         _by_rules(wanted, made, taken)
@@ -178,16 +177,16 @@ def _by_rules(wanted: Wanted, made: Varied, taken: Known) -> None:
             made.append(Variation(chain=chain, origin="generated", by=RULES))
 
 
-async def _by_player(wanted: Wanted, player: Player, made: Varied, taken: Known) -> None:
+async def _by_player(wanted: Wanted, client: RoleClient, made: Varied, taken: Known) -> None:
     """Ask until there are enough, or nothing new comes. An answer that can't be read is one with nothing new."""
     vain, unreadable = 0, None
     refused: list[dict[str, Any]] = []
     for _ in range(-(-(wanted.count - len(made)) // BATCH) + SPARE_CALLS):
         before = len(made)
         try:
-            said = await player.ask(_call(wanted, made, refused))
+            said = await client.ask(_call(wanted, made, refused))
             made.usage.add(said.usage)
-            refused = _take(read_chains(said.data, player.name), wanted, player.name, made, taken)
+            refused = _take(read_chains(said.data, client.name), wanted, client.name, made, taken)
         except WrongAnswer as error:
             unreadable = error
         if len(made) >= wanted.count:

@@ -21,18 +21,18 @@ from atp.roles.judge.judges import check_fit
 from atp.roles.judge.prompt import INSTRUCTIONS, VERSION, Question, payload, schema, texts, words
 from atp.roles.judge.quotes import Shown
 from atp.roles.judge.record import Record
-from atp.roles.player import Call, Player, RoleError, WrongAnswer
+from atp.roles.player import Call, RoleClient, RoleError, WrongAnswer
 from atp.suite.result import Usage
 
 _DATED = re.compile(r"(-\d{4}-?\d{2}-?\d{2}|-latest)$")
 
 
 class Assessor:
-    """Judges by asking a player."""
+    """Judges by asking a client."""
 
     def __init__(
         self,
-        player: Player,
+        client: RoleClient,
         *,
         cache: Cache | None = None,
         cassette: Cassette | None = None,
@@ -40,9 +40,9 @@ class Assessor:
         votes: int = 1,
         allow_unfit: bool = False,
     ) -> None:
-        """`each`: one call for each expectation, not one for all. Raises `NoModel` if the player must not judge."""
-        check_fit(player, allow_unfit=allow_unfit)
-        self.player = player
+        """`each`: one call for each expectation, not one for all. Raises `NoModel` if the client must not judge."""
+        check_fit(client, allow_unfit=allow_unfit)
+        self.client = client
         self._cache = cache
         self._cassette = cassette
         self._each = each
@@ -67,7 +67,7 @@ class Assessor:
 
     def same_model(self, models: Iterable[str]) -> str | None:
         """A warning if the agent under test, which used these models, is judged by the same one."""
-        own = self.player.model
+        own = self.client.model
         if own is None or _family(own) not in {_family(name) for name in models}:
             return None
         return f"the judge runs on the agent's own model, {own}: models tend to favour their own answers"
@@ -78,11 +78,13 @@ class Assessor:
 
     async def _answered(self, question: Question, record: Record, votes: int, run: int) -> Assessment:
         """The judgements on one question, of all votes together."""
-        cast = await asyncio.gather(*(_Vote(self, question, record, vote, run).cast() for vote in range(1, votes + 1)))
+        answers = await asyncio.gather(
+            *(_Vote(self, question, record, vote, run).ask_judge() for vote in range(1, votes + 1))
+        )
         usage = Usage()
-        for one in cast:
+        for one in answers:
             usage.add(one.usage)
-        by_number = zip(*(one.judgements for one in cast), strict=True)
+        by_number = zip(*(one.judgements for one in answers), strict=True)
         return Assessment(judgements=[outcome_of_votes(one) for one in by_number], usage=usage)
 
     async def through(self, vote: "_Vote") -> Any:
@@ -118,7 +120,7 @@ class _Vote:
         self.run = run
         self.usage = Usage()
         self.parts = {
-            "player": assessor.player.identity,
+            "client": assessor.client.identity,
             "words": VERSION,
             "wanted": question.wanted,
             "asked": list(question.asked),
@@ -131,7 +133,7 @@ class _Vote:
         self._record = record
         self._shown = Shown(text for one in record.pieces for text in one.quotable)
 
-    async def cast(self) -> Assessment:
+    async def ask_judge(self) -> Assessment:
         """The judgements, or why there are none."""
         try:
             found = await self._assessor.through(self)
@@ -170,7 +172,7 @@ class _Vote:
             schema=schema(question.wanted),
             run=self.run,
         )
-        said = await self._assessor.player.ask(call)
+        said = await self._assessor.client.ask(call)
         self.usage.add(said.usage)
         return said.data
 

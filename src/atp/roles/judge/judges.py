@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from atp.models.model import NoModel
-from atp.roles.player import Player
+from atp.roles.player import RoleClient
 from atp.suite.result import Usage
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ HOW_TO_SET = "name one with `--assessor`, with `assessor:` in the file, or in at
 """What to do when there is no judge."""
 
 
-def check_fit(player: Player, *, allow_unfit: bool) -> None:
-    """Raise `NoModel` if a player must not judge."""
-    if player.unfit_to_judge is not None and not allow_unfit:
+def check_fit(client: RoleClient, *, allow_unfit: bool) -> None:
+    """Raise `NoModel` if a client must not judge."""
+    if client.unfit_to_judge is not None and not allow_unfit:
         raise NoModel(
-            f"{player.name} must not judge: {player.unfit_to_judge}",
+            f"{client.name} must not judge: {client.unfit_to_judge}",
             "name another judge with `--assessor` or `assessor:`, or allow this one with --weak-judge",
         )
 

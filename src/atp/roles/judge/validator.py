@@ -13,7 +13,7 @@ from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.judge.judgement import Judgement
 from atp.roles.judge.judges import check_fit
-from atp.roles.player import Call, Player, RoleError
+from atp.roles.player import Call, RoleClient, RoleError
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
@@ -62,12 +62,12 @@ class Validated(Struct, kw_only=True):
 
 
 class Validator:
-    """Validates by asking a player."""
+    """Validates by asking a client."""
 
-    def __init__(self, player: Player, *, cassette: Cassette | None = None, allow_unfit: bool = False) -> None:
-        """Raises `NoModel` if the player must not judge."""
-        check_fit(player, allow_unfit=allow_unfit)
-        self.player = player
+    def __init__(self, client: RoleClient, *, cassette: Cassette | None = None, allow_unfit: bool = False) -> None:
+        """Raises `NoModel` if the client must not judge."""
+        check_fit(client, allow_unfit=allow_unfit)
+        self.client = client
         self._cassette = cassette
 
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
@@ -85,19 +85,19 @@ class Validator:
         )
 
         async def ask() -> dict[str, Any]:
-            said = await self.player.ask(call)
+            said = await self.client.ask(call)
             return {"answer": said.data, "usage": msgspec.to_builtins(said.usage)}
 
         try:
             if self._cassette is None:
                 found = await ask()
             else:
-                parts = {"player": self.player.identity, "options": validation.options, "asked": payload, "run": run}
+                parts = {"client": self.client.identity, "options": validation.options, "asked": payload, "run": run}
                 found = await self._cassette.through("judge", parts, ask)
         except (RoleError, CassetteError, CassetteMiss) as error:
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"))
         usage = msgspec.convert(found["usage"], Usage)
-        return Validated(judgement=read_answer(found["answer"], self.player.name), usage=usage)
+        return Validated(judgement=read_answer(found["answer"], self.client.name), usage=usage)
 
 
 def read_answer(answer: Any, name: str) -> Judgement:

@@ -1,0 +1,13 @@
+"""The errors that a user can cause, in one family: `except atp.Error` catches them all."""
+
+
+class Error(Exception):
+    """Something that the user can fix. `str(error)` says what is wrong, `hint` how to fix it."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ConfigurationError(Error):
+    """An agent, a model or a script that can't be set up as it is configured. Nothing runs."""
