@@ -28,7 +28,6 @@ ORDER = [
 ]
 """A folder imports only from those to its left, and from itself."""
 ALLOWED = {
-    ("stats", "checks"): "scores measure limits",
     ("journal", "engine"): "listeners hear of trials",
 }
 """What goes against the order, and why."""

@@ -13,11 +13,11 @@ from tests.engine.support.project import Project
 
 from atp.agents.adapter import Adapter, Capabilities, Reply
 from atp.base.errors import ConfigurationError
-from atp.checks.limits import Meter
 from atp.engine.trial.watch import LimitPassed as EngineLimit
 from atp.engine.trial.watch import Watch
 from atp.suite.agent import LangGraphAgent
 from atp.suite.case import Limits
+from atp.suite.meter import Meter
 from atp.suite.result import Transcript
 
 GRAPHS = HERE / "graphs.py"
@@ -385,7 +385,7 @@ def test_steps_count_on_over_the_turns(talk: Talk) -> None:
 
     run(scene())
     assert [event.payload["current_step"] for event in talk.events if event.type == "progress"] == [1, 2, 3, 4]
-    meter = Meter(Limits())
+    meter = Meter()
     for event in talk.events:
         meter.event(event)
     assert (meter.steps, meter.tokens) == (4, 1 + 3 + 5 + 3 * 2)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.limits import Meter, disagreements, overruns, read_meter, unobserved, unshown
+from atp.checks.limits import LimitMeter, disagreements, overruns, unobserved, unshown
 from atp.suite.case import Limits
+from atp.suite.meter import read_meter
 from atp.suite.result import Event, ToolCall, Transcript, Usage
 
 
@@ -70,7 +71,7 @@ def test_overruns(limits: dict[str, Any], seen: dict[str, Any], messages: list[s
 @given(st.lists(st.integers(0, 5) | st.sampled_from(["call", "llm"]), max_size=30), st.integers(1, 8))
 def test_counting_along_gives_the_same_as_counting_at_the_end(story: list[int | str], most: int) -> None:
     limits = Limits(max_steps=most, max_tokens=most * 3)
-    meter, transcript = Meter(limits), Transcript()
+    meter, transcript = LimitMeter(limits), Transcript()
     stopped = False
     for one in story:
         if one == "call":

@@ -1,21 +1,18 @@
-"""Limits of a case: what an agent has used, and which limit that passes by how much.
+"""Compares what an agent used with the limits of its case.
 
-A `Meter` counts along while events arrive, so that looking after each of them costs nothing; `overruns` does the same
-at the end. Where events and the agent's own figures disagree, the larger one counts.
+A `LimitMeter` counts along while events arrive, so that the limits can be checked after each event; `overruns` checks
+them at the end.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from atp.base.numbers import is_number
 from atp.checks.tools import is_tool, untold
 from atp.suite.case import Limits
-from atp.suite.result import Event, ToolCall, Transcript, Usage, Verdict
-
-Figure = TypeVar("Figure", int, float)
+from atp.suite.meter import Meter, fill, read_meter
+from atp.suite.result import ToolCall, Transcript, Verdict
 
 _CENT_DUST = 1e-9
 """Sums of prices are not exact: less than this is no overrun."""
-_NONE = Limits()
 
 
 class Overrun(NamedTuple):
@@ -31,59 +28,22 @@ class Overrun(NamedTuple):
     """Which limit and by how much, in words."""
 
 
-class Meter:
-    """What an agent has used so far. Nothing is the same as not known."""
+class LimitMeter(Meter):
+    """Counts what an agent used, and knows the limits of its case."""
 
-    __slots__ = ("_calls", "_event_steps", "_event_tokens", "_event_usd", "_forbidden", "_limits", "_usage")
+    __slots__ = ("_forbidden", "_limits")
 
     def __init__(self, limits: Limits) -> None:
+        super().__init__()
         self._limits = limits
-        self._calls = 0
-        self._event_steps = 0
-        self._event_tokens: int | None = None
-        self._event_usd: float | None = None
         self._forbidden: str | None = None
-        self._usage = Usage()
-
-    def event(self, event: Event) -> None:
-        """Something happened. The call that a `tool_call` tells of is counted by `call`."""
-        payload = event.payload
-        for key in ("step", "current_step"):
-            self._event_steps = max(self._event_steps, int(_number(payload.get(key)) or 0))
-        if event.type == "llm_request":
-            tokens = [_number(payload.get(key)) for key in ("input_tokens", "output_tokens")]
-            if any(one is not None for one in tokens):
-                self._event_tokens = (self._event_tokens or 0) + int(sum(one or 0 for one in tokens))
-            usd = _number(payload.get("cost_usd"))
-            if usd is not None:
-                self._event_usd = (self._event_usd or 0.0) + usd
 
     def call(self, call: ToolCall) -> None:
-        """A tool was called."""
-        self._calls += 1
+        """Count a tool call, and note the first one that `allowed_tools` doesn't allow."""
+        super().call(call)
         allowed = self._limits.allowed_tools
         if allowed is not None and self._forbidden is None and not any(is_tool(call.name, tool) for tool in allowed):
             self._forbidden = call.name
-
-    def usage(self, usage: Usage) -> None:
-        """The agent's own figures for all it did so far."""
-        self._usage = usage
-
-    @property
-    def steps(self) -> int | None:
-        """Steps, of which each tool call is at least one."""
-        most = max(self._usage.steps or 0, self._usage.tool_calls or 0, self._event_steps, self._calls)
-        return most if most or self._usage.steps is not None else None
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of all models."""
-        return _largest(self._usage.tokens, self._event_tokens)
-
-    @property
-    def usd(self) -> float | None:
-        """Money."""
-        return _largest(self._usage.cost_usd, self._event_usd)
 
     def overruns(self) -> list[Overrun]:
         """The limits that are passed by now."""
@@ -110,20 +70,9 @@ def _too_many(limit: str, allowed: int, found: int, what: str) -> Overrun:
     return Overrun(limit, allowed, found, message)
 
 
-def read_meter(transcript: Transcript, limits: Limits | None = None) -> Meter:
-    """What a whole trial used."""
-    meter = Meter(limits or _NONE)
-    for event in transcript.events:
-        meter.event(event)
-    for call in transcript.tool_calls:
-        meter.call(call)
-    meter.usage(transcript.usage)
-    return meter
-
-
 def overruns(limits: Limits, transcript: Transcript) -> list[Overrun]:
     """The limits that a trial passed."""
-    return read_meter(transcript, limits).overruns()
+    return fill(LimitMeter(limits), transcript).overruns()
 
 
 def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
@@ -167,12 +116,3 @@ def disagreements(transcript: Transcript) -> list[str]:
         for what, events, report in pairs
         if events is not None and report is not None and abs(events - report) > _CENT_DUST
     ]
-
-
-def _number(value: Any) -> float | None:
-    """A count in an event; agents write what they like there."""
-    return value if is_number(value) and value >= 0 else None
-
-
-def _largest(*figures: Figure | None) -> Figure | None:
-    return max((one for one in figures if one is not None), default=None)

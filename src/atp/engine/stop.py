@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from atp.base.durations import duration
-from atp.checks.limits import read_meter
 from atp.engine.prepare.options import Options
+from atp.suite.meter import read_meter
 from atp.suite.result import TrialResult
 
 

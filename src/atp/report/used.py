@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from atp.base.text import Line
-from atp.checks.limits import read_meter
+from atp.suite.meter import read_meter
 from atp.suite.result import TrialResult, Usage
 
 _MOST_WRITTEN_OUT = 1e12

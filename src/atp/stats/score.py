@@ -8,8 +8,8 @@ from math import fsum
 
 from msgspec import Struct, field
 
-from atp.checks.limits import read_meter
 from atp.suite.case import Case, Limits, Weights
+from atp.suite.meter import read_meter
 from atp.suite.result import Transcript, TrialResult, Verdict
 
 DIMENSIONS = ("quality", "completeness", "efficiency", "cost")

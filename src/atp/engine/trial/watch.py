@@ -3,7 +3,7 @@
 import time
 
 from atp.agents.events import tool_call
-from atp.checks.limits import Meter
+from atp.checks.limits import LimitMeter
 from atp.suite.case import Limits
 from atp.suite.result import Event, ToolCall, Transcript, Usage
 
@@ -20,7 +20,7 @@ class Watch:
         self.turn = 1
         self.began = time.monotonic()
         """When the trial began."""
-        self._meter = Meter(limits) if limits.given().keys() - {"timeout_seconds"} else None
+        self._meter = LimitMeter(limits) if limits.given().keys() - {"timeout_seconds"} else None
 
     def event(self, event: Event) -> None:
         """An agent tells of something as it happens."""
