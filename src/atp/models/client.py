@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.models.attempts import PASSING, Passing, attempts, retry_after
+from atp.models.connections import Shared
 from atp.models.connectors.connector import AuthMode, Connector
 from atp.models.model import Answer, Ask, Model, ModelError, NoModel
 from atp.models.prices import cost_usd
-from atp.models.shared import Shared
 from atp.models.structured import Structured
 
 LARGEST = 64 * 1024 * 1024

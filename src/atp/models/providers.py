@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from atp.base.secrets import mask
 from atp.models.attempts import PASSING, Passing, attempts, retry_after
+from atp.models.connections import Shared
 from atp.models.connectors.connector import Connector
 from atp.models.model import Answer, Ask, Model, ModelError, NoModel, ToolUse
 from atp.models.parts import arguments_of
 from atp.models.prices import cost_usd
-from atp.models.shared import Shared
 from atp.models.structured import Structured
 from atp.suite.result import Usage
 from atp.usercode.environment import lent

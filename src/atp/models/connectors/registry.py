@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from atp.base.registry import Makers
+from atp.models.connections import Shared
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.connectors.sources import HOW, Sources
 from atp.models.model import Model, NoModel
-from atp.models.shared import Shared
 
 GROUP = "atp.models"
 """The entry points of plugins: modules that register their types when they are loaded."""

@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from atp.base.near import near_miss
+from atp.models.connections import Shared
 from atp.models.connectors.connector import OPENAI, Connector, Prices
 from atp.models.limiter import Limiter
 from atp.models.local.files import GGUF, LOCAL_MODELS, named
 from atp.models.local.process import Address, LocalServer, server_of
 from atp.models.model import Answer, Ask, Model, ModelError, NoModel
 from atp.models.openai import OpenAIModel
-from atp.models.shared import Shared
 
 MAX_TOKENS = 1024
 """Where an answer ends by default: small models can go on for ever."""

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from atp.base.diagnostics import Diagnostic, Place
-from atp.roles.generate.variation_guard import Known, chain_changed, must_keep, nearest
-from atp.roles.generate.variation_rules import rule_chains
+from atp.roles.generate.guard import Known, chain_changed, must_keep, nearest
+from atp.roles.generate.rules import rule_chains
 from atp.roles.player import Call, RoleClient, RoleError, WrongAnswer
 from atp.suite.result import Usage
 

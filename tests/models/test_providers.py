@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.agents.support.talk import run
-from tests.models.test_registry import models
+from tests.models.connectors.test_registry import models
 
 from atp.models.model import Ask, Model, ModelError, NoModel, Tool
 from atp.models.providers import ProviderModel

@@ -5,10 +5,10 @@ from itertools import islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.roles.test_variator_guard import PROTECTED
+from tests.roles.generate.test_guard import PROTECTED
 
-from atp.roles.generate.variation_guard import Known, must_keep, same_text
-from atp.roles.generate.variation_rules import looks_english, rewrites, rule_chains
+from atp.roles.generate.guard import Known, must_keep, same_text
+from atp.roles.generate.rules import looks_english, rewrites, rule_chains
 
 
 def test_a_short_request_has_many_wordings_that_differ_clearly() -> None:

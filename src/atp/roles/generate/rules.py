@@ -12,8 +12,8 @@ from hashlib import blake2b
 from itertools import chain, islice
 from typing import Literal
 
-from atp.roles.generate import variation_words as words
-from atp.roles.generate.variation_guard import Piece, all_pieces, changed, same_text
+from atp.roles.generate import words
+from atp.roles.generate.guard import Piece, all_pieces, changed, same_text
 
 MOST_OF_A_PROMPT = 2000
 """Rewrites of one prompt that are looked at; fewer of a long one, whose every check takes long."""

@@ -13,7 +13,7 @@ from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
 from atp.roles.ask import FunctionClient, ModelClient
-from atp.roles.generate.variation_guard import chain_changed
+from atp.roles.generate.guard import chain_changed
 from atp.roles.generate.variator import BATCH, SPARE_CALLS, VAIN_CALLS, Variation, Varied, Wanted, read_chains, vary
 from atp.roles.player import Call, RoleError, WrongAnswer
 

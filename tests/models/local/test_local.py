@@ -18,12 +18,12 @@ import pytest
 
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.recorded import RecordedModel, replayed
+from atp.models.connections import Shared
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.local.files import SMOLLM2, InstallError, folder, install
 from atp.models.local.model import LocalModel
 from atp.models.local.process import server_of
 from atp.models.model import Ask, ModelError, NoModel
-from atp.models.shared import Shared
 
 SCHEMA = {
     "type": "object",
@@ -269,7 +269,7 @@ def test_without_the_extra_it_says_so(file: Path) -> None:
         "from atp.models.connectors.connector import Connector\n"
         "from atp.models.local.model import LocalModel\n"
         "from atp.models.model import NoModel\n"
-        "from atp.models.shared import Shared\n"
+        "from atp.models.connections import Shared\n"
         "try:\n"
         "    LocalModel(Connector(id='local', type='local'), Shared(root=pathlib.Path.cwd(), env=os.environ))\n"
         "except NoModel as error:\n"

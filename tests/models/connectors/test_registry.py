@@ -10,11 +10,11 @@ import pytest
 from tests.agents.support.talk import run
 from tests.models.mock_server import MockModels
 
+from atp.models.connections import Shared
 from atp.models.connectors import registry
 from atp.models.connectors.connector import Connector
 from atp.models.connectors.registry import Models, model_for
 from atp.models.model import Answer, Ask, Model, NoModel
-from atp.models.shared import Shared
 
 HELLO = Ask(messages=[{"role": "user", "content": "Hello"}])
 
@@ -140,7 +140,8 @@ def test_a_plugins_model() -> None:
 
 def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
-        "from atp.models.connectors.registry import model_for\nfrom tests.models.test_registry import Parrot\n"
+        "from atp.models.connectors.registry import model_for\n"
+        "from tests.models.connectors.test_registry import Parrot\n"
         "model_for('parrot')(Parrot)\n"
     )
     info = tmp_path / "theirs-1.0.dist-info"
@@ -151,7 +152,7 @@ def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
         "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
         "print(Models(Path(), {}, {'x': {'type': 'parrot', 'model': 'p'}}).get('x', 'a test').name)"
     )
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {root!r}]\n{code}"],
         capture_output=True,

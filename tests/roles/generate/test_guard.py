@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.roles.generate.variation_guard import (
+from atp.roles.generate.guard import (
     NEAR,
     Known,
     all_pieces,
