@@ -32,7 +32,7 @@ class RecordedClient(RoleClient):
             return {"data": said.data, "text": said.text, "usage": msgspec.to_builtins(said.usage)}
 
         parts: dict[str, Any] = {
-            "client": self.identity,
+            "player": self.identity,
             "role": call.role,
             "asked": call.payload,
             "options": call.options,

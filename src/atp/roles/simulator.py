@@ -100,7 +100,7 @@ class Simulator:
         if self._cassette is None:
             found = await ask()
         else:
-            own = {"client": self.client.identity, "words": VERSION, "options": turn.options}
+            own = {"player": self.client.identity, "words": VERSION, "options": turn.options}
             found = await self._cassette.through("simulator", {**own, "asked": payload, "run": turn.run}, ask)
         try:
             says = read_says(found["answer"], turn.conversation)

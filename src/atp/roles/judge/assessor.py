@@ -120,7 +120,7 @@ class _Vote:
         self.run = run
         self.usage = Usage()
         self.parts = {
-            "client": assessor.client.identity,
+            "player": assessor.client.identity,
             "words": VERSION,
             "wanted": question.wanted,
             "asked": list(question.asked),

@@ -92,7 +92,7 @@ class Validator:
             if self._cassette is None:
                 found = await ask()
             else:
-                parts = {"client": self.client.identity, "options": validation.options, "asked": payload, "run": run}
+                parts = {"player": self.client.identity, "options": validation.options, "asked": payload, "run": run}
                 found = await self._cassette.through("judge", parts, ask)
         except (RoleError, CassetteError, CassetteMiss) as error:
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"))
