@@ -2,6 +2,7 @@
 
 import compileall
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.engine.support.project import Project
 from tests.starting import run_atp
+
+# A shell has its background jobs ignore SIGINT, and `nohup` SIGHUP, and what tests start would inherit that.
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.pop("GITHUB_ACTIONS", None)  # what tests run is not what our own CI is to annotate
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # no test finds compiled files among its own, or half-written ones

@@ -6,10 +6,8 @@ before Python starts can't be taken over: calls that set any of that get a Pytho
 """
 
 import atexit
-import gc
 import json
 import os
-import runpy
 import signal
 import socket
 import subprocess
@@ -17,27 +15,15 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from time import monotonic, tzset
+from time import monotonic
 from typing import Any
 
+from tests.waiting import WAIT_LIMIT
+
+FORKED_ATP = Path(__file__).with_name("forked_atp.py")
 READ_WHEN_PYTHON_STARTS = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE")
 """How the names of those variables begin that only a new Python sees."""
-IMPORTED = (
-    *("atp.cli.main", "atp.cli.test", "atp.cli.validate", "atp.cli.show", "atp.cli.report"),
-    *(
-        "atp.engine.signals",
-        "atp.engine.prepare.dry_run",
-        "atp.engine.prepare.planning",
-        "atp.report.choose",
-        "atp.agents.registry",
-    ),
-    *("atp.loader.cases", "atp.loader.jsonl.records", "atp.loader.markdown", "markdown_it", "aiohttp"),
-)
-"""What many calls import. That `atp` starts without most of it is for tests with a Python of their own to show."""
-LONGEST_CALL = 200_000
-"""Bytes that go through the socket as one message."""
 
 
 def run_atp(
@@ -45,7 +31,7 @@ def run_atp(
     cwd: Path | str | None = None,
     env: Mapping[str, str] | None = None,
     input: str | None = None,  # noqa: A002  (the name that subprocess.run gives it)
-    timeout: float = 60,
+    timeout: float = WAIT_LIMIT,
     merged: bool = False,
     **more: Any,
 ) -> "subprocess.CompletedProcess[str]":
@@ -72,7 +58,7 @@ class Starter:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, __file__, str(number)]
+            command = [sys.executable, str(FORKED_ATP), str(number)]
             pipe = subprocess.PIPE  # as the calls have them: Python looks at once what its streams are
             self._process = subprocess.Popen(command, pass_fds=[number], stdin=pipe, stdout=pipe, stderr=pipe)
 
@@ -139,54 +125,3 @@ def _write_all(pipe: int, content: bytes) -> None:
             stream.write(content)
     except BrokenPipeError:
         pass  # it did not read to the end, which is its own business
-
-
-def _serve(calls: socket.socket) -> None:
-    """The starter's side. Returns in each copy, ready to be `atp`. The starter leaves when it is asked no more."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the calls
-    while True:
-        message, given, *_ = socket.recv_fds(calls, LONGEST_CALL, 4)
-        if not message:
-            sys.exit()
-        if not os.fork():
-            break
-        for one in given:
-            os.close(one)
-    calls.close()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    *streams, answer = given
-    if child := os.fork():
-        _wait_for(child, streams, answer)
-    os.close(answer)
-    for number, one in enumerate(streams):
-        os.dup2(one, number)
-        os.close(one)
-    call = json.loads(message)
-    os.chdir(call["cwd"])
-    os.environ.clear()
-    os.environ.update(call["env"])
-    tzset()
-    if call["merged"]:
-        os.dup2(1, 2)
-    sys.argv[1:] = call["arguments"]
-    sys.path[0] = call["cwd"]
-
-
-def _wait_for(child: int, streams: list[int], answer: int) -> None:
-    for one in streams:
-        os.close(one)
-    with socket.socket(fileno=answer) as wire:
-        wire.send(str(child).encode())
-        _, status = os.waitpid(child, 0)
-        wire.send(str(os.waitstatus_to_exitcode(status)).encode())
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    del sys.path[0]  # the folder of this file, which atp would not see
-    for name in IMPORTED:
-        import_module(name)
-    gc.freeze()
-    sys.path.insert(0, "")
-    _serve(socket.socket(fileno=int(sys.argv.pop())))
-    runpy.run_module("atp", run_name="__main__", alter_sys=True)

@@ -13,7 +13,8 @@ import pytest
 from tests.agents.support.crewai_environment import CREWAI, needs_crewai
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import PYTHON
-from tests.engine.support.project import Project, until
+from tests.engine.support.project import Project
+from tests.waiting import WAIT_LIMIT, until
 
 from atp.agents.leftovers import marked
 from atp.suite.result import CaseResult, TrialResult, Verdict
@@ -26,8 +27,6 @@ FLOW = SUPPORT / "conformance_flow.py"
 NOT_OF_CREWS = ("artifacts", "cost")
 """A kickoff gives back an answer, and CrewAI counts tokens. A crew or a flow has no place to hand over an artifact that
 is no file in its workspace, or to say what something cost."""
-PATIENCE = 600.0
-"""Seconds; after each trial that is stopped, CrewAI is imported anew, which takes long on a busy machine."""
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def run(project: Project, *agents: dict[str, Any], without: tuple[str, ...] = ()
     """The results of the suite with these agents, run as users do."""
     suite = conformance.write_suite(project.folder, *agents, without=without)
     process = project.start("test", str(suite), "--parallel", "4", "--quiet")
-    _, err = process.communicate(timeout=PATIENCE)
+    _, err = process.communicate(timeout=3 * WAIT_LIMIT)  # CrewAI is imported after each stopped trial
     assert process.returncode == 1, err  # some cases are about failures
     assert "Traceback" not in err, err
     lines = (project.runs()[-1] / "journal.jsonl").read_bytes().split(b"\n")

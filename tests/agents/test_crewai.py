@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
+from tests.agents.support.crewai_environment import CREWAI, needs_crewai
 from tests.agents.support.talk import HERE, LimitPassed, Talk, run
 from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
+from tests.waiting import WAIT_LIMIT
 
 from atp.agents.adapter import AgentError, Reply
 from atp.base.errors import ConfigurationError
@@ -65,7 +66,7 @@ class Asked:
     async def __aenter__(self) -> "Asked":
         self._adapter = self._talk.adapter(self._agent)
         try:
-            async with asyncio.timeout(CREWAI_PATIENCE):
+            async with asyncio.timeout(WAIT_LIMIT):
                 await self._adapter.start()
         except BaseException:
             await self._adapter.close()
@@ -80,7 +81,7 @@ class Asked:
         """Ask it. What it tells is this turn's alone."""
         self._talk.events.clear()
         self._number += 1
-        async with asyncio.timeout(CREWAI_PATIENCE):
+        async with asyncio.timeout(WAIT_LIMIT):
             return await self._adapter.turn(
                 self._talk.request(prompt, context={"session_id": f"s-{self._number}"}, **more)
             )
@@ -350,7 +351,7 @@ def test_frameworks_that_exclude_each_other_in_one_run(
     suite = project.suite(agents, [case, limited])
     process = project.start("test", suite, "--json", "--runs", "2")
     # A trial that is stopped ends its worker: CrewAI is imported three times.
-    out, err = process.communicate(timeout=3 * CREWAI_PATIENCE)
+    out, err = process.communicate(timeout=3 * WAIT_LIMIT)
     ran = Ran(process.returncode, out, err)
     found = {(one["agent_id"], one["id"]): one for one in ran.events if one["type"] == "result"}
     assert {key: one["status"] for key, one in found.items()} == {

@@ -9,8 +9,8 @@ import pytest
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_talk import boxed, use
 from tests.agents.support.talk import Talk, run
-from tests.engine.support.project import until
 from tests.parts import missing
+from tests.waiting import until
 
 from atp.agents.adapter import AgentError, Capabilities
 from atp.suite.agent import DockerAgent

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import PYTHON
-from tests.engine.support.project import Project, kill, until
+from tests.engine.support.project import Project, kill
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.support.project import PATIENCE
+from tests.waiting import WAIT_LIMIT
 
 LOADS = """
 import os, subprocess, sys, time
@@ -33,5 +33,5 @@ except TakesTooLong as error:
 def test_where_others_have_the_processor(own: float, others: int, said: str) -> None:
     """What takes long only because it has to wait for the processor is no import that hangs; an endless one is."""
     command = [sys.executable, "-c", LOADS, str(own), str(others)]
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=PATIENCE)
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=WAIT_LIMIT)
     assert ran.stdout == f"{said}\n"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.agents.support.mcp_stage import McpStage, ask, fail, started
 from tests.agents.support.prompts import Says, uses
-from tests.agents.support.talk import Talk, run, until
+from tests.agents.support.talk import Talk, run
+from tests.waiting import until_async
 
 from atp.agents.mcp.tools import LARGEST_RESULT
 from atp.models.cassettes.cassette import Cassette
@@ -127,7 +128,7 @@ def test_one_server_for_each_trial(talk: Talk) -> None:
             await adapter.turn(talk.request(task_id="trial-1", turn=2))
             assert len(stage.alive) == 1
             adapter.end_trial("trial-1")
-            await until(lambda: stage.alive == [])
+            await until_async(lambda: stage.alive == [])
             await adapter.turn(talk.request(task_id="trial-2"))
 
     run(talks())
@@ -218,7 +219,7 @@ def test_cancelled_in_the_middle(talk: Talk) -> None:
     async def talks() -> None:
         async with started(adapter):
             turn = asyncio.ensure_future(adapter.turn(talk.request()))
-            await until(lambda: len(stage.scripted.asked) == 2)
+            await until_async(lambda: len(stage.scripted.asked) == 2)
             assert len(stage.alive) == 2
             turn.cancel()
             await asyncio.wait({turn})
@@ -235,7 +236,7 @@ def test_cancelled_while_it_starts(talk: Talk) -> None:
     async def talks() -> None:
         async with started(adapter):
             turn = asyncio.ensure_future(adapter.turn(talk.request()))
-            await until(lambda: stage.count)
+            await until_async(lambda: stage.count)
             turn.cancel()
             await asyncio.wait({turn})
             assert stage.alive == []
@@ -249,7 +250,7 @@ def test_closed_while_it_starts(talk: Talk) -> None:
 
     async def talks() -> None:
         starting = asyncio.ensure_future(adapter.start())
-        await until(lambda: stage.count)
+        await until_async(lambda: stage.count)
         await adapter.close()
         await asyncio.wait({starting})
         assert "it was stopped" in str(starting.exception())
@@ -287,7 +288,7 @@ def test_an_agent_with_servers_as_a_tool(talk: Talk) -> None:
     async def talks() -> None:
         async with started(adapter, *talk.beside):
             await adapter.turn(talk.request())
-            await until(lambda: stage.alive == [])
+            await until_async(lambda: stage.alive == [])
 
     run(talks())
     assert [one.payload["tool"] for one in stage.calls] == ["inner__ex__counted", "inner"] * 2

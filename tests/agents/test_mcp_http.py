@@ -11,7 +11,7 @@ import pytest
 from tests.agents.support.mcp_stage import SERVER, McpStage, ask, fail, started
 from tests.agents.support.prompts import uses
 from tests.agents.support.talk import Talk, run
-from tests.engine.support.project import until
+from tests.waiting import until
 
 
 class HttpServer:

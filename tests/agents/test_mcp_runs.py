@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from tests.agents.support.mcp_stage import SERVER
-from tests.engine.support.project import Project, alive, kill, until
+from tests.engine.support.project import Project, alive, kill
 from tests.models.mock_server import Answer, Heard, MockModels, calls
+from tests.waiting import until
 
 RAW = SERVER.with_name("mcp_raw.py")
 SLOW_SDK = """\

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tests.agents.support.prompts import Scripted, Stage, uses
-from tests.agents.support.talk import Talk, custom, run, until
+from tests.agents.support.talk import Talk, custom, run
+from tests.waiting import until_async
 
 from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
 from atp.agents.prompt.signature import read_docstring
@@ -73,7 +74,7 @@ def add_two(a: int): return a + 2
 
 def wait_for_ever():
     SEEN.append("began")
-    GO_ON.wait(30)
+    GO_ON.wait(WAIT_LIMIT)
     SEEN.append("ended")
 
 async def sleep_for_ever():
@@ -456,7 +457,7 @@ def _cancel(stage: Stage, talk: Talk) -> list[str]:
         tools = load_function(f"{stage.root}/agents/tools.py:wait_for_ever", talk.around).__globals__
         seen: list[str] = tools["SEEN"]
         task = asyncio.create_task(adapter.turn(talk.request()))
-        await until(lambda: "began" in seen)
+        await until_async(lambda: "began" in seen)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

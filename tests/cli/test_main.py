@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.waiting import WAIT_LIMIT
 
 from atp import __version__
 from atp.cli.main import COMMANDS
@@ -71,7 +72,7 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path, form: list[str]) -> None:
         child.stdout.readline()
         child.stdout.close()
         assert child.stderr.read() == b""
-        assert child.wait(timeout=60) == 141
+        assert child.wait(timeout=WAIT_LIMIT) == 141
 
 
 def test_a_reader_that_never_was(atp: Atp) -> None:
@@ -90,7 +91,7 @@ def test_ctrl_c_while_a_file_is_read(tmp_path: Path) -> None:
         while not is_open(file, child.pid) and child.poll() is None:
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=WAIT_LIMIT)
     assert "Traceback" not in errors
     assert child.returncode == 130
 

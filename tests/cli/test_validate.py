@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.waiting import WAIT_LIMIT
 
 Atp = Callable[..., CompletedProcess[str]]
 
@@ -258,6 +259,6 @@ def on_a_terminal(*arguments: str) -> str:
             if not piece:
                 break
             shown += piece
-        child.wait(timeout=20)
+        child.wait(timeout=WAIT_LIMIT)
     os.close(screen)
     return shown.decode()

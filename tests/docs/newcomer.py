@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import WAIT_LIMIT
+
 
 def plain_environment(programs: Path) -> dict[str, str]:
     """The variables of somebody without keys and settings, with a folder of programs before all others."""
@@ -24,5 +26,5 @@ def shell(commands: list[str], folder: Path, env: dict[str, str]) -> "subprocess
     """Type commands, one after the other, until one fails."""
     script = ["/bin/sh", "-e", "-c", "\n".join(commands)]
     return subprocess.run(
-        script, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False
+        script, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=WAIT_LIMIT, check=False
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.waiting import WAIT_LIMIT
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +41,7 @@ def run_script(folder: Path, tests: str, args: str) -> tuple[int, str]:
     script = folder / "script.py"
     script.write_text(ours["run"], encoding="utf-8")
     done = subprocess.run(
-        ["python", script], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        ["python", script], cwd=folder, env=env, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

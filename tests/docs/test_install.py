@@ -16,6 +16,7 @@ from threading import Thread
 import pytest
 from tests.docs.blocks import ROOT, run_by
 from tests.docs.newcomer import plain_environment, shell
+from tests.waiting import WAIT_LIMIT
 
 import atp
 
@@ -26,7 +27,7 @@ COMMANDS = [command for _, commands in run_by(__file__) for command in commands]
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project's environment: what ATP depends on and is built with is there, ATP is not."""
     made = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", made], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", made], check=True, timeout=WAIT_LIMIT)
     packages = made / "packages"
     packages.mkdir()
     for one in Path(sysconfig.get_path("purelib")).iterdir():
@@ -47,7 +48,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def served(repository: Path) -> Iterator[str]:
     """The address of the repository on a server that knows nothing of git but its files."""
-    subprocess.run(["git", "update-server-info"], cwd=repository, check=True, timeout=60)
+    subprocess.run(["git", "update-server-info"], cwd=repository, check=True, timeout=WAIT_LIMIT)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=repository)) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()

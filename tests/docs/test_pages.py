@@ -29,11 +29,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.agents.support.crewai_environment import CREWAI, CREWAI_PATIENCE, needs_crewai
+from tests.agents.support.crewai_environment import CREWAI, needs_crewai
 from tests.docs.blocks import BLOCK, PAGES, ROOT, commands
 from tests.docs.stand_in import stand_in
 from tests.models.mock_server import MockModels
 from tests.starting import run_atp
+from tests.waiting import WAIT_LIMIT
 
 from atp.loader.load import dialect_of, load_path
 
@@ -50,8 +51,6 @@ class PageRun:
     folder: Path
     env: dict[str, str]
     started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
-    patience: float = 60
-    """Seconds that a command may take."""
     named: str = ""
     """All that is run, to see which files it names."""
 
@@ -76,7 +75,6 @@ class PageRun:
         (self.folder / "envs").mkdir()
         (self.folder / "envs/crew").symlink_to(CREWAI)
         self.env["HOME"] = str(self.folder / "home")  # CrewAI keeps files there
-        self.patience = CREWAI_PATIENCE
 
     def block(self, order: str | None, what: str | None, kind: str, body: str) -> None:
         if order in ("file", "added to"):
@@ -119,7 +117,7 @@ class PageRun:
             )
             return
         if command.startswith("atp ") and not SHELL.search(command):
-            ran = run_atp(*shlex.split(command)[1:], cwd=self.folder, env=self.env, timeout=self.patience, merged=True)
+            ran = run_atp(*shlex.split(command)[1:], cwd=self.folder, env=self.env, merged=True)
         else:
             ran = self.process(["/bin/sh", "-c", command])
         assert _fits(expected, ran.stdout), f"$ {command}\n--- expected\n{expected}\n--- printed\n{ran.stdout}"
@@ -140,7 +138,7 @@ class PageRun:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=self.patience,
+            timeout=WAIT_LIMIT,
             check=False,
         )
 

@@ -7,8 +7,9 @@ import sys
 from subprocess import PIPE
 from typing import Any
 
-from tests.engine.support.project import PATIENCE, Project, clean_environment
+from tests.engine.support.project import Project, clean_environment
 from tests.models.mock_server import Heard, MockModels, calls
+from tests.waiting import WAIT_LIMIT
 
 PROMPT = """\
 ---
@@ -125,7 +126,7 @@ def test_an_interrupted_conversation_is_saved(project: Project) -> None:
         chat.stdin.flush()
         assert chat.stdout.readline() == "fine\n"
         chat.send_signal(signal.SIGINT)
-        _, err = chat.communicate(timeout=PATIENCE)
+        _, err = chat.communicate(timeout=WAIT_LIMIT)
     assert (chat.returncode, "Saved as case chat in case.jsonl" in err) == (130, True), err
     assert json.loads((project.folder / "case.jsonl").read_text("utf-8")) == {"id": "chat", "input": "hello"}
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.support.project import PATIENCE, Project, clean_environment, until
+from tests.engine.support.project import Project, clean_environment
+from tests.waiting import WAIT_LIMIT, until
 
 from atp.api import Options, Report, load, run, run_sync
 from atp.base.diagnostics import LoadError
@@ -139,7 +140,7 @@ def test_ctrl_c_in_run_sync(project: Project) -> None:
     with subprocess.Popen(command, cwd=project.folder, env=env, stdout=subprocess.PIPE, text=True) as running:
         until((project.folder / "at-it").exists)
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=PATIENCE)
+        out, _ = running.communicate(timeout=WAIT_LIMIT)
     assert out == "interrupted, in good order\n"
     assert project.journal()[-1]["reason"] == "interrupted"
 

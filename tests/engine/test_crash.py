@@ -9,7 +9,8 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from tests.engine.support.project import Project, kill, until
+from tests.engine.support.project import Project, kill
+from tests.waiting import until
 
 COUNTS = """
     import os, signal, time

@@ -6,8 +6,9 @@ import socket
 import sys
 from typing import Any
 
-from tests.engine.support.project import Project, alive, kill, left_of, until
+from tests.engine.support.project import Project, alive, kill, left_of
 from tests.engine.support.server import Server
+from tests.waiting import until
 
 FORKS = """
     import os, pathlib, signal, subprocess, sys, time

@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.engine.support.project import PATIENCE, Project, clean_environment
+from tests.engine.support.project import Project, clean_environment
+from tests.waiting import WAIT_LIMIT
 
 MANY = 300
 
@@ -28,7 +29,7 @@ def test_a_reader_who_has_seen_enough(project: Project, flags: list[str], expect
         env=clean_environment(),
         capture_output=True,
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=WAIT_LIMIT,
         check=True,
     )
     assert project.lines("code") == [str(code)]
@@ -46,7 +47,7 @@ def test_stdout_that_was_never_open(project: Project) -> None:
         env=clean_environment(),
         stderr=subprocess.PIPE,
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=WAIT_LIMIT,
         check=False,
     )
     assert (done.returncode, done.stderr) == (3, "atp: stdout: it is closed\n")

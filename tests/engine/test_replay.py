@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.support.project import Project, kill, until
+from tests.engine.support.project import Project, kill
+from tests.waiting import until
 
 AGENT = """
     import os, signal

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.engine.support.desk import AGENT, results
 from tests.engine.support.judge import judge
-from tests.engine.support.project import Project, kill, until
+from tests.engine.support.project import Project, kill
 from tests.models.mock_server import Heard, MockModels
+from tests.waiting import until
 
 from atp.base.diagnostics import LoadError
 from atp.engine.prepare.prepare import prepare

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.roles.support.doubles import Scripted
+from tests.waiting import WAIT_LIMIT
 
 from atp.base.diagnostics import LoadError
 from atp.engine.prepare.variations_file import Sidecar, sidecar_path, variations_for, varied_digest
@@ -223,7 +224,7 @@ def test_processes_at_the_same_time_leave_a_sound_file(path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", program, str(path), name], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two", "three")
     ]
-    told = [process.communicate(timeout=60)[0].splitlines() for process in running]
+    told = [process.communicate(timeout=WAIT_LIMIT)[0].splitlines() for process in running]
     assert told[0] == told[1] == told[2]
     assert [line["number"] for line in lines(path)] == list(range(40))
 

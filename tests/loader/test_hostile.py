@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 from textwrap import dedent
 
 import pytest
+from tests.waiting import WAIT_LIMIT
 
 from atp.loader import Loaded
 from atp.loader.load import load_path
@@ -23,8 +24,6 @@ Atp = Callable[..., CompletedProcess[str]]
 MB = 1 << 20
 MEMORY = 700 * MB
 """Address space, of which the libraries take some 150 MB."""
-TIME = 60
-"""Seconds, of which the longest takes five on a quiet machine."""
 HEAD = "test_suite: s\nagents: [{name: a, type: custom, config: {}}]\n"
 
 
@@ -35,7 +34,7 @@ def _little_memory() -> None:
 def check(atp: Atp, files: dict[Path | str, str] | Path, code: str = "", command: str = "validate") -> str:
     """Each file gets its error and the exit code is 2, in time and without a traceback; returns what was printed."""
     expected = files if isinstance(files, dict) else {files: code}
-    done = atp(command, *map(str, expected), preexec_fn=_little_memory, timeout=TIME)
+    done = atp(command, *map(str, expected), preexec_fn=_little_memory)
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
     assert done.returncode == 2, done.stdout[-2000:] + done.stderr[-2000:]
     printed = done.stdout + done.stderr
@@ -314,7 +313,7 @@ def _load_without_privileges(path: Path) -> list[str]:
         folder.chmod(mode | 0o055)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=20, check=True
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=WAIT_LIMIT, check=True
         )
     finally:
         for folder, mode in opened:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from tests.waiting import WAIT_LIMIT
 
 from atp.loader.given import Given
 from atp.loader.load import load_text
@@ -215,5 +216,5 @@ Draft202012Validator(schema("jsonl")).validate(record)
 
 
 def test_a_kind_that_a_plugin_adds_is_in_it() -> None:
-    subprocess.run([sys.executable, "-c", PLUGIN], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", PLUGIN], check=True, timeout=WAIT_LIMIT)
     assert check("jsonl", {"id": "t", "input": "Hello", "assert": {"type": "polite", "words": ["please"]}})

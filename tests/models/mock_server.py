@@ -38,6 +38,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 from tests.models import mock_wire
+from tests.waiting import WAIT_LIMIT
 
 KEY = "mock-key-0123456789"
 
@@ -245,7 +246,7 @@ class MockModels:
 
         self._thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
         self._thread.start()
-        assert ready.wait(20), "the mock server did not start"
+        assert ready.wait(WAIT_LIMIT), "the mock server did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -253,7 +254,7 @@ class MockModels:
         assert self._over is not None
         assert self._thread is not None
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(20)
+        self._thread.join(WAIT_LIMIT)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         form: Literal["openai", "anthropic"] = "openai" if request.path.endswith("completions") else "anthropic"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.models.mock_server import MockModels, Says, calls, fails
+from tests.waiting import WAIT_LIMIT
 
 USER = {"role": "user", "content": "Hi there"}
 
@@ -25,7 +26,7 @@ def post(server: MockModels, path: str, body: dict[str, Any], key: str | None = 
         f"{server.url}{path}", json.dumps(body).encode(), {**headers, "Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_LIMIT) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:

@@ -11,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.engine.support.project import PATIENCE, until
 from tests.pytest_plugin.support.plugin import PLUGIN
+from tests.waiting import WAIT_LIMIT, until
 
 # Imported here, so that the sessions inside these tests don't import them anew each time.
 import atp.pytest_plugin.items
@@ -331,7 +331,7 @@ def test_with_all_of_pythons_warnings_as_errors(pytester: pytest.Pytester, write
         "-W",
         "error",
     ]
-    ran = subprocess.run(command, cwd=pytester.path, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, cwd=pytester.path, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stderr == ""
 
@@ -358,7 +358,7 @@ def test_ctrl_c_ends_what_runs(pytester: pytest.Pytester, write: Write) -> None:
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
         until((pytester.path / "began").exists)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=WAIT_LIMIT)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, out
     assert runs(pytester)[0][-1]["type"] == "summary"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_LIMIT
 
 from atp.base.diagnostics import LoadError
 from atp.engine.prepare.options import Options
@@ -210,7 +211,7 @@ def test_a_reader_of_json_who_goes_away(story: Any) -> None:
         ["sh", "-c", '"$0" -c "$1" "$2" | head -1 > /dev/null; exit 0', sys.executable, script, here],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_LIMIT,
         check=True,
     )
     assert done.stderr == "[], all told"

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_LIMIT
 
 from atp.report.console.console import Look
 from atp.report.console.live import LiveConsole, Progress
@@ -118,14 +119,16 @@ def test_a_real_terminal(tmp_path: Path, term: str, expected: str) -> None:
 
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": term}
-    subprocess.run([sys.executable, "-c", SCRIPT], stdout=theirs, env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", SCRIPT], stdout=theirs, env=environment, check=True, timeout=WAIT_LIMIT)
     os.close(theirs)
     assert os.read(ours, 1000).decode().strip() == expected
     os.close(ours)
 
 
 def test_rich_is_not_imported_without_a_terminal() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=WAIT_LIMIT
+    )
     assert done.stdout.strip() == "Console False"
 
 
@@ -147,7 +150,7 @@ def test_a_terminal_whose_size_is_said_to_be_0(tmp_path: Path, variable: str) ->
             said += block
     except OSError:  # how a terminal ends on Linux
         pass
-    assert process.wait(60) == 0
+    assert process.wait(WAIT_LIMIT) == 0
     os.close(ours)
     text = bare(said.decode())
     assert "[greeting]" in text

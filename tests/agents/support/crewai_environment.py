@@ -6,8 +6,6 @@ from tests.parts import missing
 
 CREWAI = Path(__file__).parents[3] / ".venv/envs/crewai"
 """The environment."""
-CREWAI_PATIENCE = 120.0
-"""Seconds; importing CrewAI alone takes up to twenty on a busy machine."""
 
 
 def needs_crewai() -> None:

@@ -21,8 +21,8 @@ from urllib.parse import quote
 import pytest
 from tests.agents.support import docker_images
 from tests.parts import missing
+from tests.waiting import WAIT_LIMIT
 
-PATIENCE = 60.0
 FLAGS = ("--bridge=none", "--ip-forward=false", "--iptables=false", "--ip6tables=false")
 
 
@@ -32,7 +32,7 @@ class CannotStart(Exception):
 
 class _Connection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=PATIENCE)
+        super().__init__("localhost", timeout=WAIT_LIMIT)
         self._path = str(path)
 
     def connect(self) -> None:
@@ -59,7 +59,7 @@ class TestEngine:
             command = ["setpriv", "--pdeathsig", "TERM", *command]
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_LIMIT
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
@@ -77,13 +77,13 @@ class TestEngine:
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(WAIT_LIMIT)
 
     def kill(self) -> None:
         """kill -9. Its containers live on, until it is started again."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(PATIENCE)
+        self._process.wait(WAIT_LIMIT)
         # containerd dies with it. Where nobody collects its process, the next one would take it to be alive.
         (self.folder / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 

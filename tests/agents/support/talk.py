@@ -4,9 +4,11 @@ import asyncio
 import os
 import secrets
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tests.waiting import WAIT_LIMIT
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.leftovers import marked
@@ -92,22 +94,16 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
     async def watched() -> Result:
         try:
-            return await asyncio.wait_for(coroutine, 120)
+            return await asyncio.wait_for(coroutine, WAIT_LIMIT)
         finally:
             left = asyncio.all_tasks() - {asyncio.current_task()}
             if left:  # the test server's own handlers end with their connections
-                await asyncio.wait(left, timeout=0.3)
+                await asyncio.wait(left, timeout=WAIT_LIMIT)
             assert all(task.done() for task in left), left
 
     result = asyncio.run(watched())
     assert len(os.listdir("/proc/self/fd")) <= len(files) + 1  # the listing itself
     return result
-
-
-async def until(holds: Callable[[], object]) -> None:
-    """Wait for something that another thread or process does; `run` sees to it that it isn't for ever."""
-    while not holds():  # noqa: ASYNC110  (they know nothing of our events)
-        await asyncio.sleep(0.01)
 
 
 def custom(function: str, **config: Any) -> CustomAgent:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,13 +14,9 @@ from textwrap import dedent
 from typing import Any
 
 from tests.starting import run_atp
+from tests.waiting import WAIT_LIMIT
 
 from atp.agents.leftovers import marked
-
-PATIENCE = 60.0
-"""Seconds after which something that should happen counts as not happening. Never waited for when all is well."""
-SOON = 20.0
-"""The same for what should happen at once, on a machine that has a lot to do."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class Project:
     def atp(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any) -> Ran:
         """Call `atp` and wait for it."""
         full = {**clean_environment(), **(env or {})}
-        done = run_atp(*arguments, cwd=cwd or self.folder, env=full, timeout=PATIENCE, **more)
+        done = run_atp(*arguments, cwd=cwd or self.folder, env=full, **more)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def test(self, *arguments: str, **more: Any) -> Ran:
@@ -124,7 +119,7 @@ class Project:
 
     def finish(self, process: "subprocess.Popen[str]") -> Ran:
         """Wait for a process that was started."""
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=WAIT_LIMIT)
         return Ran(process.returncode, out, err)
 
     def end(self) -> None:
@@ -132,7 +127,7 @@ class Project:
         for process in self._started:
             if process.poll() is None:
                 process.kill()
-            process.communicate(timeout=PATIENCE)
+            process.communicate(timeout=WAIT_LIMIT)
 
     def lines(self, name: str) -> list[str]:
         """The lines of a file that agents write to; none if there is no file."""
@@ -169,16 +164,6 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
 
 
-def until(holds: Callable[[], Any], within: float = PATIENCE) -> Any:
-    """Wait until something holds; what it gives then."""
-    deadline = time.monotonic() + within
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"it did not happen within {within:g} s")
-        time.sleep(0.01)
-    return found
-
-
 def alive(pid: int) -> bool:
     """Whether a process lives; one that waits to be collected doesn't."""
     try:
@@ -196,4 +181,4 @@ def left_of(run_marker: str) -> list[int]:
 def kill(process: "subprocess.Popen[str]") -> None:
     """kill -9, and collect it."""
     process.send_signal(signal.SIGKILL)
-    process.wait(PATIENCE)
+    process.wait(WAIT_LIMIT)

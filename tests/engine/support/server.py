@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 from tests.engine.support.expense import answer, events, response
+from tests.waiting import WAIT_LIMIT
 
 Answer = Callable[["Server", web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
@@ -32,12 +33,12 @@ class Server:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait(30)
+        self._ready.wait(WAIT_LIMIT)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(30)
+        self._thread.join(WAIT_LIMIT)
 
     def url(self, path: str) -> str:
         """The address of an agent."""

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.waiting import WAIT_LIMIT
 
 from atp.models.cassettes.cassette import Cassette, begin_trial
 from atp.models.cassettes.parts import differences, key_of
@@ -37,7 +38,7 @@ def in_four_processes(function: Callable[[str, int], None], folder: Path) -> Non
     code = "import runpy, sys; runpy.run_path(sys.argv[1])[sys.argv[2]](sys.argv[3], int(sys.argv[4]))"
     call = [sys.executable, "-c", code, __file__, function.__name__, str(folder)]
     started = [subprocess.Popen([*call, str(own)]) for own in range(4)]
-    assert [one.wait(300) for one in started] == [0, 0, 0, 0]
+    assert [one.wait(WAIT_LIMIT) for one in started] == [0, 0, 0, 0]
 
 
 def run(scene: Coroutine[Any, Any, Any]) -> Any:

@@ -1,6 +1,7 @@
-"""That `atp` started the quick way, as most tests do it, is `python -m atp`."""
+"""How tests start processes: `atp` forked from a process that has it imported is `python -m atp`; signals are reset."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,3 +54,23 @@ def test_one_that_does_not_end(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": "x"}\n', "utf-8")
     with pytest.raises(subprocess.TimeoutExpired):
         run_atp("test", "cases.jsonl", "-n", "agent.py:run", cwd=tmp_path, timeout=1)
+
+
+def ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def test_signals_that_a_background_job_ignores_reach_what_tests_start() -> None:
+    """`make test &` in a shell script has SIGINT ignored; tests of Ctrl-C must not inherit that."""
+    signals = "import signal; print(*[signal.getsignal(one).name for one in (1, 3, 15)], signal.getsignal(2).__name__)"
+    script = f"import subprocess, sys, tests.conftest; subprocess.run([sys.executable, '-c', {signals!r}], check=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[1],
+        preexec_fn=ignore_signals,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "SIG_DFL SIG_DFL SIG_DFL default_int_handler\n"
