@@ -1,6 +1,8 @@
-"""Files that were made to hurt: each is read in time that grows with its length only, and without an exception."""
+"""Hostile files: each is read without an exception, and twice the file takes twice the work."""
 
-import time
+import sys
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -22,9 +24,9 @@ def hostile(size: int) -> dict[str, str]:
         "definitions": "# C\n" + "[a]: b\n" * size,
         "label headings": "# C\n" + "## Tags\n- a\n" * size,
         "lazy labels": "# C\n**Prompts:**\n- a\n" + "  - b\n**Prompts:** x\n" * size,
-        "a long chain of befores": "".join(
-            f"# C{n}\n**Before:** {n - 1}\n**Prompts:** a\n" for n in range(1, size // 5)
-        ),
+        "a long chain of befores": "# C0\n**Prompts:** a\n"
+        + "".join(f"# C{n}\n**Before:** {n - 1}\n**Prompts:** a\n" for n in range(1, size // 5)),
+        "befores of themselves": "".join(f"# C{n}\n**Before:** {n}\n**Prompts:** a\n" for n in range(size // 10)),
         "circles": "".join(f"# C{n}\n**Before:** {n + 1}, 0\n**Prompts:** a\n" for n in range(size // 10)),
         "unknown befores": "".join(f"# C{n}\n**Before:** no{n}\n**Prompts:** a\n" for n in range(size // 10)),
         "same names": "# C\n**Prompts:** a\n" * (size // 5),
@@ -33,16 +35,39 @@ def hostile(size: int) -> dict[str, str]:
     }
 
 
-LARGE, SMALL = hostile(10_000), hostile(100)
+SMALL, ONCE, TWICE, LARGE = hostile(100), hostile(600), hostile(1_200), hostile(5_000)
 
 
-@pytest.mark.no_cover  # which takes more of the time than what is measured
+def lines_executed(text: str) -> int:
+    """How many lines of Python it takes to load a text: unlike a clock, the same on every machine."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown")
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.no_cover  # coverage traces as well, and only one can
+@pytest.mark.parametrize("kind", ONCE)
+def test_work_grows_no_faster_than_the_file(kind: str) -> None:
+    lines_executed(SMALL[kind])  # imports what loading needs
+    once = lines_executed(ONCE[kind])
+    assert lines_executed(TWICE[kind]) < 2.3 * once
+
+
+@pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
-def test_time_is_bounded(text: str) -> None:
-    start = time.process_time()
-    loaded = load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown")
-    assert time.process_time() - start < 5  # some are quadratic in a careless reader: minutes
-    assert loaded.suite is not None
+def test_large_ones_give_a_suite(text: str) -> None:
+    assert load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown").suite is not None
 
 
 @pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)

@@ -169,9 +169,8 @@ class Befores:
                 self.notes.error("too-many-befores", message, self.places[index][0], "name fewer befores")
             else:
                 left -= length
-                cases[index].before_sequence = [
-                    step for before in befores for step in (*cases[before].before_sequence, before)
-                ]
+                for before in befores:
+                    cases[index].before_sequence += [*cases[before].before_sequence, before]
 
     def _in_order(self) -> Iterator[tuple[int, list[int]]]:
         """The cases, each after its befores; a circle is broken where it closes, and said so."""
