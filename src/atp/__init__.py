@@ -1,21 +1,45 @@
 """ATP, the Agent Test Platform: one tool for every kind of agent test.
 
-From Python: `atp.load(path)`, `await atp.run(suite, options)` or `atp.run_sync`, `atp.Options`, `atp.Report`.
+From Python: `atp.load(path)`, `await atp.run(suite, options)` or `atp.run_sync`, `atp.Options`, `atp.Report`. All
+errors that a user can cause are `atp.Error`.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atp.agents.adapter import AgentError
     from atp.api import Options, Report, load, run, run_sync
+    from atp.base.diagnostics import LoadError
+    from atp.base.errors import ConfigurationError, Error
+    from atp.models.model import ModelError
 
-__all__ = ["Options", "Report", "__version__", "load", "run", "run_sync"]
+__all__ = [
+    "AgentError",
+    "ConfigurationError",
+    "Error",
+    "LoadError",
+    "ModelError",
+    "Options",
+    "Report",
+    "__version__",
+    "load",
+    "run",
+    "run_sync",
+]
 __version__ = "0.1.0"
+
+_MODULES = {
+    "AgentError": "atp.agents.adapter",
+    "ConfigurationError": "atp.base.errors",
+    "Error": "atp.base.errors",
+    "LoadError": "atp.base.diagnostics",
+    "ModelError": "atp.models.model",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load the interface for Python when it is asked for: the command line does without."""
+    """Load a name of the Python interface when it is asked for: the command line does without."""
     if name not in __all__:
         raise AttributeError(f"module 'atp' has no attribute {name!r}")
-    from atp import api
-
-    return getattr(api, name)
+    return getattr(import_module(_MODULES.get(name, "atp.api")), name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from atp.agents.leftovers import OF_RUN, Copies, end_leftovers
+from atp.base.errors import Error
 from atp.base.project import runs_folder, unreadable
 from atp.journal.journal import NAME, Line, Start, Summary, read_lines
 
@@ -90,7 +91,7 @@ def marking(marker: str) -> Iterator[None]:
         end_leftovers(marker)
 
 
-class BusyRun(Exception):
+class BusyRun(Error):
     """Another process is at this run."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from atp.base.errors import Error
 from atp.suite.result import Usage
 
 
@@ -66,7 +67,7 @@ class Answer(Struct, kw_only=True, omit_defaults=True):
     """The model's name, as the server says it."""
 
 
-class ModelError(Exception):
+class ModelError(Error):
     """A model that could not answer."""
 
     def __init__(
@@ -93,25 +94,15 @@ class BadAnswer(ModelError):
     """The model answered, but not with what the schema asks for, also when asked again."""
 
 
-class NoModel(Exception):
+class NoModel(Error):
     """No model is configured for a role, or not so that it can be used. Nothing runs."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
-        """How to set one."""
 
-
-class CassetteError(Exception):
+class CassetteError(Error):
     """A cassette that can't be used."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
-        """What to do about it."""
 
-
-class CassetteMiss(Exception):
+class CassetteMiss(Error):
     """Nothing was recorded for what is asked now."""
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from atp.base.errors import Error
 from atp.suite.result import Usage
 
 Role = Literal["assessor", "validator", "simulator", "generator", "variator", "reporter"]
@@ -49,7 +50,7 @@ class Said(Struct, kw_only=True):
     """What it used."""
 
 
-class RoleError(Exception):
+class RoleError(Error):
     """A role that could not be played: unreachable, broken, or an answer that is not what was asked for."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from atp.agents.adapter import AgentError, AgentTimeout
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, Error
 from atp.checks.evidence import Evidence
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.plan import Trial
@@ -34,7 +34,7 @@ Works = Callable[[Literal["agent", "judge"]], None]
 """Told who is at work."""
 
 
-class ScriptError(Exception):
+class ScriptError(Error):
     """A test in Python that is wrong in itself: no agent is to blame."""
 
     __module__ = "atp"

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from atp.base.errors import Error
 from atp.usercode.contain import contained
 from atp.usercode.printed import Printed
 from atp.usercode.scripts import load_function
 from atp.usercode.threads import Raised, Thread
 
 
-class HookError(Exception):
+class HookError(Error):
     """A hook that could not be run to its end."""
 
 

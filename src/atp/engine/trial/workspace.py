@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from atp.base.errors import Error
 
-class WorkspaceError(Exception):
+
+class WorkspaceError(Error):
     """A workspace that could not be made: no agent is to blame."""
 
 

@@ -16,6 +16,8 @@ from typing import IO
 
 from msgspec import Struct
 
+from atp.base.errors import Error
+
 GGUF = ".gguf"
 """How the files of models end."""
 _CHUNK = 1024 * 1024
@@ -73,13 +75,8 @@ def named(model: str) -> tuple[str, LocalFile | None]:
     return (known.name if known else Path(model).name.removesuffix(GGUF)), known
 
 
-class InstallError(Exception):
+class InstallError(Error):
     """A model that could not be installed. Nothing was changed."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
-        """What to do."""
 
 
 def folder(env: Mapping[str, str]) -> Path:
