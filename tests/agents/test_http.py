@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from pydantic import ValidationError
 from tests.agents.support.server import (
+    FOREVER,
     Handler,
     answering,
     completed,
@@ -21,6 +22,7 @@ from tests.agents.support.server import (
     streaming,
 )
 from tests.agents.support.talk import LimitPassed, Talk, http, run
+from tests.waiting import until_async
 
 from atp.agents.adapter import AgentError, AgentTimeout, Capabilities, Finding, Reply
 from atp.base.errors import ConfigurationError
@@ -114,9 +116,7 @@ def test_stream_ends_with_a_message_that_has_a_status(talk: Talk) -> None:
 
 
 def test_reading_stops_at_the_response(talk: Talk) -> None:
-    began = time.perf_counter()
-    assert run(ask(talk, streaming([sse(("response", DONE))], stay=5))).output == "Grüße 😀"
-    assert time.perf_counter() - began < 2
+    assert run(ask(talk, streaming([sse(("response", DONE))], stay=FOREVER))).output == "Grüße 😀"
 
 
 def test_last_message_without_a_blank_line(talk: Talk) -> None:
@@ -173,7 +173,7 @@ def test_stopped_at_the_event_that_passes_a_limit(talk: Talk) -> None:
     talk.most_events = 3
     stream = sse(*[event("progress", current_step=step) for step in range(50)])
     with pytest.raises(LimitPassed):
-        run(ask(talk, streaming([stream], stay=10)))
+        run(ask(talk, streaming([stream], stay=FOREVER)))
     assert len(talk.events) == 4
 
 
@@ -318,27 +318,25 @@ def test_answers_that_are_none(talk: Talk, answer: bytes, words: str) -> None:
 
 def test_timeout_of_one_request(talk: Talk) -> None:
     async def slow(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(10)
+        await asyncio.sleep(FOREVER)
         return web.Response()
 
-    began = time.perf_counter()
     error = run(fail(talk, slow, timeout=0.2))
     assert isinstance(error, AgentTimeout)
     assert str(error) == "timeout after 0.2s"
-    assert time.perf_counter() - began < 2
 
 
 def test_timeout_in_the_middle_of_a_stream(talk: Talk) -> None:
-    error = run(fail(talk, streaming([sse(event("progress"))], stay=10), timeout=0.3))
+    error = run(fail(talk, streaming([sse(event("progress"))], stay=FOREVER), timeout=0.3))
     assert isinstance(error, AgentTimeout)
     assert len(talk.events) == 1
 
 
 def test_cancelled(talk: Talk) -> None:
     async def scene() -> None:
-        async with serving(streaming([sse(event("progress"))], stay=10)) as server:
+        async with serving(streaming([sse(event("progress"))], stay=FOREVER)) as server:
             task = asyncio.ensure_future(talk.ask(http(server.url)))
-            await asyncio.sleep(0.2)
+            await until_async(lambda: talk.events)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

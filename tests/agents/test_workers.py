@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, custom, run
 from tests.engine.support.project import Project
+from tests.waiting import until, until_async
 
 from atp.agents.adapter import Adapter, AgentError
 from atp.agents.leftovers import end_leftovers
@@ -200,10 +200,8 @@ def test_one_that_hangs_is_ended_and_replaced(talk: Talk) -> None:
         turn = asyncio.ensure_future(adapter.turn(asked(talk, "hang", emit=lambda _event: began.set())))
         await began.wait()
         (pid,) = talk.alive()
-        stopped = time.monotonic()
         turn.cancel()
         await asyncio.wait({turn})
-        assert time.monotonic() - stopped < 10
         assert (await adapter.turn(asked(talk, "go on", "s-2"))).output == "well"
         assert pid not in talk.alive()
 
@@ -263,8 +261,7 @@ def test_pipes_of_any_size(talk: Talk) -> None:
 def test_what_it_told_before_it_was_stopped_is_known(talk: Talk) -> None:
     async def play(adapter: Adapter) -> None:
         turn = asyncio.ensure_future(adapter.turn(asked(talk, "x")))
-        while not (talk.workspace / "told").exists():  # noqa: ASYNC110  (the test's time limit ends it)
-            await asyncio.sleep(0)
+        await until_async((talk.workspace / "told").exists)
         turn.cancel()
         await asyncio.wait({turn})
         assert [event.payload["message"] for event in talk.events] == ["one", "two"]
@@ -332,8 +329,7 @@ def test_a_start_outlives_the_trial_that_waits_for_it(talk: Talk) -> None:
         for number in range(3):
             turn = asyncio.ensure_future(adapter.turn(asked(talk, "x", f"stopped-{number}")))
             await asyncio.sleep(0)
-            while len(started.read_text().split()) < 2:  # noqa: ASYNC110  (the test's time limit ends it)
-                await asyncio.sleep(0.01)
+            await until_async(lambda: len(started.read_text().split()) == 2)
             turn.cancel()
             await asyncio.wait({turn})
             assert turn.cancelled()
@@ -353,8 +349,7 @@ def test_a_start_that_nobody_waits_for_is_ended_with_the_rest(talk: Talk) -> Non
         await failure(adapter.turn(asked(talk, "exit")))
         go.unlink()
         turn = asyncio.ensure_future(adapter.turn(asked(talk, "x", "s-2")))
-        while not talk.alive():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until_async(talk.alive)
         turn.cancel()
         await asyncio.wait({turn})
 
@@ -376,8 +371,7 @@ def test_killed_from_outside(talk: Talk) -> None:
 def test_one_that_dies_between_two_turns(talk: Talk) -> None:
     async def play(adapter: Adapter) -> AgentError:
         assert (await adapter.turn(asked(talk, "later"))).output == "well"
-        while talk.alive():  # noqa: ASYNC110  (the test's time limit ends it)
-            await asyncio.sleep(0.01)
+        await until_async(lambda: not talk.alive())
         error = await failure(adapter.turn(asked(talk, "again")))
         assert (await adapter.turn(asked(talk, "x", "s-2"))).output == "well"
         return error
@@ -440,8 +434,7 @@ def test_more_than_anybody_wants(talk: Talk) -> None:
 def test_children_are_ended(talk: Talk) -> None:
     async def play(adapter: Adapter) -> None:
         pid = (await adapter.turn(asked(talk, "x"))).output
-        while pid not in talk.alive():  # noqa: ASYNC110  (one that has only just begun shows no environment yet)
-            await asyncio.sleep(0.01)
+        await until_async(lambda: pid in talk.alive())  # a process shows no environment before its exec
 
     scene(talk, own("leaves_a_child"), play)
     assert talk.alive() == []
@@ -466,10 +459,7 @@ asyncio.run(talk.ask(own("hangs"), "hang", emit=die))
 """
     atp = subprocess.run([sys.executable, "-c", code], check=False)
     assert atp.returncode == -signal.SIGKILL
-    for _ in range(1000):
-        if not talk.alive():
-            break
-        time.sleep(0.01)
+    until(lambda: not talk.alive())
     assert end_leftovers(talk.marker) == 0
 
 
@@ -661,7 +651,6 @@ def test_a_start_is_none_of_the_trials_time(tmp_path: Path) -> None:
     suite = project.suite([agent], [{**one, "constraints": {"timeout_seconds": 5}} for one in tests])
     ran = project.test(suite, "--parallel", "1")
     assert ran.statuses == {"dies": "error", "lives": "passed"}
-    assert ran.results["lives"]["duration_ms"] < 5000
 
 
 def test_a_worker_ends_in_its_own_time_beside_a_command(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ import sys
 import time
 from typing import Any
 
+FOREVER = 3600
+"""Seconds; longer than any test waits."""
+
 
 def say(request: dict[str, Any], **fields: Any) -> None:
     print(json.dumps({"version": "1.0", "task_id": request["task_id"], "status": "completed", **fields}))
@@ -47,13 +50,13 @@ def many_events() -> None:
     read()
     for step in range(1000):
         tell("progress", current_step=step)
-        time.sleep(0.01)
+    time.sleep(FOREVER)
 
 
 def bad_event() -> None:
     read()
     tell("tool_call", tool="")
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def broken_event() -> None:
@@ -94,12 +97,11 @@ def deaf() -> None:
 
 
 def deaf_and_stuck() -> None:
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def closes_stdin() -> None:
     os.close(0)
-    time.sleep(0.2)
     say({"task_id": "trial-1"}, output="closed")
 
 
@@ -113,7 +115,7 @@ def closes_all_and_stays() -> None:
     read()
     os.close(1)
     os.close(2)
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def exits() -> None:
@@ -144,7 +146,7 @@ def junk() -> None:
 def sleeps() -> None:
     read()
     tell("progress", message="sleeping")
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def ignores_term() -> None:
@@ -157,10 +159,15 @@ def ignores_term() -> None:
 
 def _family(detached: bool) -> None:
     """A child and a grandchild, in the group or out of it, that hold the pipes."""
-    code = "import time; time.sleep(30)"
-    outer = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-S', '-c', {code!r}]); time.sleep(30)"
-    subprocess.Popen([sys.executable, "-S", "-c", outer], start_new_session=detached)
-    time.sleep(0.15)
+    started, starting = os.pipe()
+    code = f"import time; time.sleep({FOREVER})"
+    outer = (
+        "import os, subprocess, sys, time; "
+        f"subprocess.Popen([sys.executable, '-S', '-c', {code!r}]); os.close({starting}); time.sleep({FOREVER})"
+    )
+    subprocess.Popen([sys.executable, "-S", "-c", outer], start_new_session=detached, pass_fds=[starting])
+    os.close(starting)
+    os.read(started, 1)  # the end of the pipe: the grandchild is there
 
 
 def forks() -> None:
@@ -179,14 +186,14 @@ def detaches_and_sleeps() -> None:
     read()
     _family(True)
     tell("progress", message="sleeping")
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def detaches_quietly() -> None:
     """Leaves a daemon that holds no pipe."""
     request = read()
     null = subprocess.DEVNULL
-    subprocess.Popen(["sleep", "30"], start_new_session=True, stdin=null, stdout=null, stderr=null)
+    subprocess.Popen(["sleep", str(FOREVER)], start_new_session=True, stdin=null, stdout=null, stderr=null)
     say(request, output="done")
 
 

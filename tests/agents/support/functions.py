@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 SEEN: list[Any] = []
+FOREVER = 3600
+"""Seconds; longer than any test waits."""
 
 
 def echo(prompt: str) -> str:
@@ -202,27 +204,29 @@ async def cancels_itself() -> None:
 
 def blocks() -> None:
     SEEN.append("began")
-    time.sleep(30)
+    time.sleep(FOREVER)
 
 
 def blocks_in_generator() -> Iterator[Any]:
     yield {"event_type": "progress", "payload": {}}
-    time.sleep(30)
+    SEEN.append("began")
+    time.sleep(FOREVER)
 
 
 async def waits() -> None:
     try:
         SEEN.append("began")
-        await asyncio.sleep(30)
+        await asyncio.sleep(FOREVER)
     finally:
         SEEN.append("cleaned up")
 
 
 async def refuses() -> None:
     """Retries, whatever happens: a bare `except` in a loop."""
+    SEEN.append("began")
     while True:
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(FOREVER)
         except BaseException:
             SEEN.append("refused")
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+FOREVER = 3600.0
+"""Seconds; longer than any test waits."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
