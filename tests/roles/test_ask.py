@@ -14,6 +14,7 @@ from tests.roles.support.doubles import run, talk, verdict, verdicts
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.registry import make_adapter
+from atp.agents.running import RunningAgent
 from atp.models.connectors.registry import Models
 from atp.roles.ask import AgentClient, FunctionClient, ModelClient
 from atp.roles.judge.assessor import Assessor
@@ -103,7 +104,7 @@ def custom(folder: Path, code: str) -> Adapter:
 
 
 def ask_agent(adapter: Adapter, call: Call, folder: Path) -> Said:
-    client = AgentClient(adapter, "my.agent", {"type": "custom"}, folder=folder / "roles")
+    client = AgentClient(RunningAgent(adapter, "my.agent"), {"type": "custom"}, folder=folder / "roles")
 
     async def asked() -> Said:
         try:
@@ -204,7 +205,7 @@ def test_an_agent_is_started_once_for_all_calls(tmp_path: Path, error: AgentErro
     adapter = Counted(error)
 
     async def asked() -> list[Any]:
-        client = AgentClient(adapter, "a", {}, folder=tmp_path)
+        client = AgentClient(RunningAgent(adapter, "a"), {}, folder=tmp_path)
         found = await asyncio.gather(*(client.ask(make_call()) for _ in range(5)), return_exceptions=True)
         await client.close()
         return found

@@ -18,6 +18,7 @@ from atp.base.errors import Error
 from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
 
 if TYPE_CHECKING:
+    from atp.agents.running import RunningAgent
     from atp.base.diagnostics import Diagnostic
     from atp.models.cassettes.cassette import Cassette
     from atp.models.model import Model
@@ -202,8 +203,8 @@ class Services(Protocol):
     def cassette(self) -> "Cassette | None":
         """Where tool calls are recorded to or replayed from."""
 
-    def adapter(self, name: str) -> "Adapter":
-        """Another agent of the project, by its id or path, as a tool. Raises `ConfigurationError`."""
+    def running_agent(self, name: str) -> "RunningAgent":
+        """Return another agent of the project, by its id or path. The run closes it. Raises `ConfigurationError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

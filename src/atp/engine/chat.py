@@ -80,20 +80,20 @@ class Chat:
         return Conversation(trial, watch, Workspace(folder.parent, folder.name), "chat")
 
     async def __aenter__(self) -> "Chat":
-        await self._tested.ready()
+        await self._tested.begin_trial(self._conversation.session)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._tested.adapter.close()
+        await self._tested.close()
         await self._roles.close()
         self._lent.close()
 
     async def say(self, text: str) -> tuple[Any, list[ToolCall]]:
         """Say something: the answer, and the tools that were called for it. Raises `AgentError`."""
         seen = len(self.transcript.tool_calls)
-        await self._conversation.say(self._tested.adapter, [{"role": "user", "content": text}])
+        await self._conversation.say([{"role": "user", "content": text}])
         return self.transcript.output, self.transcript.tool_calls[seen:]
 
     @property

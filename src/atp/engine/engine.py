@@ -99,7 +99,7 @@ class Engine:
     async def _close_agents(self) -> None:
         for tested in self._plan.tested():
             try:
-                await tested.adapter.close()
+                await tested.close()
             except Exception as error:  # a plugin's: the results are all there, and so is the next agent to close
                 self.problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
 

@@ -122,7 +122,7 @@ class Piecemeal:
         problems: list[str] = []
         for tested in session.plan.tested() if begun is not None else ():
             try:
-                await tested.adapter.close()
+                await tested.close()
             except Exception as error:
                 problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
         problems += await session.roles.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import Adapter, AdapterContext
+from atp.agents.running import RunningAgent
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.engine.prepare.agents import NamedAgent, Project, find_agent
@@ -53,7 +54,7 @@ class RoleClients:
         """What is around every agent of the run."""
         self._clients: dict[tuple[str, Path | None], RoleClient] = {}
         self._assessors: dict[int, Assessor] = {}
-        self._adapters: list[Adapter] = []
+        self._tool_agents: list[RunningAgent] = []
         self._called: dict[tuple[str, Path], AgentUnderTest] = {}
         self._judges: dict[int, SourceJudges] = {}
         self._recall = Recordings(options, root, lambda: self.secrets | self.hidden)
@@ -128,11 +129,12 @@ class RoleClients:
             self.cassette.hide(self.models.secrets)
         return model
 
-    def adapter(self, name: str) -> Adapter:
-        """Another agent of the project, as a tool."""
-        adapter = self.reach(self._agent(name, None))
-        self._adapters.append(adapter)
-        return adapter
+    def running_agent(self, name: str) -> RunningAgent:
+        """Return another agent of the project, for an agent that uses it as a tool. Raises `ConfigurationError`."""
+        named = self._agent(name, None)
+        agent = RunningAgent(self.reach(named), name, named.agent.config.model_dump(exclude_unset=True))
+        self._tool_agents.append(agent)
+        return agent
 
     def called(self, name: str, source: CaseSource) -> "AgentUnderTest":
         """An agent that a test in Python calls, shared by all that do. Raises `ConfigurationError`."""
@@ -144,7 +146,6 @@ class RoleClients:
             if isinstance(named.agent.config, PromptConfig) and self._options.given("connector"):
                 named.agent.config.connector = self._options.connector
             adapter = self.reach(named, source.folder)
-            self._adapters.append(adapter)
             known, hidden = agent_digest(named, adapter), named.secrets | adapter.secrets
             self._called[place] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
         return self._called[place]
@@ -193,7 +194,8 @@ class RoleClients:
         adapter = self.reach(named, role=True)
         # What a prompt runs on may be the command line's choice, of which its files say nothing.
         identity = {"agent": role_digest(named, adapter, self._root), **getattr(adapter, "runs_on", {})}
-        return AgentClient(adapter, name, identity, folder=self._folder)
+        agent = RunningAgent(adapter, name, named.agent.config.model_dump(exclude_unset=True))
+        return AgentClient(agent, identity, folder=self._folder)
 
     def _is_connector(self, name: str) -> bool:
         """Whether there is such a connector, usable or not."""
@@ -283,7 +285,7 @@ class RoleClients:
     async def close(self) -> list[str]:
         """Leave nothing behind. What could not be ended, and why."""
         problems: list[str] = []
-        parts: list[Any] = [*self._clients.values(), *self._adapters]
+        parts: list[Any] = [*self._clients.values(), *self._tool_agents, *self._called.values()]
         parts += [self.models] if "models" in self.__dict__ else []
         for part in parts:
             try:
@@ -312,9 +314,9 @@ class _RoleServices:
         """The model behind a connector, or that of the roles."""
         return self._roles.model(connector or self._connector, needed_by, recorded=False)
 
-    def adapter(self, name: str) -> Adapter:
-        """Another agent, as a tool."""
-        return self._roles.adapter(name)
+    def running_agent(self, name: str) -> RunningAgent:
+        """Return another agent, as a tool."""
+        return self._roles.running_agent(name)
 
 
 class SourceJudges:

@@ -1,6 +1,5 @@
 """The clients there are: a model that follows our instructions, an agent of the user's, a Python function."""
 
-import asyncio
 import contextvars
 import copy
 import inspect
@@ -13,9 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, TurnRequest
+from atp.agents.adapter import AgentError, TurnRequest
 from atp.agents.python.plain import NotJson as NotPlain
 from atp.agents.python.plain import plain
+from atp.agents.running import RunningAgent
+from atp.agents.turns import TurnBuilder
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
 from atp.models.model import Ask, BadAnswer, Model, ModelError
@@ -67,74 +68,57 @@ class AgentClient(RoleClient):
     own = True
 
     def __init__(
-        self, adapter: Adapter, name: str, identity: dict[str, Any], *, folder: Path, model: str | None = None
+        self, agent: RunningAgent, identity: dict[str, Any], *, folder: Path, model: str | None = None
     ) -> None:
         """Each call has a workspace of its own in `folder`, made when the agent asks for it."""
-        self.name = name
+        self.name = agent.name
         self.identity = identity
-        self.model = model or getattr(adapter, "model", None)
-        self.unfit_to_judge = getattr(adapter, "unfit_to_judge", None)
-        self._adapter = adapter
+        self.model = model or getattr(agent.adapter, "model", None)
+        self.unfit_to_judge = getattr(agent.adapter, "unfit_to_judge", None)
+        self._agent = agent
         self._folder = folder
         self._calls = itertools.count(1)
-        self._starting: asyncio.Future[None] | None = None
 
     async def ask(self, call: Call) -> Said:
-        """Play."""
+        """Ask the agent. Raises `RoleError`."""
         workspace = self._folder / f"{call.role}-{next(self._calls)}-{secrets.token_hex(4)}"
         logs: list[str] = []
         request = self._request(call, workspace, logs)
         try:
-            await self._ready()
-            reply = await self._adapter.turn(request)
+            reply = await self._agent.ask_once(request)
         except AgentError as error:
             raise RoleError(f"{self.name}: {error}") from error
         finally:
-            self._adapter.end_trial(request.task_id)
             shutil.rmtree(workspace, ignore_errors=True)
         return _said(self.name, reply.output, call, logs, reply.usage)
 
     async def close(self) -> None:
-        """End the agent."""
-        if self._starting is not None and not self._starting.done():
-            self._starting.cancel()
-        await self._adapter.close()
-
-    async def _ready(self) -> None:
-        """Start the adapter, once for all calls; why it can't start is every call's error."""
-        if self._starting is None:
-            self._starting = asyncio.ensure_future(self._adapter.start())
-        await asyncio.shield(self._starting)
+        """Close the agent."""
+        await self._agent.close()
 
     def _request(self, call: Call, workspace: Path, logs: list[str]) -> TurnRequest:
         words = call.words if call.role == "assessor" and call.words is not None else _json(call.payload)
-        words = _writable(words)
-        session = call.session or secrets.token_hex(8)
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:
             workspace.mkdir(parents=True, exist_ok=True)
             return workspace
 
-        return TurnRequest(
-            messages=[{"role": "user", "content": words}],
-            prompt=words,
-            task={"description": words},
+        turns = TurnBuilder(
+            agent=self._agent,
+            task_id=f"{call.role}-{secrets.token_hex(8)}",
             context={
                 "run": call.run,
                 "iteration": 0,
-                "turn": call.turn,
-                "session_id": session,
-                "agent": self.name,
-                "config": self.identity.get("config", {}),
+                "session_id": call.session or secrets.token_hex(8),
                 "metadata": metadata,
             },
-            options={**call.options, "metadata": metadata},
-            task_id=f"{call.role}-{secrets.token_hex(8)}",
             workspace=folder,
             emit=self._noticed,
             log=logs.append,
+            options={**call.options, "metadata": metadata},
         )
+        return turns.request([{"role": "user", "content": _writable(words)}], turn=call.turn)
 
     def _noticed(self, event: Event) -> None:
         """The model that it runs on is known once it tells of it."""

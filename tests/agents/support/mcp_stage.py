@@ -10,9 +10,10 @@ from typing import Any
 from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk
 
-from atp.agents.adapter import Adapter, AgentError, Reply
+from atp.agents.adapter import AgentError, Reply
 from atp.agents.leftovers import marked
 from atp.agents.prompt.adapter import PromptAdapter
+from atp.agents.running import RunningAgent
 
 SERVER = Path(__file__).parent / "mcp_server.py"
 
@@ -56,14 +57,15 @@ class McpStage(Stage):
 
 
 @asynccontextmanager
-async def started(adapter: PromptAdapter, *beside: Adapter) -> AsyncIterator[PromptAdapter]:
+async def started(adapter: PromptAdapter, *beside: RunningAgent) -> AsyncIterator[PromptAdapter]:
     """An adapter from start to close."""
     try:
         await adapter.start()
         yield adapter
     finally:
-        for one in (adapter, *beside):
-            await one.close()
+        await adapter.close()
+        for other in beside:
+            await other.close()
 
 
 async def ask(stage: McpStage, adapter: PromptAdapter, **more: Any) -> Reply:

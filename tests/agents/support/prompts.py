@@ -11,6 +11,7 @@ from tests.agents.support.talk import Talk
 from atp.agents.adapter import Adapter
 from atp.agents.prompt.adapter import PromptAdapter
 from atp.agents.prompt.file import agent_of_file
+from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, Model, NoModel, ToolUse
@@ -75,8 +76,8 @@ class Stage:
             raise NoModel(f"there is no connector `{connector}`", "set one with -c")
         return self.models[connector]
 
-    def adapter(self, name: str) -> Adapter:
-        found = self._adapter(name)
+    def running_agent(self, name: str) -> RunningAgent:
+        found = RunningAgent(self._adapter(name), name)
         self._talk.beside.append(found)
         return found
 

@@ -13,6 +13,7 @@ from tests.waiting import WAIT_LIMIT
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.leftovers import marked
 from atp.agents.registry import make_adapter
+from atp.agents.running import RunningAgent
 from atp.suite.agent import Agent, CliAgent, CustomAgent, HttpAgent
 from atp.suite.result import Event
 
@@ -35,8 +36,8 @@ class Talk:
         self.events: list[Event] = []
         self.logs: list[str] = []
         self.most_events: int | None = None
-        self.beside: list[Adapter] = []
-        """Agents that the one who is asked asks himself; closed after it, as a run does."""
+        self.beside: list[RunningAgent] = []
+        """Agents that the agent uses as tools; closed after it, as a run does."""
         self.marker = f"test-{secrets.token_hex(6)}"
         self.around = AdapterContext(base=folder, environment=dict(os.environ), marker=self.marker)
 
@@ -72,8 +73,9 @@ class Talk:
             await adapter.start()
             return await adapter.turn(self.request(prompt, **more))
         finally:
-            for one in (adapter, *self.beside):
-                await one.close()
+            await adapter.close()
+            for other in self.beside:
+                await other.close()
 
     async def fail(self, agent: Agent, prompt: str = "Hello", **more: Any) -> AgentError:
         """The same, with an agent that fails."""

@@ -24,7 +24,7 @@ def make_tools(
     for number, entry in enumerate(head.commands):
         box.make(("commands", number), entry, lambda entry: Command(entry, around))
     for number, name in enumerate(head.agents):
-        box.make(("agents", number), name, lambda name: AgentTool(name, services.adapter(name)))
+        box.make(("agents", number), name, lambda name: AgentTool(services.running_agent(name)))
     for name, table in head.tools.items():
         box.tools[name] = Canned(name, table, box.tools.get(name))
     return box.tools

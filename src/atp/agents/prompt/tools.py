@@ -1,6 +1,5 @@
 """The tools of a prompt agent: Python functions and other agents."""
 
-import asyncio
 import contextvars
 import copy
 import inspect
@@ -15,10 +14,12 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.breach import cut, json_text
 from atp.agents.prompt.signature import BadArguments, Signature
 from atp.agents.python.plain import NotJson, plain
+from atp.agents.running import RunningAgent
+from atp.agents.turns import TurnBuilder
 from atp.base.errors import ConfigurationError
 from atp.models.model import Tool
 from atp.suite.result import Event, Usage
@@ -137,13 +138,12 @@ class AgentTool(UsableTool):
 
     recorded = True
 
-    def __init__(self, name: str, adapter: Adapter) -> None:
-        self._name = name
-        self._adapter = adapter
-        self._starting: asyncio.Future[None] | None = None
+    def __init__(self, agent: RunningAgent) -> None:
+        self._agent = agent
+        adapter = agent.adapter
         self.tool = Tool(
-            name=tool_name(name),
-            description=getattr(adapter, "description", None) or f"Asks the agent {name}, and gives its answer.",
+            name=tool_name(agent.name),
+            description=getattr(adapter, "description", None) or f"Asks the agent {agent.name}, and gives its answer.",
             parameters={
                 "type": "object",
                 "properties": {"message": {"type": "string", "description": "What to tell the agent."}},
@@ -163,38 +163,27 @@ class AgentTool(UsableTool):
         told = _Told(self.tool.name, run.tell)
         request = self._request(message, run.request, told)
         try:
-            await self._ready()
-            reply = await self._adapter.turn(request)
+            reply = await self._agent.ask_once(request)
         except AgentError as error:
             if error.blame != "agent":
                 raise
             reply = error.reply or Reply()
             told.take(reply)
             raise ToolFailed(cut(str(error)), reply.usage) from error
-        finally:
-            self._adapter.end_trial(request.task_id)
         told.take(reply)
         return ToolCalled(result=plain(reply.output), usage=reply.usage)
 
-    async def _ready(self) -> None:
-        """Start the agent, once for all calls; why it can't start is every call's error."""
-        if self._starting is None:
-            self._starting = asyncio.ensure_future(self._adapter.start())
-        await asyncio.shield(self._starting)
-
     def _request(self, message: str, outer: TurnRequest, told: "_Told") -> TurnRequest:
-        context = {**outer.context, "agent": self._name, "connector": None, "config": None, "turn": 1}
-        return TurnRequest(
-            messages=[{"role": "user", "content": message}],
-            prompt=message,
-            task={"description": message},
-            context=context,
+        turns = TurnBuilder(
+            agent=self._agent,
             task_id=f"{outer.task_id[:110]}-{secrets.token_hex(4)}",
-            began=outer.began,
+            context={**outer.context, "connector": None},
             workspace=outer.workspace,
             emit=told.event,
             log=lambda line: outer.log(f"{self.tool.name}: {line}"),
+            began=outer.began,
         )
+        return turns.request([{"role": "user", "content": message}])
 
 
 class _Told:

@@ -107,14 +107,15 @@ class CalledAgent:
     async def _turn(self, messages: list[dict[str, Any]]) -> Response:
         stage = self._stage
         tested = stage.tested(self._name)
-        await tested.ready()
         if self._conversation is None:
-            self._conversation = self._open()
+            conversation = self._open()
+            await tested.begin_trial(conversation.session)
+            self._conversation = conversation
         own = self._conversation.transcript
         stage.turns += 1
         number, before = stage.turns, _Before(own)
         try:
-            await self._conversation.say(tested.adapter, messages)
+            await self._conversation.say(messages)
         finally:
             turn = before.turn_of(own)
             _take(stage.result.transcript, turn, number, own.messages[before.messages :])
@@ -132,7 +133,7 @@ class CalledAgent:
     def end(self) -> None:
         """The test is over: the agent lets go of what it kept for this conversation. Called in the loop."""
         if self._conversation is not None:
-            self._stage.tested(self._name).adapter.end_trial(self._conversation.session)
+            self._stage.tested(self._name).end_trial(self._conversation.session)
 
 
 class _Before:

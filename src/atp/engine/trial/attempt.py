@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from atp.agents.adapter import AgentError
+from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
 from atp.checks.evidence import Evidence
-from atp.engine.agent_under_test import GET_READY
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.conversation import Conversation
@@ -83,7 +83,7 @@ class Attempt:
                 again = error
             self._broke(error)
         finally:
-            trial.tested.adapter.end_trial(conversation.session)
+            trial.tested.end_trial(conversation.session)
         await self._tear_down()
         if again is not None:
             self._at = "nobody"
@@ -95,20 +95,19 @@ class Attempt:
         """Have the agent there. However long that takes, it is none of the trial's time, nor is the agent to blame."""
         began, tested = time.perf_counter(), self._trial.tested
         self._at = "start"
-        deadline.stand_still(GET_READY)
-        await tested.ready()
-        await tested.adapter.begin_trial(session)
+        deadline.stand_still(START_LIMIT)
+        await tested.begin_trial(session)
         deadline.go_on()
         self._began += time.perf_counter() - began
 
     async def _converse(self, conversation: Conversation) -> None:
         """Talk with the agent, and judge what came of it."""
-        case, adapter = self._trial.case, self._trial.tested.adapter
+        case = self._trial.case
         if case.mode == "script":
             await self._perform()
             return
         if case.mode != "dialogue":
-            await conversation.hold(adapter)
+            await conversation.hold()
             self._check_clock()
             await self._judge()
             return
@@ -221,7 +220,7 @@ class Attempt:
 
     def timed_out(self) -> None:
         """The deadline ran out; who was at work then is to blame."""
-        limit = GET_READY if self._at == "start" else self._trial.timeout
+        limit = START_LIMIT if self._at == "start" else self._trial.timeout
         ending = out_of_time(f"timeout after {duration(limit)}", self._at)
         if self._at == "hook" and self._result.status != "passed":
             self._result.warnings.append(ending.error or "")  # what was wrong before stays

@@ -1,13 +1,13 @@
 """Leading a conversation with an agent: a task, a message history, a chain of prompts, and turn by turn."""
 
 import copy
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
+from atp.agents.adapter import AgentError, Reply
+from atp.agents.turns import TurnBuilder, message_text
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.snapshot import Snapshot
 from atp.engine.trial.watch import LimitPassed, Watch
@@ -26,17 +26,25 @@ class Conversation:
         self._watch = watch
         self.transcript = watch.transcript
         """All that was said and seen so far."""
-        self._workspace = workspace
         self.session = task_id
         """Tells it from every other conversation."""
         self.state: Any = None
         """What the agent asked to be handed back."""
         self.turns = 0
         """How many turns were held, those of befores included."""
-        self._context = self._make_context()
         case = trial.case
-        self._options = case.options.model_dump(exclude_defaults=True) if case.options else {}
-        self._constraints = {**case.limits.given(), "timeout_seconds": trial.timeout}
+        self._turns = TurnBuilder(
+            agent=trial.tested,
+            task_id=task_id,
+            context=self._make_context(),
+            workspace=workspace.path,
+            emit=watch.event,
+            log=watch.transcript.logs.append,
+            task=case.task.model_dump(exclude_none=True) if case.task is not None else None,
+            constraints={**case.limits.given(), "timeout_seconds": trial.timeout},
+            options=case.options.model_dump(exclude_defaults=True) if case.options else {},
+            began=watch.began,
+        )
         if start is not None:
             self._go_on(start)
 
@@ -49,10 +57,10 @@ class Conversation:
         if self._trial.case.says_nothing:
             start.hand_over(transcript)  # all there is to judge
 
-    async def hold(self, adapter: Adapter) -> None:
+    async def hold(self) -> None:
         """Say all that the case says, and write down the answers."""
         for messages in self._sayings():
-            await self.say(adapter, messages)
+            await self.say(messages)
 
     def _sayings(self) -> Iterator[list[dict[str, Any]]]:
         """What is added to the conversation before each turn."""
@@ -65,32 +73,16 @@ class Conversation:
         elif case.messages:
             yield [message.wire() for message in case.messages]
 
-    async def say(self, adapter: Adapter, messages: list[dict[str, Any]]) -> None:
+    async def say(self, messages: list[dict[str, Any]]) -> None:
         """Hold one turn: add messages to the conversation, and write down the answer."""
         watch, transcript = self._watch, self.transcript
         self.turns += 1
         watch.turn = number = self.turns
         transcript.messages.extend(messages)
-        prompt = _text(messages[-1].get("content"))
-        request = TurnRequest(
-            messages=list(transcript.messages),
-            prompt=prompt,
-            task=self._task(prompt),
-            constraints=self._constraints,
-            context={**self._context, "turn": number},
-            options=self._options,
-            task_id=self.session,
-            turn=number,
-            began=watch.began,
-            conversation=self._trial.case.task is None,
-            state=self.state,
-            workspace=self._workspace.path,
-            emit=watch.event,
-            log=transcript.logs.append,
-        )
+        request = self._turns.request(list(transcript.messages), turn=number, state=self.state)
         began = time.perf_counter()
         try:
-            reply = await adapter.turn(request)
+            reply = await self._trial.tested.turn(request)
         except AgentError as error:
             if error.reply is not None:
                 self._write_down(error.reply)
@@ -101,25 +93,19 @@ class Conversation:
                     self._write_down(request.so_far())
             raise
         took = round((time.perf_counter() - began) * 1000, 3)
-        transcript.turns.append(Turn(turn=number, input=prompt, output=reply.output, duration_ms=took))
+        transcript.turns.append(Turn(turn=number, input=request.prompt, output=reply.output, duration_ms=took))
         self._write_down(reply)
 
     def _write_down(self, reply: Reply) -> None:
         watch, transcript = self._watch, self.transcript
         self.state = reply.state
-        transcript.messages.extend(reply.messages or [{"role": "assistant", "content": _text(reply.output)}])
+        transcript.messages.extend(reply.messages or [{"role": "assistant", "content": message_text(reply.output)}])
         for call in reply.tool_calls:
             call.turn = watch.turn
             watch.tool_call(call)
         transcript.artifacts.extend(reply.artifacts)
         if reply.usage is not None:
             watch.usage(reply.usage)
-
-    def _task(self, prompt: str) -> dict[str, Any]:
-        task = self._trial.case.task
-        if task is None:
-            return {"description": prompt}
-        return task.model_dump(exclude_none=True)
 
     def _make_context(self) -> dict[str, Any]:
         trial, case = self._trial, self._trial.case
@@ -131,18 +117,5 @@ class Conversation:
             "session_id": self.session,
             "case_id": case.id,
             "case_name": case.name,
-            "agent": trial.tested.name,
-            "config": trial.tested.config,
             "metadata": {**trial.context["metadata"], **case.metadata},
         }
-
-
-def _text(content: Any) -> str:
-    """What was said, in words."""
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
-    return json.dumps(content, ensure_ascii=False)

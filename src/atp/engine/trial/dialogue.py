@@ -34,7 +34,7 @@ class Dialogue:
 
     async def hold(self, evidence: Evidence, works: Callable[[Literal["agent", "judge", "simulator"]], None]) -> None:
         """Lead it to its end. `works` is told who is at work."""
-        case, adapter = self._trial.case, self._trial.tested.adapter
+        case = self._trial.case
         while True:
             achieved = False
             if self._conversation.turns or not case.messages:
@@ -48,7 +48,7 @@ class Dialogue:
             else:
                 messages = [message.wire() for message in case.messages]
             works("agent")
-            await self._conversation.say(adapter, messages)
+            await self._conversation.say(messages)
             works("judge")
             await self._look(evidence.of_turn(self._conversation.turns))
             if self._is_over(achieved):

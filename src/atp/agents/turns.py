@@ -1,0 +1,61 @@
+"""Builds the turn requests of a conversation, whoever leads the conversation: a trial, a role or another agent."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atp.agents.adapter import TurnRequest
+from atp.agents.running import RunningAgent
+from atp.suite.result import Event
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnBuilder:
+    """Builds the requests of one conversation with one agent."""
+
+    agent: RunningAgent
+    task_id: str
+    context: dict[str, Any]
+    """What the requests say about the conversation; `agent`, `config` and `turn` are added."""
+    workspace: Callable[[], Path]
+    emit: Callable[[Event], None]
+    log: Callable[[str], None]
+    task: dict[str, Any] | None = None
+    """The task of a case that is one. None makes the newest message the task of each turn."""
+    constraints: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    def request(self, messages: list[dict[str, Any]], *, turn: int = 1, state: Any = None) -> TurnRequest:
+        """Build the request of a turn. `messages` is the whole conversation, the newest user message last."""
+        prompt = message_text(messages[-1].get("content"))
+        return TurnRequest(
+            messages=messages,
+            prompt=prompt,
+            task={"description": prompt} if self.task is None else self.task,
+            constraints=self.constraints,
+            context={**self.context, "agent": self.agent.name, "config": self.agent.config, "turn": turn},
+            options=self.options,
+            task_id=self.task_id,
+            turn=turn,
+            began=self.began,
+            conversation=self.task is None,
+            state=state,
+            workspace=self.workspace,
+            emit=self.emit,
+            log=self.log,
+        )
+
+
+def message_text(content: Any) -> str:
+    """Return the text of a message's content: a string, parts of text and attachments, or any JSON value."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
+        return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
+    return json.dumps(content, ensure_ascii=False)
