@@ -29,7 +29,6 @@ ORDER = [
 """A folder imports only from those to its left, and from itself."""
 ALLOWED = {
     ("usercode", "agents"): "calls of user code still end in an agent's errors",
-    ("journal", "engine"): "listeners hear of trials",
 }
 """What goes against the order, and why."""
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from tests.engine.support.project import Project, Ran, alive
 
-from atp.journal.journal import Journal, JournalError, Start, Trial, read_lines
+from atp.journal.read import read_lines
+from atp.journal.records import RunInfo, Trial
+from atp.journal.write import Journal, JournalError
 from atp.suite.result import TrialResult, Turn
 
 WELL = {"id": "well", "input": "well", "assert": {"type": "equals", "value": "hello"}}
@@ -272,7 +274,7 @@ def test_a_result_that_cannot_be_written_is_an_error_and_the_run_goes_on(tmp_pat
     for result in results:
         journal.write(Trial(result=result))
     with pytest.raises(JournalError, match="a line can't be written: TypeError"):
-        journal.write(Start(run="r", at=0.0, version="1", input=[], options={"a": object()}))
+        journal.write(RunInfo(id="r", at=0.0, version="1", identity=[], options={"a": object()}))
     journal.close()
     lines = [line for _, line in read_lines(journal.path)]
     assert [line.result.status for line in lines if isinstance(line, Trial)] == ["error", "passed"]

@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
 from tests.parts import missing
 
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.html.report import HtmlReport
 from atp.stats.stability import case_status
 from atp.stats.summary import Summary
@@ -137,11 +138,12 @@ def write(path: Path, told: Sequence[CaseResult], secrets: Sequence[str] = (), *
         "id": "20261116-093000-4c1d9ae",
         "folder": "/home/ada/travel/.atp/runs/20261116-093000-4c1d9ae",
         "input": ["tests/travel.jsonl"],
+        "identity": ["/home/ada/travel/tests/travel.jsonl"],
         "agents": list(dict.fromkeys(one.agent for one in told)),
         "cases": len(told),
         "trials": sum(len(one.trials) for one in told),
         "runs": max((trial.run for one in told for trial in one.trials), default=1),
-        "started_at": 1794821400.0,
+        "at": 1794821400.0,
         "version": "0.1.0",
         "environment": {"user": "test-user", "team": "test-team", "locale": "en-us"},
         "connector": "deepseek.v3",
@@ -212,7 +214,7 @@ class Desk:
             "agent": agent,
             "case": "c",
             "duration_ms": took,
-            "started_at": 1794821400.0 + self.luck.random() * 60,
+            "at": 1794821400.0 + self.luck.random() * 60,
             "transcript": Transcript(
                 messages=talk(question, answer),
                 turns=[Turn(turn=1, input=question, output=answer, duration_ms=took * 0.96)],

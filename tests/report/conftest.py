@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, RunEnd
+from atp.journal.records import RunInfo
 from atp.stats.summary import Summary
 from atp.suite.case import Case
 from atp.suite.result import (
@@ -45,11 +46,12 @@ class Story:
             "id": "20241217-100000-ab12",
             "folder": ".atp/runs/20241217-100000-ab12",
             "input": ["./tests/expense.jsonl"],
+            "identity": ["/home/ada/tests/expense.jsonl"],
             "agents": ["assistants.expense"],
             "cases": 3,
             "trials": 3,
             "runs": 1,
-            "started_at": TEN_O_CLOCK,
+            "at": TEN_O_CLOCK,
             "version": "0.1.0",
             "environment": {"user": "test-user", "team": "test-team", "locale": "en-us"},
         }

@@ -16,7 +16,8 @@ from atp.base.diagnostics import LoadError
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, Input
 from atp.engine.prepare.survey import Survey
-from atp.journal.listeners import Listener, Listeners, RunEnd, RunInfo
+from atp.journal.listeners import Listener, Listeners, RunEnd
+from atp.journal.records import RunInfo
 from atp.report.choose import Reads, choose, default_path, reads
 from atp.report.console.answer import Answer
 from atp.report.console.console import Console

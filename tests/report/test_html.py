@@ -205,7 +205,7 @@ def test_secrets(tmp_path: Path, story: Any) -> None:
     trial.transcript.events = [Event(type="reasoning", payload={text: [text]})]
     case = story.case(text, trial, name=text + ".", file=text, tags=[text], input=text, expected=text, agent=text)
     path = tmp_path / "report.html"
-    info = story.info(folder=text, input=[text], agents=[text], connector=text, notes=(text,))
+    info = story.info(folder=text, input=[text], agents=[text], connector=text, notes=[text])
     report = HtmlReport(path, [secret, "failed", "contains"])
     story.tell([report], [case], story.end(info, reason=text))
     read = Read(path)

@@ -14,17 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.parts import needs
 
-from atp.agents.adapter import Adapter
-from atp.engine import agent_under_test as tested
-from atp.engine.prepare import plan
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, in_memory
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, choose
 from atp.report.formats.tps import TpsReport, tps_path, tps_reports
 from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
-from atp.suite.agent import CustomAgent
-from atp.suite.result import TrialResult, Verdict
+from atp.suite.result import TrialRef, TrialResult, Verdict
 
 TEN_O_CLOCK = 1734429600.0
 FILE = """\
@@ -69,25 +65,20 @@ def open_file(folder: Path, text: str = FILE) -> CaseSource:
     return in_memory(TestLoader().load_file(file), lambda _case: True)
 
 
-def agent(name: str = "agents/ocean.md", *, ad_hoc: bool = False) -> tested.AgentUnderTest:
-    made = CustomAgent.model_validate({"name": name, "type": "custom", "config": {"entry": "a.py:run"}})
-    return tested.AgentUnderTest(made, cast(Adapter, None), Path(), "", ad_hoc)
-
-
-def trial(source: CaseSource, index: int = 0, variation: int = 0, run: int = 1, **more: Any) -> plan.Trial:
+def trial(source: CaseSource, index: int = 0, variation: int = 0, run: int = 1, **more: Any) -> TrialRef:
     case = source.suite.cases[index]
     runs = more.pop("runs", 1)
     usual: dict[str, Any] = {
-        "tested": agent(),
+        "agent": "agents/ocean.md",
+        "ad_hoc": False,
         "chain": case.chains[variation] if case.chains else None,
         "runs": runs,
-        "timeout": 1.0,
     }
-    usual |= {"key": "k", "context": {}, "connector": None, "siblings": max(len(case.chains), 1) * runs}
-    return plan.Trial(case=case, source=source, variation=variation, run=run, **{**usual, **more})
+    usual |= {"key": "k", "siblings": max(len(case.chains), 1) * runs}
+    return TrialRef(case=case, suite=source.suite, variation=variation, run=run, **{**usual, **more})
 
 
-def result(of: plan.Trial, *outcomes: str, after: float = 0.0, **more: Any) -> TrialResult:
+def result(of: TrialRef, *outcomes: str, after: float = 0.0, **more: Any) -> TrialResult:
     verdicts = [
         Verdict(type="expectation", outcome=cast(Any, outcome), message=f"reason {number}", name=text, evidence=["“x”"])
         for number, (outcome, text) in enumerate(zip(outcomes, of.case.expectations, strict=False))
@@ -95,7 +86,7 @@ def result(of: plan.Trial, *outcomes: str, after: float = 0.0, **more: Any) -> T
     status = "failed" if "failed" in outcomes else "error" if "unjudged" in outcomes else "passed"
     usual: dict[str, Any] = {"status": status, "started_at": TEN_O_CLOCK + after, "duration_ms": 1500.4}
     verdicts.append(Verdict(type="limits", outcome="passed"))
-    return TrialResult(key="k", agent=of.tested.name, case=of.case.id, verdicts=verdicts, **{**usual, **more})
+    return TrialResult(key="k", agent=of.agent, case=of.case.id, verdicts=verdicts, **{**usual, **more})
 
 
 def begin(source: CaseSource, story: Any, **options: Any) -> TpsReport:
@@ -218,7 +209,7 @@ def test_what_always_holds(story: Any, endings: list[Ending]) -> None:
 def test_of_several_agents_it_is_about_the_first(tmp_path: Path, story: Any) -> None:
     source = open_file(tmp_path)
     report = begin(source, story)
-    other = trial(source, tested=agent("other", ad_hoc=True))
+    other = trial(source, agent="other", ad_hoc=True)
     report.ended(other, result(other, "failed", "failed"))
     assert read(tmp_path)["summary"]["target"] == "other"
     first = trial(source, 0, 1)
@@ -240,7 +231,7 @@ def test_trials_of_other_files_are_none_of_its_business(tmp_path: Path, story: A
 
 def test_who_judges_and_who_is_tested(tmp_path: Path, story: Any) -> None:
     source = open_file(tmp_path, FILE.replace("assessor: agents/judge.md\n", ""))
-    one = trial(source, tested=agent("agent.py:run", ad_hoc=True))
+    one = trial(source, agent="agent.py:run", ad_hoc=True)
     for options, judge in (({}, "built-in"), ({"assessor": "gpt"}, "gpt")):
         report = begin(source, story, **options)
         report.ended(one, result(one, "passed", "passed"))

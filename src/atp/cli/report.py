@@ -61,7 +61,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
     roles = Setting(options, Filter(options), root, env).roles(secrets.token_hex(8))
     files = tuple(file for file in replay.info.files if file)
-    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.start.options, files))
+    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.info.options, files))
     listeners = reports(options, given, roles=roles, where="<command line>")
     problems = run_to_end(_tell(replay, listeners, roles))
     for one in listeners:
@@ -109,7 +109,7 @@ def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
 
 def _find(root: Path, name: str) -> Path:
     from atp.engine.prepare.resume import find_run, last_run
-    from atp.journal.journal import NAME
+    from atp.journal.records import NAME
 
     path = Path(name)
     if path.name == NAME and path.is_file():

@@ -78,7 +78,8 @@ _KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", 
 
 def _row(run: Path) -> dict[str, Any] | None:
     """What there is to say of a run; nothing of one that has not begun. Raises `LoadError`."""
-    from atp.journal.folder import bounds, is_running
+    from atp.journal.folder import is_running
+    from atp.journal.read import bounds
 
     start, summary = bounds(run)
     if start is None:
@@ -90,13 +91,13 @@ def _row(run: Path) -> dict[str, Any] | None:
     not_run = max(0, start.cases - counts.get("total_cases", 0) - counts.get("skipped_by_test", 0))
     values = (
         run.name,
-        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(start.at)),
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(start.started_at)),
         state,
         summary.reason if summary else None,
         counts.get("passed"),
         counts.get("total", 0) + not_run,
         not_run if summary else None,
-        start.input,
+        start.identity,
         start.agents,
     )
     return dict(zip(_KEYS, values, strict=True))

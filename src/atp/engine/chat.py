@@ -62,10 +62,14 @@ class Chat:
 
     def _open(self, options: Options, folder: Path) -> Conversation:
         case = Case(id="chat", name="chat")
+        suite = Suite(name="chat", dialect="message", cases=[case])
         trial = Trial(
+            agent=self._tested.name,
+            ad_hoc=True,
+            suite=suite,
             tested=self._tested,
             case=case,
-            source=in_memory(Suite(name="chat", dialect="message", cases=[case]), lambda _: True),
+            source=in_memory(suite, lambda _: True),
             chain=None,
             variation=0,
             run=1,

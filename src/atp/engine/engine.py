@@ -11,11 +11,12 @@ from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.trial import TrialRunner
 from atp.journal.collect import Collector
-from atp.journal.journal import About, Before, Journal, Kept
-from atp.journal.journal import Trial as TrialLine
 from atp.journal.listeners import Listener
+from atp.journal.records import Before, Kept
+from atp.journal.records import Trial as TrialLine
+from atp.journal.write import Journal
 from atp.stats.summary import Summary
-from atp.suite.result import TrialResult
+from atp.suite.result import CaseInfo, TrialResult
 
 BREATH = 8
 """Trials after which a worker lets the loop do its own work: agents that answer at once would never let it."""
@@ -155,7 +156,7 @@ class Engine:
         self._stop.see_again(result)
         self._heard(trial, result, about)
 
-    def _heard(self, trial: Trial, result: TrialResult, about: About | None) -> None:
+    def _heard(self, trial: Trial, result: TrialResult, about: CaseInfo | None) -> None:
         self._feed.done(trial)
         self._audience.ended(trial, result)
         case = self._collector.add(trial, result, about)

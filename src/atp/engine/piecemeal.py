@@ -20,8 +20,9 @@ from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
 from atp.journal.collect import Collector
 from atp.journal.folder import RunFolder, new_run, sweep
-from atp.journal.journal import Before, Journal, JournalError, Start, Summary
-from atp.journal.journal import Trial as TrialLine
+from atp.journal.records import FORMAT, Before, RunInfo, Summary
+from atp.journal.records import Trial as TrialLine
+from atp.journal.write import Journal, JournalError
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
@@ -89,14 +90,15 @@ class Piecemeal:
         begun.runner.befores.heard = lambda trial, result: begun.journal.write(
             Before(result=result, file=trial.source.suite.path or "")
         )
-        start = Start(
-            run=begun.folder.id,
+        start = RunInfo(
+            format=FORMAT,
+            id=begun.folder.id,
             at=time.time(),
             version=__version__,
-            input=[self._leader, *session.given_input.identity],
+            identity=[self._leader, *session.given_input.identity],
             agents=list(dict.fromkeys(tested.name for tested in session.plan.tested())),
             options=session.options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"}),
-            given=[*session.given_input.texts, *session.given_input.paths],
+            input=[*session.given_input.texts, *session.given_input.paths],
             files=[unit.source.suite.path or "" for unit in session.plan.units],
             runs=session.plan.runs,
             connector=session.options.connector,

@@ -17,7 +17,7 @@ from atp.engine.engine import Engine
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan
-from atp.engine.prepare.resume import Done, cut_torn_line
+from atp.engine.prepare.resume import Done
 from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input
 from atp.engine.role_clients import RoleClients
@@ -27,9 +27,9 @@ from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError, Hooks
 from atp.engine.trial.trial import TrialRunner
 from atp.journal.folder import BusyRun, RunFolder, marking, new_run
-from atp.journal.from_journal import run_end
-from atp.journal.journal import Journal, JournalError, Skipped, Start, Summary
-from atp.journal.listeners import Listener, Listeners, RunEnd, RunInfo
+from atp.journal.listeners import Listener, Listeners, RunEnd
+from atp.journal.records import FORMAT, NAME, RunInfo, Skipped, Summary
+from atp.journal.write import Journal, JournalError, cut_torn_line
 from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
 from atp.usercode.environment import lent
@@ -107,7 +107,8 @@ class Session:
         runner = TrialRunner(RunContext(folder.work, self.root, self.hooks, self.options, self.roles))
         engine = Engine(self.plan, runner, journal, done, stop, audience)
         try:
-            journal.write(self._start_line(info))
+            journal.write(info)
+            info.folder = str(folder.path)
             audience.start(info)
             self._tell_skipped(engine, journal, audience)
             await self._run_all(engine, folder, stop)
@@ -177,7 +178,7 @@ class Session:
         )
         with suppress(JournalError):  # then that is the reason, and it is told
             journal.write(line)
-        end = run_end(info, line)
+        end = RunEnd.of(info, line)
         await self._finish(end, stop, audience)
         audience.end(end)
         self.problems += [*engine.problems, *audience.problems]
@@ -199,53 +200,30 @@ class Session:
     def _info(self, folder: RunFolder, done: Done, notes: tuple[str, ...]) -> RunInfo:
         cases, trials = self.plan.counts()
         resumed = sum(trial.key in done for trial in self.plan.trials()) if done else 0
-        identity, now = Identities(self.options).of(Case(id="-")), time.time()
+        options = self.options.model_dump(mode="json", exclude_unset=True)
         return RunInfo(
+            format=FORMAT,
             id=folder.id,
-            folder=str(folder.path),
+            at=time.time(),
+            version=__version__,
+            identity=self.given_input.identity,
             input=[*self.given_input.texts, *self.given_input.paths],
+            files=list(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
             agents=list(dict.fromkeys(tested.name for tested in self.plan.tested())),
+            options=options,
+            flags=[name for name in options if self.options.given(name)],
             cases=cases,
             trials=trials,
             runs=self.plan.runs,
-            started_at=now if done.began_at is None else done.began_at,
-            version=__version__,
-            environment=identity,
+            environment=Identities(self.options).of(Case(id="-")),
             connector=self.options.connector,
             parallel=self.options.parallel,
             varied=self.plan.varied,
+            continues=self.resumes is not None,
             resumed=resumed,
-            resumed_at=now if self.resumes else None,
-            earlier_ms=done.spent_ms,
-            notes=notes,
-            files=tuple(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
-            options={name: value for name, value in self._options().items() if self.options.given(name)},
-        )
-
-    def _options(self) -> dict[str, Any]:
-        return self.options.model_dump(mode="json", exclude_unset=True)
-
-    def _start_line(self, info: RunInfo) -> Start:
-        return Start(
-            run=info.id,
-            at=info.resumed_at or info.started_at,
-            version=info.version,
-            input=self.given_input.identity,
-            agents=info.agents,
-            options=self._options(),
-            flags=list(info.options),
-            cases=info.cases,
-            trials=info.trials,
-            resumed=bool(self.resumes),
-            given=info.input,
-            files=list(info.files),
-            runs=info.runs,
-            environment=info.environment,
-            connector=info.connector,
-            parallel=info.parallel,
-            varied=info.varied,
-            kept=info.resumed,
-            notes=list(info.notes),
+            first_started_at=done.times.first_started_at,
+            duration_before_resume_ms=done.times.duration_ms,
+            notes=list(notes),
         )
 
 
@@ -255,5 +233,5 @@ def _to_stderr(line: str) -> None:
 
 
 def _cut(run: Path) -> tuple[str, ...]:
-    cut = cut_torn_line(run)
+    cut = cut_torn_line(run / NAME)
     return (f"the last line of the journal was torn by a crash: {cut} bytes were cut off",) if cut else ()

@@ -1,28 +1,28 @@
-"""Trials come in as they end; a case is complete when its last one has. Until then, and no longer, they are kept."""
+"""Puts the trials of each case together: they are kept until the last one has ended, and no longer."""
 
 from collections.abc import Hashable
 
-from atp.engine.prepare.plan import Trial
-from atp.journal.journal import About
+from msgspec.structs import asdict
+
 from atp.stats.score import below
 from atp.stats.stability import case_score, case_status
-from atp.suite.result import CaseResult, TrialResult
+from atp.suite.result import CaseInfo, CaseResult, TrialRef, TrialResult
 
 
-def about_case(trial: Trial) -> About:
+def case_info(trial: TrialRef) -> CaseInfo:
     """What reports say of a trial's case."""
     case = trial.case
-    return About(
+    return CaseInfo(
         name=case.name,
         line=case.place.line,
         tags=case.tags,
         input=case.input,
         input_data=case.task.input_data if case.task is not None else None,
         expected=case.expected,
-        pass_rate=case.pass_rate,
+        required_rate=case.pass_rate,
         min_score=case.min_score,
-        trials=trial.siblings,
-        runs=trial.runs,
+        planned=trial.siblings,
+        planned_runs=trial.runs,
     )
 
 
@@ -30,68 +30,52 @@ class Collector:
     """Puts the trials of each case together."""
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, tuple[CaseResult, About]] = {}
+        self._open: dict[Hashable, CaseResult] = {}
 
-    def about(self, trial: Trial) -> About | None:
-        """What is to be said of a trial's case, if this is the first of its trials."""
-        return None if trial.siblings > 1 and _place(trial) in self._open else about_case(trial)
+    def about(self, trial: TrialRef) -> CaseInfo | None:
+        """What reports say of a trial's case, if this is the first of its trials."""
+        return None if trial.siblings > 1 and _place(trial) in self._open else case_info(trial)
 
-    def add(self, trial: Trial, result: TrialResult, about: About | None) -> CaseResult | None:
-        """Take a result in, with what `about` gave; the case, if this was its last."""
-        return self.take(_place(trial), trial.source.suite.path, trial.case.index, result, about)
+    def add(self, trial: TrialRef, result: TrialResult, about: CaseInfo | None) -> CaseResult | None:
+        """Add a result, with what `about` returned. Returns the case if this was its last trial."""
+        return self.add_read(_place(trial), trial.suite.path, trial.case.index, result, about)
 
-    def take(
-        self, place: Hashable, file: str | None, index: int, result: TrialResult, about: About | None
+    def add_read(
+        self, place: Hashable, file: str | None, index: int, result: TrialResult, about: CaseInfo | None
     ) -> CaseResult | None:
-        """The same for a result of which only the journal tells; `place` is where all trials of a case belong."""
-        known = self._open.get(place)
-        if known is None:
-            known = _opened(file, index, result, about or About())
-            if known[1].trials > 1:
-                self._open[place] = known
-        whole, about = known
-        whole.trials.append(result)
-        if len(whole.trials) < about.trials:
+        """Add a result that was read from a journal; `place` is the same for all trials of a case."""
+        case = self._open.get(place)
+        if case is None:
+            case = CaseResult(
+                agent=result.agent, case=result.case, index=index, file=file, **asdict(about or CaseInfo())
+            )
+            if case.planned > 1:
+                self._open[place] = case
+        case.trials.append(result)
+        if len(case.trials) < case.planned:
             return None
         self._open.pop(place, None)
-        return _finish(whole, about.min_score)
+        return _finish(case)
 
     def rest(self) -> list[CaseResult]:
-        """The cases that a stop left incomplete: what is missing of them was cancelled, whatever the rest says."""
-        return [_finish(whole, None, complete=False) for whole, _ in self._open.values()]
+        """The cases that a stop left incomplete. Their missing trials count as cancelled, whatever the others say."""
+        left = [_finish(case, complete=False) for case in self._open.values()]
+        self._open.clear()
+        return left
 
 
-def _place(trial: Trial) -> Hashable:
-    return id(trial.source), trial.tested.name, trial.case.index
+def _place(trial: TrialRef) -> Hashable:
+    return id(trial.suite), trial.agent, trial.case.index
 
 
-def _opened(file: str | None, index: int, result: TrialResult, about: About) -> tuple[CaseResult, About]:
-    whole = CaseResult(
-        agent=result.agent,
-        case=result.case,
-        name=about.name,
-        index=index,
-        file=file,
-        line=about.line,
-        tags=about.tags,
-        input=about.input,
-        input_data=about.input_data,
-        expected=about.expected,
-        required_rate=about.pass_rate,
-        planned=about.trials,
-        planned_runs=about.runs,
-    )
-    return whole, about
-
-
-def _finish(whole: CaseResult, min_score: float | None, complete: bool = True) -> CaseResult:
-    if len(whole.trials) > 1:
-        whole.trials.sort(key=lambda one: (one.variation, one.run))
-    required = whole.required_rate if complete else None
-    whole.status = case_status(whole.trials, required, min_score)
-    if whole.status == "passed" and not complete:
-        ran = f"{len(whole.trials)} of {whole.planned} trials ran"
-        whole.status, whole.reason = "cancelled", f"stopped before all its trials had run: {ran}"
-    elif whole.status == "failed" and all(trial.status == "passed" for trial in whole.trials):
-        whole.reason = below(case_score(whole.trials), min_score)
-    return whole
+def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
+    if len(case.trials) > 1:
+        case.trials.sort(key=lambda one: (one.variation, one.run))
+    required, min_score = (case.required_rate, case.min_score) if complete else (None, None)
+    case.status = case_status(case.trials, required, min_score)
+    if case.status == "passed" and not complete:
+        ran = f"{len(case.trials)} of {case.planned} trials ran"
+        case.status, case.reason = "cancelled", f"stopped before all its trials had run: {ran}"
+    elif case.status == "failed" and all(trial.status == "passed" for trial in case.trials):
+        case.reason = below(case_score(case.trials), min_score)
+    return case

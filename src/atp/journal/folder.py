@@ -9,12 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from atp.agents.leftovers import OF_RUN, Copies, end_leftovers
 from atp.base.errors import Error
 from atp.base.project import runs_folder, unreadable
-from atp.journal.journal import NAME, Line, Start, Summary, read_lines
+from atp.journal.records import NAME
 
 _LOCK = "lock"
 _WORK = "work"
@@ -146,24 +144,3 @@ def _in_all_runs(root: Path, name: str) -> list[Path]:
     except OSError as error:
         raise unreadable(folder, error) from error
     return [path for path in found if os.path.lexists(path)]
-
-
-def bounds(run: Path) -> tuple[Start | None, Summary | None]:
-    """How a run began, with what was planned when it last went on, and how it ended if it did."""
-    start: Start | None = None
-    summary: Summary | None = None
-    try:
-        for line in _edges(run / NAME):
-            if isinstance(line, Start):
-                start, summary = line if start is None else replace(line, at=start.at), None
-            elif isinstance(line, Summary):
-                summary = line
-    except OSError as error:
-        raise unreadable(run / NAME, error) from error
-    return start, summary
-
-
-def _edges(journal: Path) -> Iterator[Line]:
-    for _, line in read_lines(journal, trials=False):
-        if isinstance(line, Start | Summary):
-            yield line

@@ -1,56 +1,12 @@
-"""What a run tells those who listen: reports and the console."""
+"""Passes on what happens in a run to reports and the console."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from atp.engine.prepare.plan import Trial
+from atp.journal.records import RunInfo, Summary
 from atp.suite.case import Case
-from atp.suite.result import CaseResult, TrialResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInfo:
-    """What is known when a run begins."""
-
-    id: str
-    """The run's id."""
-    folder: str
-    """Where its journal is."""
-    input: list[str]
-    """What was given to test."""
-    agents: list[str]
-    """The agents under test."""
-    cases: int
-    """How many cases, each per agent."""
-    trials: int
-    """How many trials."""
-    runs: int
-    """Runs per case; the most, where they differ."""
-    started_at: float
-    """Seconds since 1970. Of a run that went on: when it first began."""
-    version: str
-    """ATP's version."""
-    environment: dict[str, Any] = field(default_factory=dict)
-    """The test environment."""
-    connector: str | None = None
-    """The connector that was named."""
-    parallel: int = 1
-    """Trials at a time."""
-    varied: bool = False
-    """Some case runs with more than one prompt."""
-    resumed: int = 0
-    """Trials taken over from before."""
-    resumed_at: float | None = None
-    """When it last went on, if it did."""
-    earlier_ms: float = 0.0
-    """How long it took before that, breaks left out."""
-    notes: tuple[str, ...] = ()
-    """What a person should know before it starts."""
-    files: tuple[str, ...] = ()
-    """The test files, in order."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """The settings that the command line, or the caller in code, gave; not those of files and of the environment."""
+from atp.suite.result import CaseResult, TrialRef, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +14,7 @@ class RunEnd:
     """What is known when a run ends."""
 
     info: RunInfo
-    """How it began."""
+    """How it started."""
     counts: dict[str, Any]
     """The summary: total, passed, failed, errors, skipped …"""
     ended_at: float
@@ -70,48 +26,61 @@ class RunEnd:
     exit_code: int
     """What the process should end with."""
     damaged: bool = False
-    """It was not stopped: its journal was damaged since, so that not all of it can be told. The reason says so."""
+    """The run was not stopped: its journal was damaged since, so that parts of the run are missing. See the reason."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
 
+    @classmethod
+    def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":
+        """The end that a summary line records. The time between two parts of a run is not counted."""
+        return cls(
+            info=info,
+            counts=summary.counts,
+            ended_at=summary.at,
+            duration_ms=round(info.duration_before_resume_ms + (summary.at - info.at) * 1000, 3),
+            reason=summary.reason,
+            exit_code=summary.exit_code,
+            exhausted=summary.exhausted,
+        )
+
 
 class Listener:
-    """Hears what happens, as it happens. Does nothing of itself."""
+    """Is called when something happens in a run. Every method does nothing by default."""
 
     @property
     def problems(self) -> Sequence[str]:
-        """What it could not write, and why (`report.json: No space left on device`); known when the run has ended."""
+        """What could not be written, and why (`report.json: No space left on device`); known when the run has ended."""
         return ()
 
     def start(self, info: RunInfo) -> None:
-        """The run begins."""
+        """The run starts."""
 
     def skipped(self, file: str | None, case: Case) -> None:
         """A case is left out, as its file asks."""
 
-    def began(self, trial: Trial) -> None:
+    def began(self, trial: TrialRef) -> None:
         """A trial begins."""
 
-    def ended(self, trial: Trial, result: TrialResult) -> None:
+    def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """A trial ended."""
 
     def case(self, result: CaseResult) -> None:
         """All trials of a case against an agent ended."""
 
     async def finish(self, end: RunEnd) -> None:
-        """All trials ended, and `end` is about to be told: the time for what has to be waited for."""
+        """All trials ended, and `end` is called next: the time for work that has to be awaited."""
 
     def end(self, end: RunEnd) -> None:
         """The run ended."""
 
 
 class Listeners(Listener):
-    """All who listen. One that fails is heard no more and said so at the end; the run goes on."""
+    """All listeners of a run. One that raises is called no more and reported as a problem; the run goes on."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = list(listeners)
-        self._hearing: dict[str, list[tuple[Listener, Callable[..., None]]]] = {}
-        """By what is told: those who do anything about it. Most of it is told once a trial, and most don't care."""
+        self._subscribers: dict[str, list[tuple[Listener, Callable[..., None]]]] = {}
+        """By method: the listeners that override it. Most methods are called once a trial, and most override few."""
         self._all = tuple(listeners)
         self._broken: list[str] = []
 
@@ -121,27 +90,27 @@ class Listeners(Listener):
         return [*self._broken, *(problem for listener in self._all for problem in listener.problems)]
 
     def start(self, info: RunInfo) -> None:
-        """Pass it on."""
-        self._tell("start", info)
+        """Call `start` of every listener."""
+        self._dispatch("start", info)
 
     def skipped(self, file: str | None, case: Case) -> None:
-        """Pass it on."""
-        self._tell("skipped", file, case)
+        """Call `skipped` of every listener."""
+        self._dispatch("skipped", file, case)
 
-    def began(self, trial: Trial) -> None:
-        """Pass it on."""
-        self._tell("began", trial)
+    def began(self, trial: TrialRef) -> None:
+        """Call `began` of every listener."""
+        self._dispatch("began", trial)
 
-    def ended(self, trial: Trial, result: TrialResult) -> None:
-        """Pass it on."""
-        self._tell("ended", trial, result)
+    def ended(self, trial: TrialRef, result: TrialResult) -> None:
+        """Call `ended` of every listener."""
+        self._dispatch("ended", trial, result)
 
     def case(self, result: CaseResult) -> None:
-        """Pass it on."""
-        self._tell("case", result)
+        """Call `case` of every listener."""
+        self._dispatch("case", result)
 
     async def finish(self, end: RunEnd) -> None:
-        """Wait for each."""
+        """Call `finish` of every listener."""
         for listener in tuple(self._listeners):
             try:
                 await listener.finish(end)
@@ -149,22 +118,24 @@ class Listeners(Listener):
                 self._drop(listener, error)
 
     def end(self, end: RunEnd) -> None:
-        """Pass it on."""
-        self._tell("end", end)
+        """Call `end` of every listener."""
+        self._dispatch("end", end)
 
-    def _tell(self, what: str, *words: Any) -> None:
-        hearing = self._hearing.get(what)
-        if hearing is None:
-            deaf = getattr(Listener, what)
-            hearing = [(one, getattr(one, what)) for one in self._listeners if getattr(type(one), what) is not deaf]
-            self._hearing[what] = hearing
-        for listener, hear in hearing:
+    def _dispatch(self, method: str, *arguments: Any) -> None:
+        subscribers = self._subscribers.get(method)
+        if subscribers is None:
+            default = getattr(Listener, method)
+            subscribers = [
+                (one, getattr(one, method)) for one in self._listeners if getattr(type(one), method) is not default
+            ]
+            self._subscribers[method] = subscribers
+        for listener, call in subscribers:
             try:
-                hear(*words)
+                call(*arguments)
             except Exception as error:
                 self._drop(listener, error)
 
     def _drop(self, listener: Listener, error: Exception) -> None:
         self._listeners.remove(listener)
-        self._hearing.clear()
+        self._subscribers.clear()
         self._broken.append(f"{type(listener).__name__}: {type(error).__name__}: {error}")

@@ -88,6 +88,9 @@ class PytestSession:
                 agent, roles.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
             )
         trial = Trial(
+            agent=tested.name,
+            ad_hoc=tested.ad_hoc,
+            suite=source.suite,
             tested=tested,
             case=case,
             source=source,

@@ -14,7 +14,7 @@ from typing import Any
 from atp.base.project import find_root, runs_folder
 from atp.engine.prepare.options import settings
 from atp.engine.prepare.sources import is_reference
-from atp.journal.listeners import RunInfo
+from atp.journal.records import RunInfo
 from atp.report.hiding import Hide
 from atp.suite.result import CaseResult
 
@@ -69,7 +69,7 @@ def run_command(info: RunInfo, hide: Hide) -> str:
     words = ["atp", "test"]
     for text in hide(info.input):
         words += [text] if Path(text).exists() else ["-i", text]
-    words += [word for name in info.options.get("name", ()) for word in ("-n", hide(name))]
+    words += [word for name in info.given_options.get("name", ()) for word in ("-n", hide(name))]
     words += _flags(info, (*_OF_RUN, *_DECIDING), hide)
     return shlex.join(words)
 
@@ -90,7 +90,7 @@ def _agents(case: CaseResult, info: RunInfo) -> Sequence[str]:
 
     Agents that were found without being named, such as a Markdown file's target, are found again.
     """
-    given: Sequence[str] = info.options.get("name", ())
+    given: Sequence[str] = info.given_options.get("name", ())
     if given:
         return [name for name in given if _is_called(name, case.agent)] or given
     return [case.agent] if case.file is not None and case.file.endswith((".yaml", ".yml")) else ()
@@ -110,7 +110,7 @@ def _flag(name: str) -> str:
 
 def _flags(info: RunInfo, names: Sequence[str], hide: Hide) -> Iterator[str]:
     for name in names:
-        if (value := info.options.get(name)) is None:
+        if (value := info.given_options.get(name)) is None:
             continue
         flag = _flag(name)
         if isinstance(value, bool):

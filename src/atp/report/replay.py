@@ -8,12 +8,12 @@ from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.base.project import unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
-from atp.journal.from_journal import Sessions, run_end, run_info
-from atp.journal.journal import NAME, About, Kept, Line, Skipped, Start, Summary, Trial, decode_trial, read_lines
-from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, RunEnd
+from atp.journal.read import decode_trial, read_lines
+from atp.journal.records import NAME, Kept, Line, RunInfo, Skipped, Summary, Trial
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
-from atp.suite.result import TrialResult
+from atp.suite.result import CaseInfo, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Told:
     result: TrialResult
     file: str
     index: int
-    about: About | None
+    about: CaseInfo | None
 
 
 class Replay:
@@ -34,13 +34,11 @@ class Replay:
         self._running = is_running(run)
         self._earlier: dict[str, int] = {}
         """Where the trials stand that were done before the run last went on, by key."""
-        self._sessions = Sessions()
         try:
-            self._begin, self.start = self._find_start()
+            self._begin, self.info = self._find_start()
         except OSError as error:
             raise unreadable(self._journal, error) from error
-        self.info: RunInfo = run_info(self.start, run, self._sessions)
-        """How it began."""
+        self.info.folder = str(run)
 
     def tell(self, listener: Listener) -> RunEnd:
         """Tell everything up to the end, which is the caller's to tell: `finish` goes before it."""
@@ -53,7 +51,7 @@ class Replay:
         listener.start(self.info)
         collector, counts, summary = Collector(), Counts(), None
         damaged: list[int] = []
-        last = self.start.at
+        last = self.info.at
         for line in self._lines(damaged):
             if isinstance(line, Skipped):
                 counts.add_skipped()
@@ -63,7 +61,7 @@ class Replay:
             elif isinstance(line, Told):
                 last = max(last, line.result.started_at + line.result.duration_ms / 1000)
                 place = (line.file, line.result.agent, line.index)
-                case = collector.take(place, line.file or None, line.index, line.result, line.about)
+                case = collector.add_read(place, line.file or None, line.index, line.result, line.about)
                 if case is not None:
                     counts.add_case(case)
                     listener.case(case)
@@ -80,7 +78,7 @@ class Replay:
 
     def _ended(self, summary: Summary, damaged: int) -> RunEnd:
         """How it ended. A finished run whose journal was damaged since must not look whole."""
-        end = run_end(self.info, summary)
+        end = RunEnd.of(self.info, summary)
         if not damaged or not summary.complete:
             return end
         what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
@@ -117,17 +115,16 @@ class Replay:
                 if _spot(one) not in told:
                     yield one
 
-    def _find_start(self) -> tuple[int, Start]:
+    def _find_start(self) -> tuple[int, RunInfo]:
         """The last start: a run that went on has several."""
-        starts = [(offset, line) for offset, line in read_lines(self._journal, trials=False) if isinstance(line, Start)]
+        lines = read_lines(self._journal, trials=False)
+        starts = [(offset, line) for offset, line in lines if isinstance(line, RunInfo)]
         if not starts:
             notes = Diagnostics(str(self._journal))
             notes.error("no-run", f"{self._journal} tells of no run", hint="atp runs lists those that there are")
             raise LoadError(notes)
         if len(starts) > 1:
             for offset, line in read_lines(self._journal):
-                if offset <= starts[-1][0]:
-                    self._sessions.see(line)
                 if offset < starts[-1][0] and isinstance(line, Trial):
                     self._earlier[line.result.key] = offset
         return starts[-1]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.reporter import Reporter
 from atp.report.spool import Order, Spool
 from atp.report.whole_file import must_stay, whole_file

@@ -3,13 +3,19 @@
 These are made by the thousand and written to the journal as they are, so they are plain structs, not validated records.
 """
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from atp.suite.case import Case
+    from atp.suite.suite import Suite
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "blocked", "cancelled"]
 Blame = Literal["agent", "simulator", "judge", "environment", "internal"]
 Outcome = Literal["passed", "failed", "unjudged"]
+Origin = Literal["listed", "generated", "cycled"]
+"""Where a variation of a prompt comes from."""
 
 
 class ToolCall(Struct, omit_defaults=True, kw_only=True):
@@ -228,7 +234,7 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The case's place in its file."""
     variation: int = 0
     """Which variation of the prompt, from 0."""
-    origin: Literal["listed", "generated", "cycled"] | None = None
+    origin: Origin | None = None
     """Where a variation's prompt comes from."""
     run: int = 1
     """Which repeat, from 1."""
@@ -266,19 +272,48 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The workspace folder, if it was kept."""
 
 
-class CaseResult(Struct, omit_defaults=True, kw_only=True):
-    """All trials of one case against one agent, and what they come to."""
+class TrialRef(Struct, kw_only=True):
+    """Which trial it is: one agent × case × variation × run."""
 
+    key: str
+    """A hash of what decides the result."""
     agent: str
     """The agent's name."""
-    case: str
-    """The case's id."""
+    ad_hoc: bool
+    """The agent was named for the run (`-n`), not by the suite."""
+    suite: "Suite"
+    """The suite that the case belongs to."""
+    case: "Case"
+    """The case."""
+    chain: list[str] | None
+    """The prompts that are said in turn, if the case has chains."""
+    variation: int
+    """Which variation of the prompt, from 0."""
+    origin: Origin | None = None
+    """Where a variation's prompt comes from."""
+    run: int
+    """Which repeat, from 1."""
+    runs: int
+    """How many repeats each variation has."""
+    siblings: int
+    """How many trials its case has against the agent, this one included."""
+
+    @property
+    def file(self) -> str:
+        """The file that the case stands in; empty if there is none."""
+        return self.suite.path or ""
+
+
+class CaseInfo(
+    Struct,
+    omit_defaults=True,
+    kw_only=True,
+    rename={"required_rate": "pass_rate", "planned": "trials", "planned_runs": "runs"},
+):
+    """What reports say of a case beside its trials. The journal has it on the line of the first trial."""
+
     name: str = ""
     """The case's name."""
-    index: int = 0
-    """The case's place in its file."""
-    file: str | None = None
-    """The file it stands in."""
     line: int = 0
     """The line it begins on."""
     tags: list[str] = field(default_factory=list)
@@ -291,6 +326,25 @@ class CaseResult(Struct, omit_defaults=True, kw_only=True):
     """The expected output, if the case gives one."""
     required_rate: float | None = None
     """The share of trials that must pass, if not all (`pass_rate` of the case)."""
+    min_score: float | None = None
+    """The least score that passes."""
+    planned: int = 1
+    """How many trials the case has against an agent."""
+    planned_runs: int = 1
+    """How many of them each variation has."""
+
+
+class CaseResult(CaseInfo, omit_defaults=True, kw_only=True, rename={}):
+    """All trials of one case against one agent, and what they come to."""
+
+    agent: str
+    """The agent's name."""
+    case: str
+    """The case's id."""
+    index: int = 0
+    """The case's place in its file."""
+    file: str | None = None
+    """The file it stands in."""
     reason: str | None = None
     """Why the case failed, where none of its trials did."""
     status: Status = "passed"

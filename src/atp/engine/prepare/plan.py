@@ -14,30 +14,22 @@ from atp.engine.prepare.keys import case_text, digest
 from atp.engine.prepare.named_files import CaseFiles
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import Origin, listed
+from atp.engine.prepare.survey import listed
 from atp.suite.case import Case
+from atp.suite.result import Origin, TrialRef
 
 
-class Trial(msgspec.Struct, kw_only=True):
-    """One agent × case × variation × run, to be done."""
+class Trial(TrialRef, kw_only=True):
+    """A trial that is to be run: which one it is, and what running it takes."""
 
     tested: AgentUnderTest
-    case: Case
     source: CaseSource
-    chain: list[str] | None
-    variation: int
-    run: int
-    runs: int
-    key: str
     timeout: float
+    """Seconds that it may take."""
     context: dict[str, Any]
     """Who it runs as."""
     connector: str | None
     """The model connector that the command line names."""
-    siblings: int
-    """How many trials its case has against this agent."""
-    origin: Origin | None = None
-    """Where a variation's prompt comes from."""
     before: "Trial | None" = None
     """What is replayed before it, the last one; that one has its own."""
     leads: bool = False
@@ -129,6 +121,9 @@ class Plan:
                 said = key if origin is None or origin == "listed" else digest(key, chain)
                 for run in range(1, runs + 1):
                     yield Trial(
+                        agent=tested.name,
+                        ad_hoc=tested.ad_hoc,
+                        suite=unit.source.suite,
                         tested=tested,
                         case=case,
                         source=unit.source,
@@ -170,6 +165,9 @@ class Plan:
         shared = self._shared(case)
         chain, origin = listed(case)[0]
         return Trial(
+            agent=tested.name,
+            ad_hoc=tested.ad_hoc,
+            suite=unit.source.suite,
             tested=tested,
             case=case,
             source=unit.source,

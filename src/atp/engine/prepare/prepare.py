@@ -20,7 +20,8 @@ from atp.engine.prepare.settings import environment, misnamed, resolve_options
 from atp.engine.prepare.sources import CaseSource, Input, is_reference, open_input
 from atp.engine.run import Session
 from atp.engine.trial.hooks import Hooks
-from atp.journal.folder import bounds, sweep
+from atp.journal.folder import sweep
+from atp.journal.read import bounds
 from atp.loader.given import Given
 from atp.usercode.environment import lent
 

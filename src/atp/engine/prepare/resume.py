@@ -4,11 +4,11 @@ from pathlib import Path
 
 from atp.base.diagnostics import LoadError, refused
 from atp.base.project import runs_folder
-from atp.journal.folder import all_runs, bounds
-from atp.journal.from_journal import Sessions
-from atp.journal.journal import NAME, About, Kept, Trial, decode_trial, mend, read_lines
+from atp.journal.folder import all_runs
+from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
+from atp.journal.records import NAME, Kept, Trial
 from atp.stats.stability import case_status
-from atp.suite.result import TrialResult
+from atp.suite.result import CaseInfo, TrialResult
 
 AGAIN = frozenset({"error", "blocked", "cancelled"})
 """Statuses that say nothing of the agent: such a trial runs again."""
@@ -19,11 +19,12 @@ class Done:
 
     def __init__(self, journal: Path | None = None) -> None:
         self._offsets: dict[str, int] = {}
-        self._sessions = Sessions()
+        self.times = RunTimes()
+        """When the run started and how long it has taken so far."""
         self._file = journal.open("rb") if journal else None
         if journal is not None:
             for offset, line in read_lines(journal):
-                self._sessions.see(line)
+                self.times.add(line)
                 if isinstance(line, Trial):
                     if line.result.status in AGAIN:
                         self._offsets.pop(line.result.key, None)
@@ -35,16 +36,6 @@ class Done:
 
     def __contains__(self, key: str) -> bool:
         return key in self._offsets
-
-    @property
-    def began_at(self) -> float | None:
-        """When the run first began."""
-        return self._sessions.began_at
-
-    @property
-    def spent_ms(self) -> float:
-        """How long it has taken so far."""
-        return self._sessions.earlier_ms + self._sessions.session_ms
 
     def get(self, key: str) -> TrialResult | None:
         """The result of a trial that is done."""
@@ -64,7 +55,7 @@ def find_unfinished(root: Path, identity: list[str]) -> Path:
     """The newest run of the same input that did not come to its end."""
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is not None and start.input == identity and (summary is None or not summary.complete):
+        if start is not None and start.identity == identity and (summary is None or not summary.complete):
             return run
     raise _nothing("there is no unfinished run of this input", "run it without --resume, or name a run: atp runs")
 
@@ -94,7 +85,7 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
     whole: Path | None = None
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is None or start.input != identity:
+        if start is None or start.identity != identity:
             continue
         here = _passed(run / NAME)
         decided = {**here, **decided}
@@ -122,7 +113,7 @@ def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
     What the case itself asks of its trials counts: a `min_score`, a `pass_rate`, and that all of them have run.
     """
     trials: dict[tuple[str, str, str], dict[tuple[int, int], TrialResult]] = {}
-    asked: dict[tuple[str, str, str], About] = {}
+    asked: dict[tuple[str, str, str], CaseInfo] = {}
     keys: dict[str, tuple[str, str, str]] = {}
     for _, line in read_lines(journal):
         if isinstance(line, Trial):
@@ -134,19 +125,14 @@ def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
             place = keys[line.key]
         else:
             continue
-        asked[place] = line.about or asked.get(place, About())
+        asked[place] = line.about or asked.get(place, CaseInfo())
     return {place: _is_passed(list(found.values()), asked[place]) for place, found in trials.items()}
 
 
-def _is_passed(trials: list[TrialResult], about: About) -> bool:
-    if len(trials) < about.trials:
+def _is_passed(trials: list[TrialResult], about: CaseInfo) -> bool:
+    if len(trials) < about.planned:
         return False
-    return case_status(trials, about.pass_rate, about.min_score) in ("passed", "skipped")
-
-
-def cut_torn_line(run: Path) -> int:
-    """Cut off what a crash left half written. Returns how many bytes that were."""
-    return mend(run / NAME)
+    return case_status(trials, about.required_rate, about.min_score) in ("passed", "skipped")
 
 
 def _nothing(message: str, hint: str) -> LoadError:

@@ -1,16 +1,14 @@
 """What a pass over the cases finds out for the plan, so that they need not be gone through again."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from atp.base.diagnostics import Place
 from atp.checks.case_checks import unjudgeable
 from atp.checks.deciders import Decider, deciders
 from atp.checks.observable import Need, needs
 from atp.suite.case import Case
+from atp.suite.result import Origin
 
-Origin = Literal["listed", "generated", "cycled"]
-"""Where a variation of a prompt comes from."""
 Narrowed = tuple[str, ...] | None
 """The agents that a case is only for; none means all of the suite's."""
 MOST_EXAMPLES = 20

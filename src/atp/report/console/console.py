@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from atp.base.text import INFO, Line, one_line, some_lines
-from atp.journal.journal import NAME
-from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, RunEnd
+from atp.journal.records import NAME, RunInfo
 from atp.report.again import run_command, run_name
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.notable import Notable

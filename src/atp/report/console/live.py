@@ -20,14 +20,14 @@ from rich.text import Text
 
 from atp.base.durations import elapsed
 from atp.base.text import INFO, Line, one_line
-from atp.engine.prepare.plan import Trial
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.console.batch import Batch
 from atp.report.console.console import Console, Look
 from atp.report.console.page import lost
 from atp.report.sink import let_go
 from atp.report.used import agent_usage, dollars
-from atp.suite.result import TrialResult
+from atp.suite.result import TrialRef, TrialResult
 
 EVERY = 0.2
 """Seconds between two pictures of the progress line."""
@@ -61,11 +61,11 @@ class LiveConsole(Console):
         self._progress.began_at = time.monotonic()
         self._screen.open()
 
-    def began(self, trial: Trial) -> None:
+    def began(self, trial: TrialRef) -> None:
         """One more is running."""
         self._progress.running[trial.key] = one_line(self._hide(trial.case.id), 40)
 
-    def ended(self, trial: Trial, result: TrialResult) -> None:
+    def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """One more is done."""
         self._progress.end(trial.key, result)
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from atp.base.json_text import encode
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.reporter import Reporter
 from atp.report.result_object import result_object
 from atp.report.run_object import skipped_object, skipped_test_object, start_object, summary_object

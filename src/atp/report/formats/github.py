@@ -7,7 +7,8 @@ from typing import TextIO
 
 from atp.base.json_text import whole_text
 from atp.base.text import one_line
-from atp.journal.listeners import Listener, RunEnd, RunInfo
+from atp.journal.listeners import Listener, RunEnd
+from atp.journal.records import RunInfo
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
 from atp.report.formats.markdown import case_section, summary_section

@@ -16,7 +16,8 @@ from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from atp.base.text import harmless, one_line
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.console.case_text import went_wrong
 from atp.report.console.conversation_text import conversation_lines
 from atp.report.hiding import Hide

@@ -6,7 +6,8 @@ from typing import IO, Any
 
 from atp.base.durations import elapsed
 from atp.engine.prepare.identity import Identity
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.formats.markdown_text import block, code, plain, table
 from atp.report.hiding import Hide
 from atp.report.reporter import REPORTERS

@@ -12,15 +12,15 @@ from typing import Any
 
 from atp.base.json_text import encode
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import how_many
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
 from atp.report.reporter import Reporter
 from atp.report.whole_file import whole_file
 from atp.suite.case import Case
-from atp.suite.result import TrialResult, Verdict
+from atp.suite.result import TrialRef, TrialResult, Verdict
 
 BUILT_IN = "built-in"
 """The assessor of a file that names none."""
@@ -81,15 +81,15 @@ class TpsReport(Reporter):
         self._about = {"hash": blob_id(content), "path": path.as_posix(), "assessor": chosen or BUILT_IN}
         self._began = info.started_at
 
-    def ended(self, trial: Trial, result: TrialResult) -> None:
+    def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """Add an iteration."""
-        if trial.source is not self._source or self.problems or not self._is_about(trial.tested.name):
+        if trial.suite is not self._source.suite or self.problems or not self._is_about(trial.agent):
             return
         outcomes = _outcomes(trial.case, result)
         if outcomes is None:
             return
-        if trial.tested.ad_hoc or not self._target:
-            self._target = trial.tested.name
+        if trial.ad_hoc or not self._target:
+            self._target = trial.agent
         iteration = {"commit": self._commit, "prompts": trial.chain or [], "outcomes": outcomes}
         self._case(trial.case).add(trial, result, encode(self.hide(iteration)), [one["outcome"] for one in outcomes])
         self._write()
@@ -178,7 +178,7 @@ class _CaseReport:
         """How many there are."""
         return len(self._iterations)
 
-    def add(self, trial: Trial, result: TrialResult, iteration: bytes, outcomes: list[bool]) -> None:
+    def add(self, trial: TrialRef, result: TrialResult, iteration: bytes, outcomes: list[bool]) -> None:
         """One more."""
         self.planned = trial.siblings
         began = result.started_at

@@ -10,7 +10,8 @@ from typing import IO
 
 from atp.base.json_text import encode
 from atp.base.text import one_line
-from atp.journal.listeners import RunEnd, RunInfo
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.html.detail import case_object, longest_text, trial_object
 from atp.report.html.pack import Chunks, Packed
 from atp.report.html.page import page_parts, run_object

@@ -1,0 +1,104 @@
+"""Reads a journal: its lines, how its run started and ended, how long it took."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from atp.base.diagnostics import refused
+from atp.base.project import unreadable
+from atp.journal.records import FORMAT, NAME, Before, Kept, Line, RunInfo, Skipped, Summary, Trial
+
+_DECODER = msgspec.json.Decoder(RunInfo | Skipped | Trial | Kept | Before | Summary)
+_START = b'{"type":"start"'
+_TRIALS = (b'{"type":"trial"', b'{"type":"kept"')
+
+
+class _Format(msgspec.Struct):
+    format: int = 0
+
+
+def read_lines(
+    path: Path, *, trials: bool = True, begin: int = 0, damaged: list[int] | None = None
+) -> Iterator[tuple[int, Line]]:
+    """The lines of a journal, each with its offset; a torn or damaged one is passed over, and noted in `damaged`.
+
+    Raises `LoadError` for a journal of a newer format: it can't be known what its lines mean.
+    """
+    offset = begin
+    with path.open("rb") as file:
+        file.seek(begin)
+        for raw in file:
+            if raw.startswith(_START):
+                _check_format(raw, path)
+            if trials or not raw.startswith(_TRIALS):
+                try:
+                    line = _DECODER.decode(raw) if raw.endswith(b"\n") else None
+                except msgspec.MsgspecError:
+                    line = None
+                if line is not None:
+                    yield offset, line
+                elif damaged is not None:
+                    damaged.append(offset)
+            offset += len(raw)
+
+
+def _check_format(raw: bytes, path: Path) -> None:
+    try:
+        found = msgspec.json.decode(raw, type=_Format).format
+    except msgspec.MsgspecError:
+        return  # a damaged line
+    if found > FORMAT:
+        message = f"{path} has format {found}, and this version of ATP reads journals up to format {FORMAT}"
+        raise refused("newer-format", message, "update ATP, or read it with the version that wrote it")
+
+
+def decode_trial(raw: bytes) -> Trial:
+    """The record of a trial's line."""
+    line = _DECODER.decode(raw)
+    assert isinstance(line, Trial)
+    return line
+
+
+def bounds(run: Path) -> tuple[RunInfo | None, Summary | None]:
+    """How a run started, with what was planned when it last went on, and how it ended if it did."""
+    start: RunInfo | None = None
+    summary: Summary | None = None
+    try:
+        for _, line in read_lines(run / NAME, trials=False):
+            if isinstance(line, RunInfo):
+                start, summary = line if start is None else replace(line, first_started_at=start.started_at), None
+            elif isinstance(line, Summary):
+                summary = line
+    except OSError as error:
+        raise unreadable(run / NAME, error) from error
+    return start, summary
+
+
+class RunTimes:
+    """When a run first started and how long it took, from its lines. Each time that it went on has a start line."""
+
+    def __init__(self) -> None:
+        self.first_started_at: float | None = None
+        """Seconds since 1970."""
+        self._earlier_ms = 0.0
+        self._start = 0.0
+        self._last = 0.0
+
+    def add(self, line: Line) -> None:
+        """Take in the next line. A run that was killed wrote no summary: its last trial tells when it ended."""
+        if isinstance(line, RunInfo):
+            self._earlier_ms = self.duration_ms
+            self._start = self._last = line.at
+            if self.first_started_at is None:
+                self.first_started_at = line.at
+        elif isinstance(line, Trial):
+            self._last = max(self._last, line.result.started_at + line.result.duration_ms / 1000)
+        elif isinstance(line, Summary):
+            self._last = line.at
+
+    @property
+    def duration_ms(self) -> float:
+        """How long the run took, the breaks left out."""
+        return self._earlier_ms + (self._last - self._start) * 1000
