@@ -15,7 +15,7 @@ from atp.checks.case_checks import unjudgeable
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript, Turn, Verdict
-from atp.usercode.scripts import find_script, load_function
+from atp.usercode.code_path import find_script, load_function
 
 Judge = Callable[..., Verdict]
 

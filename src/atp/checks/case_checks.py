@@ -12,7 +12,7 @@ from atp.checks.registry import run_check, unsupported
 from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, LlmEval
 from atp.suite.case import Case
 from atp.suite.result import Verdict
-from atp.usercode.scripts import find_script, named_scripts
+from atp.usercode.code_path import find_script, named_scripts
 
 
 def assertions_of(case: Case) -> list[Assertion]:

@@ -16,9 +16,9 @@ from atp.checks.registry import check, said
 from atp.checks.verdicts import cut_text, failed, passed, show, unjudged
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.result import Verdict
+from atp.usercode.code_path import load_function
 from atp.usercode.contain import contained
 from atp.usercode.printed import CAPTURE, Printed
-from atp.usercode.scripts import load_function
 from atp.usercode.threads import Raised, Thread
 
 OFFERED = ("output", "input", "expected", "context")

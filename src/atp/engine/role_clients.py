@@ -21,7 +21,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.recordings import Recordings
 from atp.suite.agent import AnyAgent, PromptConfig
-from atp.usercode.scripts import is_script, load_function
+from atp.usercode.code_path import is_script, load_function
 
 if TYPE_CHECKING:
     from atp.engine.agent_under_test import AgentUnderTest

@@ -7,8 +7,8 @@ from atp.agents.adapter import AdapterContext
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.importing import loading
-from atp.usercode.worker.load import find_name, load_place
-from atp.usercode.worker.unusable import Unusable
+from atp.usercode.load import find_name, load_place
+from atp.usercode.unusable import Unusable
 
 
 def load_function(entry: str, context: AdapterContext) -> Callable[..., Any]:

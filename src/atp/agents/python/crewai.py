@@ -8,7 +8,7 @@ from atp.agents.adapter import Adapter, AdapterContext, Capabilities
 from atp.agents.python.calling import Offer
 from atp.agents.python.python_code import Code, python_adapter
 from atp.suite.agent import Agent, CrewAiConfig
-from atp.usercode.worker.load import named_place
+from atp.usercode.load import named_place
 
 OBSERVES = Capabilities(cost=False)
 

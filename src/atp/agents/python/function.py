@@ -14,8 +14,8 @@ from atp.agents.reply import Answer
 from atp.usercode.contain import contained
 from atp.usercode.exits import mark_foreign
 from atp.usercode.printed import CAPTURE, Printed
+from atp.usercode.signature import Callee
 from atp.usercode.threads import Raised, Thread
-from atp.usercode.worker.calling import Callee
 from atp.usercode.worker.raised import said, traceback_text
 
 

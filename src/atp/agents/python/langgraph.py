@@ -11,7 +11,7 @@ from atp.agents.attachments import Attachments
 from atp.agents.python.calling import Offer
 from atp.agents.python.python_code import Code, python_adapter
 from atp.suite.agent import Agent, LangGraphConfig
-from atp.usercode.worker.load import named_place
+from atp.usercode.load import named_place
 
 OURS = {"graph_path", "module", "graph", "python", "parallel"}
 """Keys that say where the graph is and how it runs."""

@@ -8,9 +8,9 @@ from atp.agents.python.calling import Offer
 from atp.base.errors import ConfigurationError
 from atp.usercode.entry import misconfigured
 from atp.usercode.importing import loading
-from atp.usercode.worker.load import find_file, is_file
+from atp.usercode.load import find_file, is_file
+from atp.usercode.unusable import Unusable
 from atp.usercode.worker.made import make
-from atp.usercode.worker.unusable import Unusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
 from atp.usercode.entry import misconfigured
 from atp.usercode.threads import in_thread
-from atp.usercode.worker.unusable import Unusable
+from atp.usercode.unusable import Unusable
 
 
 class WorkerAdapter(Adapter):

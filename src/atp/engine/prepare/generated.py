@@ -27,7 +27,7 @@ from atp.roles.generate.generator import Request, as_jsonl, generate
 from atp.roles.player import RoleClient, RoleError
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
-from atp.usercode.scripts import load_function
+from atp.usercode.code_path import load_function
 
 USUAL_COUNT = 10
 """Cases to make if nobody says how many."""

@@ -18,7 +18,7 @@ from atp.engine.signals import run_to_end
 from atp.loader.given import Given
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.player import RoleClient
-from atp.usercode.scripts import find_script
+from atp.usercode.code_path import find_script
 
 
 def generate_source(text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from atp.base.errors import ConfigurationError
 from atp.suite.case import Case
-from atp.usercode.scripts import find_script, named_scripts
+from atp.usercode.code_path import find_script, named_scripts
 
 LARGEST = 64 * 2**20
 """Bytes; of a larger file its stamp has to do."""

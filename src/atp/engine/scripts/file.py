@@ -18,9 +18,9 @@ from atp.engine.scripts.reading import Reading, defined_twice, read_script
 from atp.suite.agent import CustomAgent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.suite import Suite
-from atp.usercode.scripts import find_module, find_script
-from atp.usercode.worker.load import load_place
-from atp.usercode.worker.unusable import Unusable
+from atp.usercode.code_path import find_module, find_script
+from atp.usercode.load import load_place
+from atp.usercode.unusable import Unusable
 
 OFFERED = ("t", "ctx")
 """What a test is called with, those of them that it names."""

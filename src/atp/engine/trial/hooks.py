@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.errors import Error
+from atp.usercode.code_path import load_function
 from atp.usercode.contain import contained
 from atp.usercode.printed import Printed
-from atp.usercode.scripts import load_function
 from atp.usercode.threads import Raised, Thread
 
 

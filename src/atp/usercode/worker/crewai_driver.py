@@ -11,13 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .calling import OFFERED, Callee
+from ..json_values import kind
+from ..signature import OFFERED, Callee
+from ..unusable import Unusable
+from .drivers import Sought, check_maker, in_thread, wants_argument
 from .events import Events
-from .framework import Sought, check_maker, in_thread, wants_argument
 from .jsonable import jsonable
-from .plain import kind
 from .prompt_keys import PROMPT_KEYS
-from .unusable import Unusable
 
 QUIET = {
     "CREWAI_DISABLE_TELEMETRY": "true",

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from .plain import plain
+from ..json_values import plain
 
 _DEEPEST = 3
 """In dicts in dicts up to here, only what is no JSON itself is told in words."""

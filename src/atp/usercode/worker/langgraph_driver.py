@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .calling import OFFERED, Callee
+from ..json_values import kind
+from ..signature import OFFERED, Callee
+from ..unusable import Unusable
+from .drivers import Sought, check_maker, in_thread, wants_argument
 from .events import Events
-from .framework import Sought, check_maker, in_thread, wants_argument
 from .langgraph_state import Entrance, answer_of, in_words
-from .plain import kind
-from .unusable import Unusable
 
 if TYPE_CHECKING:
     from .langgraph_watch import Watcher

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .calling import Callee
-from .load import find_name, load_place
-from .unusable import Unusable
+from ..load import find_name, load_place
+from ..signature import Callee
+from ..unusable import Unusable
 
 
 def make(spec: dict[str, Any]) -> Callee:

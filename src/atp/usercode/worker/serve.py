@@ -8,12 +8,13 @@ import os
 import sys
 from typing import Any
 
-_PACKAGE = "_atp_worker"
-"""What our files are called here, so that they are in nobody's way, not even in that of another `atp`."""
+_PACKAGE = "_atp_usercode"
+"""What `atp.usercode` is called here, so that it is in nobody's way, not even in that of another `atp`."""
 
 
-def _load_package(folder: str) -> Any:
-    sys.path[:] = [one for one in sys.path if one != folder]  # a script's folder is put there, and ours has a `load.py`
+def _load_server(here: str) -> Any:
+    sys.path[:] = [one for one in sys.path if one != here]  # a script's folder is put there, and ours has a `server.py`
+    folder = os.path.dirname(here)
     spec = importlib.util.spec_from_file_location(
         _PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
     )
@@ -22,7 +23,7 @@ def _load_package(folder: str) -> Any:
     package = importlib.util.module_from_spec(spec)
     sys.modules[_PACKAGE] = package
     spec.loader.exec_module(package)
-    return importlib.import_module(f"{_PACKAGE}.serving")
+    return importlib.import_module(f"{_PACKAGE}.worker.server")
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def main() -> None:
     for pipe in pipes:
         os.set_inheritable(pipe, False)
     del sys.argv[1:]
-    _load_package(os.path.dirname(os.path.abspath(__file__))).Server(*pipes).run()
+    _load_server(os.path.dirname(os.path.abspath(__file__))).Server(*pipes).run()
 
 
 if __name__ == "__main__":

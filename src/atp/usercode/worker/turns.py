@@ -12,10 +12,10 @@ from pathlib import Path
 from time import monotonic  # the agent may put another in its place
 from typing import Any
 
-from .calling import Callee
+from ..json_values import plain, refusal
+from ..signature import Callee
 from .events import AT_ONCE
 from .jsonable import words
-from .plain import plain, refusal
 from .raised import said, traceback_text
 
 

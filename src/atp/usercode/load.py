@@ -22,7 +22,7 @@ _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
 """Modules that were loaded from files, by path, with the file's stamp."""
 _FOLDERS: set[str] = set()
 """Folders that the user's modules are imported from; the one that was asked for last comes first."""
-_OURS = (os.path.dirname(__file__), os.path.dirname(os.path.dirname(__file__)))
+_OURS = (os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "worker"))
 """The folders of the code that loads the user's."""
 _PYTHONS_OWN: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .load import find_name, load_place
-from .unusable import Unusable
+from ..load import find_name, load_place
+from ..unusable import Unusable
 
 
 class Sought:

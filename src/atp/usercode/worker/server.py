@@ -19,9 +19,9 @@ import threading
 import time
 from typing import Any
 
+from ..unusable import Unusable
 from .made import make
 from .turns import Turns
-from .unusable import Unusable
 
 LAST_SECONDS = 1.0
 """How long a worker may take to end once nobody asks any more: then it is ended, with what it has started."""
