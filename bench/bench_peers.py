@@ -88,7 +88,7 @@ def atp(python: str) -> Runs:
             str(at_a_time),
             "--quiet",
         ),
-        *("-o", os.devnull),
+        *("-o", "report.jsonl"),
     ]
 
 
