@@ -13,9 +13,8 @@ import pytest
 
 if TYPE_CHECKING:
     from atp.engine.scripts.agent import CalledAgent
-    from atp.engine.scripts.judge import Judge
-    from atp.engine.scripts.objects import Context, T
-    from atp.engine.scripts.runner import Stage
+    from atp.engine.scripts.objects import Context, Judge, T
+    from atp.engine.scripts.runner import ScriptRunner
     from atp.pytest_plugin.session import PytestSession
 
 ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
@@ -23,7 +22,7 @@ ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
 OURS = frozenset({"t", "ctx", "atp_agent", "atp_judge"})
 """The fixtures that a test in Python is told by."""
 _THEATRE = pytest.StashKey["PytestSession"]()
-_STAGE = pytest.StashKey["Stage"]()
+_RUNNER = pytest.StashKey["ScriptRunner"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,10 +93,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         if _is_ours(error) and type(error).__name__ == "Skipped":
             raise pytest.skip.Exception(str(error), _use_item_location=True) from None
         raise
-    if _STAGE in item.stash:
+    if _RUNNER in item.stash:
         from atp.pytest_plugin.session import left_unsaid
 
-        if text := left_unsaid(item.stash[_STAGE]):
+        if text := left_unsaid(item.stash[_RUNNER]):
             pytest.fail(text, pytrace=False)
 
 
@@ -111,8 +110,8 @@ def pytest_runtest_makereport(
     blame = getattr(error, "blame", None) if _is_ours(error) else None
     if report.when == "call" and report.failed and blame not in (None, "agent"):
         report.when = "setup"  # by this, pytest and whoever reads its reports tell errors from failures
-    if error is not None and report.failed and _STAGE in item.stash:
-        _show(item.stash[_STAGE], error, report)
+    if error is not None and report.failed and _RUNNER in item.stash:
+        _show(item.stash[_RUNNER], error, report)
     return report
 
 
@@ -121,13 +120,13 @@ def _is_ours(error: BaseException | None) -> bool:
     return type(error).__module__.partition(".")[0] == "atp"
 
 
-def _show(stage: "Stage", error: BaseException, report: pytest.TestReport) -> None:
+def _show(runner: "ScriptRunner", error: BaseException, report: pytest.TestReport) -> None:
     """Add to a report what was said, and what had failed already before the test ended otherwise."""
     from atp.pytest_plugin.session import conversation, failures
 
-    if text := conversation(stage):
+    if text := conversation(runner):
         report.sections.append(("ATP conversation", text))
-    if not isinstance(error, AssertionError | pytest.fail.Exception) and (text := failures(stage)):
+    if not isinstance(error, AssertionError | pytest.fail.Exception) and (text := failures(runner)):
         report.sections.append(("ATP failed before", text))
 
 
@@ -139,29 +138,29 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def _atp_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Generator[Stage]":
+def _atp_runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Generator[ScriptRunner]":
     """What a test in Python acts on."""
     shared = theatre(request.config)
     item: pytest.Item = request.node
-    stage = item.stash[_STAGE] = shared.stage(item.name, item.path, tmp_path_factory.getbasetemp() / "atp")
-    yield stage
-    stage.close()
+    runner = item.stash[_RUNNER] = shared.runner(item.name, item.path, tmp_path_factory.getbasetemp() / "atp")
+    yield runner
+    runner.close()
 
 
 @pytest.fixture
-def t(_atp_stage: "Stage", request: pytest.FixtureRequest) -> "T":
+def t(_atp_runner: "ScriptRunner", request: pytest.FixtureRequest) -> "T":
     """The test itself, as in a script test: `t.assert_.contains(response, "…")`."""
     from atp.engine.scripts.objects import T
 
-    return T(_atp_stage, request.node.name)
+    return T(_atp_runner, request.node.name)
 
 
 @pytest.fixture
-def ctx(_atp_stage: "Stage", request: pytest.FixtureRequest) -> "Generator[Context]":
+def ctx(_atp_runner: "ScriptRunner", request: pytest.FixtureRequest) -> "Generator[Context]":
     """The context, as in a script test: `ctx.agent("a.b").send("…")`."""
     from atp.engine.scripts.objects import Context
 
-    made = Context(_atp_stage)
+    made = Context(_atp_runner)
     yield made
     theatre(request.config).call(made.end)
 
@@ -173,8 +172,8 @@ def atp_agent(ctx: "Context") -> "Callable[..., CalledAgent]":
 
 
 @pytest.fixture
-def atp_judge(_atp_stage: "Stage") -> "Judge":
+def atp_judge(_atp_runner: "ScriptRunner") -> "Judge":
     """Judges what an agent answered: `atp_judge.expect(response, "it asks for the amount")`."""
-    from atp.engine.scripts.judge import Judge
+    from atp.engine.scripts.objects import Judge
 
-    return Judge(_atp_stage)
+    return Judge(_atp_runner)

@@ -20,9 +20,9 @@ from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, in_memory
 from atp.engine.role_clients import RoleClients
 from atp.engine.run import Session
-from atp.engine.scripts.file import nobody
-from atp.engine.scripts.runner import Stage
-from atp.engine.scripts.verdict import told
+from atp.engine.scripts.file import placeholder_agent
+from atp.engine.scripts.runner import ScriptRunner
+from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.workspace import Workspace
 from atp.report.console.conversation_text import conversation_lines
 from atp.report.hiding import hider
@@ -74,7 +74,7 @@ class PytestSession:
         self._runs.append(run)
         return session, run
 
-    def stage(self, name: str, path: Path, folder: Path) -> Stage:
+    def runner(self, name: str, path: Path, folder: Path) -> ScriptRunner:
         """What a test in Python acts on. Raises `LoadError`, `ConfigurationError`."""
         setting, roles = self._setting(find_root(path.parent))
         case = Case(id=name, name=name)
@@ -83,7 +83,7 @@ class PytestSession:
         if named:
             tested = roles.called(named[0], source)
         else:
-            agent = nobody()
+            agent = placeholder_agent()
             tested = AgentUnderTest(
                 agent, roles.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
             )
@@ -105,7 +105,7 @@ class PytestSession:
             siblings=1,
         )
         number = next(self._count)
-        return Stage(
+        return ScriptRunner(
             trial=trial,
             roles=roles,
             result=TrialResult(key=name, agent=tested.name, case=name),
@@ -140,23 +140,23 @@ def _session_name(test: int, numbers: "itertools.count[int]") -> str:
     return f"test-{test}-{next(numbers)}"
 
 
-def left_unsaid(stage: Stage) -> str | None:
+def left_unsaid(runner: ScriptRunner) -> str | None:
     """What a test has said without raising it, or has forgotten."""
-    forgotten = stage.never_awaited()
-    return failures(stage) or (str(forgotten) if forgotten is not None else None)
+    forgotten = runner.never_awaited()
+    return failures(runner) or (str(forgotten) if forgotten is not None else None)
 
 
-def failures(stage: Stage) -> str:
+def failures(runner: ScriptRunner) -> str:
     """What did not hold in a test in Python, each with its line."""
-    bad = [one for one in stage.result.verdicts if one.outcome == "failed"]
-    return "\n".join(f"{told(one)} ({one.where})" for one in bad)
+    bad = [one for one in runner.result.verdicts if one.outcome == "failed"]
+    return "\n".join(f"{verdict_text(one)} ({one.where})" for one in bad)
 
 
-def conversation(stage: Stage) -> str:
+def conversation(runner: ScriptRunner) -> str:
     """What was said in a test in Python."""
-    result = stage.result
+    result = runner.result
     if not result.transcript.messages and not result.transcript.logs:
         return ""
-    hide = hider(stage.roles.secrets)
+    hide = hider(runner.roles.secrets)
     lines = conversation_lines(CaseResult(agent=result.agent, case=result.case, trials=[result]), result, hide)
     return "\n".join(text for text, _ in lines)

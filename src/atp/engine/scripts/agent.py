@@ -1,4 +1,4 @@
-"""Agents as a test in Python calls them: `ctx.agent("a.b").send("…")` is a turn of a conversation with one."""
+"""Agents that a test in Python calls: `ctx.agent("a.b").send("…")` is one turn of a conversation."""
 
 from copy import copy
 from typing import Any
@@ -9,7 +9,7 @@ from atp.agents.adapter import Capabilities
 from atp.base.diagnostics import Diagnostics
 from atp.base.found_json import MISSING
 from atp.checks.subject import Subject
-from atp.engine.scripts.runner import ScriptError, Stage
+from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.watch import Watch
 from atp.loader.validate import Nowhere, read
@@ -18,15 +18,15 @@ from atp.suite.result import Artifact, ToolCall, Transcript, Usage
 
 
 class Response:
-    """What an agent answered in one turn."""
+    """The answer of an agent in one turn."""
 
     def __init__(self, transcript: Transcript, agent: str, capabilities: Capabilities) -> None:
         self.transcript = transcript
-        """This turn, and the conversation so far."""
+        """The turn, with the messages of the conversation so far."""
         self.agent = agent
-        """Who answered."""
+        """The name of the agent."""
         self.capabilities = capabilities
-        """What that agent can ever report."""
+        """What the agent can report."""
 
     @property
     def output(self) -> Any:
@@ -35,12 +35,12 @@ class Response:
 
     @property
     def content(self) -> str:
-        """The answer as text; of a JSON value, its JSON text."""
+        """The answer as text. A JSON value is encoded."""
         return Subject(self.output, "the output", "output").text
 
     @property
     def json(self) -> Any:
-        """The answer as JSON, also where it is text with JSON in it. Raises `ValueError` if there is none."""
+        """The JSON value of the answer, also if the answer is text that contains JSON. Raises `ValueError`."""
         found = Subject(self.output, "the output", "output").json
         if found is MISSING:
             raise ValueError(f"there is no JSON in the answer: {self.content[:200]!r}")
@@ -48,7 +48,7 @@ class Response:
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        """The tools that it called for this answer: `name`, `arguments`, `result`, `error`."""
+        """The tool calls of this turn: `name`, `arguments`, `result`, `error`."""
         return self.transcript.tool_calls
 
     @property
@@ -58,21 +58,21 @@ class Response:
 
     @property
     def artifacts(self) -> list[Artifact]:
-        """What it handed over with this answer."""
+        """The artifacts of this turn."""
         return self.transcript.artifacts
 
     @property
     def usage(self) -> Usage:
-        """What this answer used, as far as the agent says."""
+        """The usage of this turn, as far as the agent reports it."""
         return self.transcript.usage
 
     @property
     def duration_ms(self) -> float:
-        """How long the answer took."""
+        """The duration of this turn."""
         return self.transcript.turns[-1].duration_ms
 
     def __await__(self) -> Any:
-        """So that type checkers know what `await agent.send(…)` gives."""
+        """Make `await agent.send(…)` type-check; a response is awaited only in coroutines."""
         yield from ()
         return self
 
@@ -81,22 +81,22 @@ class Response:
 
 
 class CalledAgent:
-    """A conversation with an agent: each `send` goes on with it."""
+    """A conversation with an agent. Each `send` is one turn."""
 
-    def __init__(self, stage: Stage, name: str | None, about: dict[str, Any]) -> None:
-        self._stage = stage
+    def __init__(self, runner: ScriptRunner, name: str | None, about: dict[str, Any]) -> None:
+        self._runner = runner
         self._name = name
-        self._about = about
+        self._options = about
         self._conversation: Conversation | None = None
 
     def send(self, messages: str | dict[str, Any] | list[dict[str, Any]]) -> Response:
-        """Say something, a text or messages, and get the answer. In a coroutine: `await agent.send(…)`.
+        """Send a text or messages, and return the answer. In a coroutine: `await agent.send(…)`.
 
-        Raises `AgentError` if the agent gives none.
+        Raises `AgentError` if the agent fails.
         """
         __tracebackhide__ = True
-        said = _wire(messages)
-        response: Response = self._stage.bring("send", lambda: self._turn(said))
+        sent = _messages(messages)
+        response: Response = self._runner.run_in_loop("send", lambda: self._turn(sent))
         return response
 
     @property
@@ -105,39 +105,39 @@ class CalledAgent:
         return list(self._conversation.transcript.messages) if self._conversation is not None else []
 
     async def _turn(self, messages: list[dict[str, Any]]) -> Response:
-        stage = self._stage
-        tested = stage.tested(self._name)
+        runner = self._runner
+        tested = runner.tested(self._name)
         if self._conversation is None:
             conversation = self._open()
             await tested.begin_trial(conversation.session)
             self._conversation = conversation
         own = self._conversation.transcript
-        stage.turns += 1
-        number, before = stage.turns, _Before(own)
+        runner.turns += 1
+        number, before = runner.turns, _Before(own)
         try:
             await self._conversation.say(messages)
         finally:
             turn = before.turn_of(own)
-            _take(stage.result.transcript, turn, number, own.messages[before.messages :])
+            _add_turn(runner.result.transcript, turn, number, own.messages[before.messages :])
         response = Response(turn, tested.name, tested.adapter.capabilities)
-        stage.responses.append(response)
+        runner.responses.append(response)
         return response
 
     def _open(self) -> Conversation:
-        stage = self._stage
-        case = Case(id=stage.trial.case.id, name=stage.trial.case.name, **self._about)
-        trial = replace(stage.trial, tested=stage.tested(self._name), case=case)
-        own = Transcript(logs=stage.result.transcript.logs)
-        return Conversation(trial, Watch(case.limits, own), stage.workspace, stage.new_session())
+        runner = self._runner
+        case = Case(id=runner.trial.case.id, name=runner.trial.case.name, **self._options)
+        trial = replace(runner.trial, tested=runner.tested(self._name), case=case)
+        own = Transcript(logs=runner.result.transcript.logs)
+        return Conversation(trial, Watch(case.limits, own), runner.workspace, runner.new_session())
 
     def end(self) -> None:
-        """The test is over: the agent lets go of what it kept for this conversation. Called in the loop."""
+        """Release what the agent keeps for this conversation. Runs in the event loop, after the test."""
         if self._conversation is not None:
-            self._stage.tested(self._name).end_trial(self._conversation.session)
+            self._runner.tested(self._name).end_trial(self._conversation.session)
 
 
 class _Before:
-    """How far a conversation was before a turn."""
+    """The length of a transcript before a turn."""
 
     def __init__(self, own: Transcript) -> None:
         self.messages = len(own.messages)
@@ -146,9 +146,9 @@ class _Before:
         self._usage = copy(own.usage)
 
     def turn_of(self, own: Transcript) -> Transcript:
-        """The turn alone, with all messages up to it."""
+        """Return the part of the transcript that the turn added, with all messages."""
         fields = own.usage.__struct_fields__
-        used = {name: _more(getattr(self._usage, name), getattr(own.usage, name)) for name in fields}
+        used = {name: _difference(getattr(self._usage, name), getattr(own.usage, name)) for name in fields}
         if own.usage.total_tokens is not None:
             used["total_tokens"] = own.usage.total_tokens - (self._usage.tokens or 0)
         return Transcript(
@@ -161,12 +161,12 @@ class _Before:
         )
 
 
-def _more(before: Any, after: Any) -> Any:
+def _difference(before: Any, after: Any) -> Any:
     return after if before is None or after is None else after - before
 
 
-def _take(whole: Transcript, turn: Transcript, number: int, messages: list[dict[str, Any]]) -> None:
-    """Write a turn into the trial's transcript, whose turns are counted through, whoever they are with."""
+def _add_turn(whole: Transcript, turn: Transcript, number: int, messages: list[dict[str, Any]]) -> None:
+    """Add a turn to the transcript of the trial, whose turns are numbered across all conversations."""
     whole.messages.extend(messages)
     whole.turns.extend(replace(one, turn=number) for one in turn.turns)
     whole.tool_calls.extend(replace(one, turn=number) for one in turn.tool_calls)
@@ -175,8 +175,8 @@ def _take(whole: Transcript, turn: Transcript, number: int, messages: list[dict[
     whole.usage.add(turn.usage)
 
 
-def _wire(messages: Any) -> list[dict[str, Any]]:
-    """Messages as agents get them. Raises `ScriptError` if they are none."""
+def _messages(messages: Any) -> list[dict[str, Any]]:
+    """Validate messages and return them in the form that agents get. Raises `ScriptError`."""
     __tracebackhide__ = True
     notes = Diagnostics()
     read_ = read(Case, {"id": "said", "messages": messages}, notes, Nowhere())
@@ -187,8 +187,8 @@ def _wire(messages: Any) -> list[dict[str, Any]]:
     return [one.wire() for one in read_.messages]
 
 
-def check_about(options: Any, metadata: Any) -> dict[str, Any]:
-    """What a call is told beside its messages. Raises `ScriptError` if it can't be used."""
+def read_call_options(options: Any, metadata: Any) -> dict[str, Any]:
+    """Validate the options and metadata of a conversation. Raises `ScriptError`."""
     about = {name: value for name, value in (("options", options), ("metadata", metadata)) if value is not None}
     notes = Diagnostics()
     read(Case, {"id": "called", **about}, notes, Nowhere())

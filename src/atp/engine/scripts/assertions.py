@@ -1,7 +1,7 @@
 """`t.assert_`: the assertions of a test in Python.
 
-They are those of document 5 and of the framework it comes from, in snake_case; the documents' own spelling works, too
-(`Contains`, `JSONPath`). A message may always be given, as the last argument or by name, in place of ours.
+The assertions of documents 4 and 5 in snake_case; the spelling of the documents (`Contains`, `JSONPath`) works as well.
+Every assertion takes a message, as the last argument or by name, that replaces the generated one.
 """
 
 import inspect
@@ -13,16 +13,16 @@ from atp.base.near import near_miss
 from atp.checks.compare import difference, has_type, type_of
 from atp.checks.verdicts import SHORT, show
 from atp.engine.scripts.agent import Response
-from atp.engine.scripts.runner import ScriptError, Stage, caller
+from atp.engine.scripts.runner import ScriptError, ScriptRunner, calling_line
 from atp.engine.scripts.verdict import (
     check_now,
     compared,
-    given_assertion,
     judge,
     judge_words,
     make_assertion,
-    needs_response,
-    settle,
+    read_assertion,
+    record_verdict,
+    require_response,
 )
 from atp.suite.assertion import Assertion, TypeName
 from atp.suite.matcher import check_matchers
@@ -43,17 +43,17 @@ _ALSO = {
     "raises": "panic",
     "validator": "agent",
 }
-"""Further names, without underscores and in small letters."""
+"""Further names of assertions, lower case without underscores."""
 
 
 class Assert:
-    """What must hold. An assertion that does not hold ends the test."""
+    """The assertions of a test. An assertion that does not hold ends the test."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, runner: ScriptRunner) -> None:
+        self._runner = runner
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """An assertion in another spelling."""
+        """Return the assertion that another spelling names."""
         plain = name.replace("_", "").lower()
         known = {one.replace("_", ""): one for one in dir(type(self)) if not one.startswith("_")}
         found = known.get(plain) or _ALSO.get(plain)
@@ -65,17 +65,17 @@ class Assert:
         return method
 
     def true(self, value: Any, message: str | None = None) -> None:
-        """It counts as true."""
+        """Assert that a value is truthy."""
         __tracebackhide__ = True
         self._settle(compared("true", bool(value), f"expected true, found {show(value, SHORT)}"), message)
 
     def false(self, value: Any, message: str | None = None) -> None:
-        """It counts as false."""
+        """Assert that a value is falsy."""
         __tracebackhide__ = True
         self._settle(compared("false", not value, f"expected false, found {show(value, SHORT)}"), message)
 
     def equal(self, actual: Any, expected: Any, message: str | None = None) -> None:
-        """It is this value, in which `{"$gt": 3}` and the like are matchers. Of a response, its output is."""
+        """Assert that a value, or the output of a response, is as expected. `{"$gt": 3}` and the like are matchers."""
         __tracebackhide__ = True
         if isinstance(actual, Response):
             self._exact("equals", actual, {"value": expected}, message)
@@ -83,7 +83,7 @@ class Assert:
             self._settle(_equal(actual, expected), message)
 
     def not_equal(self, actual: Any, expected: Any, message: str | None = None) -> None:
-        """It is another value."""
+        """Assert that a value, or the output of a response, differs."""
         __tracebackhide__ = True
         if isinstance(actual, Response):
             self._exact("equals", actual, {"value": expected, "negate": True}, message)
@@ -93,89 +93,89 @@ class Assert:
             self._settle(compared("not_equal", not same, text, found=actual), message)
 
     def nil(self, value: Any, message: str | None = None) -> None:
-        """It is None."""
+        """Assert that a value is None."""
         __tracebackhide__ = True
         self._settle(compared("nil", value is None, f"expected nothing, found {show(value, SHORT)}"), message)
 
     def not_nil(self, value: Any, message: str | None = None) -> None:
-        """It is not None."""
+        """Assert that a value is not None."""
         __tracebackhide__ = True
         self._settle(compared("not_nil", value is not None, "expected something, found nothing"), message)
 
     def contains(self, actual: Any, value: Any, message: str | None = None, *, ignore_case: bool = False) -> None:
-        """Text stands in it, an object is a part of it, or it is a list that has this element."""
+        """Assert that text contains a text, an object has these parts, or a list has this element."""
         __tracebackhide__ = True
         self._exact("contains", actual, {"value": value, "ignore_case": ignore_case}, message)
 
     def not_contains(self, actual: Any, value: Any, message: str | None = None, *, ignore_case: bool = False) -> None:
-        """It is not in it."""
+        """Assert that a value does not contain another."""
         __tracebackhide__ = True
         self._exact("not_contains", actual, {"value": value, "ignore_case": ignore_case}, message)
 
     def len(self, value: Any, length: int, message: str | None = None) -> None:
-        """It has so many characters, elements or keys."""
+        """Assert the number of characters, elements or keys."""
         __tracebackhide__ = True
-        found = _length(value, self._stage)
+        found = _length(value, self._runner)
         what = found if found is not None else f"{show(_plain(value), SHORT)}, which has none"
         text = f"expected the length {length}, found {what}"
         self._settle(compared("len", found == length, text, expected=length, found=found), message)
 
     def greater(self, one: Any, other: Any, message: str | None = None) -> None:
-        """The first is greater than the second."""
+        """Assert that the first value is greater than the second."""
         __tracebackhide__ = True
         self._settle(_ordered("greater", one, other, one > other, ">"), message)
 
     def greater_or_equal(self, one: Any, other: Any, message: str | None = None) -> None:
-        """The first is not less than the second."""
+        """Assert that the first value is not less than the second."""
         __tracebackhide__ = True
         self._settle(_ordered("greater_or_equal", one, other, one >= other, "≥"), message)
 
     def less(self, one: Any, other: Any, message: str | None = None) -> None:
-        """The first is less than the second."""
+        """Assert that the first value is less than the second."""
         __tracebackhide__ = True
         self._settle(_ordered("less", one, other, one < other, "<"), message)
 
     def less_or_equal(self, one: Any, other: Any, message: str | None = None) -> None:
-        """The first is not greater than the second."""
+        """Assert that the first value is not greater than the second."""
         __tracebackhide__ = True
         self._settle(_ordered("less_or_equal", one, other, one <= other, "≤"), message)
 
     def error(self, value: Any, message: str | None = None) -> None:
-        """There is an error: it is not None."""
+        """Assert that an error is not None."""
         __tracebackhide__ = True
         self._settle(compared("error", value is not None, "expected an error, found none"), message)
 
     def no_error(self, value: Any, message: str | None = None) -> None:
-        """There is no error: it is None."""
+        """Assert that an error is None."""
         __tracebackhide__ = True
         text = f"expected no error, found {show(value if isinstance(value, str) else repr(value), SHORT)}"
         self._settle(compared("no_error", value is None, text), message)
 
     def panic(self, function: Callable[[], Any], message: str | None = None) -> None:
-        """Calling it raises an exception."""
+        """Assert that calling a function raises an exception."""
         __tracebackhide__ = True
         raised = _raised(function)
         self._settle(compared("panic", raised is not None, "expected an exception, none was raised"), message)
 
     def no_panic(self, function: Callable[[], Any], message: str | None = None) -> None:
-        """Calling it raises no exception."""
+        """Assert that calling a function raises no exception."""
         __tracebackhide__ = True
         raised = _raised(function)
         text = f"expected no exception, {type(raised).__name__} was raised: {raised}"
         self._settle(compared("no_panic", raised is None, text), message)
 
     def match(self, actual: Any, pattern: str, message: str | None = None) -> None:
-        """A regular expression is found in its text."""
+        """Assert that a regular expression is found in the text of a value."""
         __tracebackhide__ = True
         self._exact("regex", actual, {"pattern": pattern}, message)
 
     def not_match(self, actual: Any, pattern: str, message: str | None = None) -> None:
-        """A regular expression is not found in its text."""
+        """Assert that a regular expression is not found in the text of a value."""
         __tracebackhide__ = True
         self._exact("regex", actual, {"pattern": pattern, "negate": True}, message)
 
     def type(self, actual: Any, name: TypeName, message: str | None = None, *, path: str | None = None) -> None:
-        """It, or a place in it, has a JSON type."""
+        """Assert the JSON type of a value, or of the place in it that a path names."""
         __tracebackhide__ = True
         if isinstance(actual, Response) or path is not None:
             self._exact("type", actual, {"value": name, **({} if path is None else {"path": path})}, message)
@@ -186,51 +186,51 @@ class Assert:
         self._settle(compared("type", has_type(actual, name), text, expected=name, found=found), message)
 
     def json_path(self, actual: Any, path: str, value: Any = MISSING, message: str | None = None) -> None:
-        """The place that a JSONPath names exists, or holds a value."""
+        """Assert that the place that a JSONPath names exists, or has a value."""
         __tracebackhide__ = True
         expected = {} if value is MISSING else {"value": value}
         self._exact("json_path", actual, {"path": path, **expected}, message)
 
     def json_schema(self, actual: Any, schema: dict[str, Any], message: str | None = None) -> None:
-        """Its JSON fits a JSON Schema."""
+        """Assert that the JSON of a value fits a JSON Schema."""
         __tracebackhide__ = True
         self._exact("json_schema", actual, {"schema": schema}, message)
 
     def tool_called(self, response: Response, name: str, message: str | None = None, **keys: Any) -> None:
-        """The agent called a tool for this answer; `arguments`, `times`, `before`, `after` as in files."""
+        """Assert that the agent called a tool in this turn; `arguments`, `times`, `before`, `after` as in files."""
         __tracebackhide__ = True
-        self._exact("tool_called", needs_response(response, "tool_called"), {"name": name, **keys}, message)
+        self._exact("tool_called", require_response(response, "tool_called"), {"name": name, **keys}, message)
 
     def not_tool_called(self, response: Response, name: str, message: str | None = None, **keys: Any) -> None:
-        """The agent did not call a tool for this answer; `arguments` as in files."""
+        """Assert that the agent did not call a tool in this turn; `arguments` as in files."""
         __tracebackhide__ = True
-        self._exact("not_tool_called", needs_response(response, "not_tool_called"), {"name": name, **keys}, message)
+        self._exact("not_tool_called", require_response(response, "not_tool_called"), {"name": name, **keys}, message)
 
     def tool_result(self, response: Response, name: str, message: str | None = None, **keys: Any) -> None:
-        """A tool gave a result; `value`, `contains`, `pattern`, `path`, `status` as in files."""
+        """Assert the result of a tool; `value`, `contains`, `pattern`, `path`, `status` as in files."""
         __tracebackhide__ = True
-        self._exact("tool_result", needs_response(response, "tool_result"), {"name": name, **keys}, message)
+        self._exact("tool_result", require_response(response, "tool_result"), {"name": name, **keys}, message)
 
     def tool_order(self, response: Response, tools: Sequence[str], message: str | None = None) -> None:
-        """Tools were called in this order."""
+        """Assert the order of tool calls."""
         __tracebackhide__ = True
-        self._exact("tool_order", needs_response(response, "tool_order"), {"tools": list(tools)}, message)
+        self._exact("tool_order", require_response(response, "tool_order"), {"tools": list(tools)}, message)
 
     def artifact_exists(self, response: Response, path: str, message: str | None = None, **keys: Any) -> None:
-        """The agent made a file or artifact; `contains`, `matches`, `json_schema` … as in files."""
+        """Assert that the agent made a file or artifact; `contains`, `matches`, `json_schema` … as in files."""
         __tracebackhide__ = True
-        self._exact("artifact_exists", needs_response(response, "artifact_exists"), {"path": path, **keys}, message)
+        self._exact("artifact_exists", require_response(response, "artifact_exists"), {"path": path, **keys}, message)
 
     def behavior(self, response: Response, check: str | None = None, message: str | None = None, **keys: Any) -> None:
-        """How the agent worked: a named check, or rules about tools as in files."""
+        """Assert how the agent worked: a named check, or rules about tools as in files."""
         __tracebackhide__ = True
         named = {} if check is None else {"check": check}
-        self._exact("behavior", needs_response(response, "behavior"), {**named, **keys}, message)
+        self._exact("behavior", require_response(response, "behavior"), {**named, **keys}, message)
 
     def agent(
         self, response: Any, validator: str, options: dict[str, Any] | None = None, message: str | None = None
     ) -> Any:
-        """An agent of the user's decides; `options["metadata"]["criteria"]` says what to look for.
+        """Have an agent decide; `options["metadata"]["criteria"]` says what to look for.
 
         In a coroutine: `await t.assert_.agent(…)`.
         """
@@ -244,19 +244,19 @@ class Assert:
     def llm_eval(
         self, response: Any, criteria: str, threshold: float = 0.7, message: str | None = None, **keys: Any
     ) -> Any:
-        """A model scores it; `judge`, `votes` as in files. In a coroutine it is awaited."""
+        """Have a model score a value; `judge`, `votes` as in files. A coroutine awaits it."""
         __tracebackhide__ = True
         made = make_assertion("llm_eval", {"criteria": criteria, "threshold": threshold, **keys})
         return self._judged(made, response, message)
 
     def script(self, response: Any, name: str, value: Any = MISSING, message: str | None = None) -> Any:
-        """A Python function of the user's decides (`scripts:a.b`). In a coroutine it is awaited."""
+        """Have a Python function (`scripts:a.b`) decide. A coroutine awaits it."""
         __tracebackhide__ = True
         expected = {} if value is MISSING else {"value": value}
         return self._judged(make_assertion("script", {"script": name, **expected}), response, message)
 
     def expect(self, response: Any, *expectations: str) -> Any:
-        """What must hold, in words: decided exactly if that is possible, else by the judge of the run.
+        """Assert expectations in words: checked exactly if that is possible, else by the judge of the run.
 
         In a coroutine it is awaited.
         """
@@ -264,39 +264,39 @@ class Assert:
         if not expectations:
             raise ScriptError("`expect`: nothing is expected")
 
-        here = caller()
+        here = calling_line()
 
         def hear(verdicts: list[Verdict]) -> None:
             __tracebackhide__ = True
             ordered = sorted(verdicts, key=lambda one: one.outcome == "failed")  # the one that is raised comes last
             for verdict in ordered[:-1]:
-                self._stage.record(verdict, here)
-            settle(self._stage, ordered[-1], here)
+                self._runner.record(verdict, here)
+            record_verdict(self._runner, ordered[-1], here)
 
-        return self._stage.bring("expect", lambda: judge_words(self._stage, list(expectations), response), hear)
+        return self._runner.run_in_loop("expect", lambda: judge_words(self._runner, list(expectations), response), hear)
 
     def check(self, response: Any, assertion: dict[str, Any]) -> Any:
-        """An assertion as files give it: `{"type": "contains", "value": "tea"}`. In a coroutine it is awaited."""
+        """Check an assertion as files write it: `{"type": "contains", "value": "tea"}`. A coroutine awaits it."""
         __tracebackhide__ = True
-        return self._judged(given_assertion(assertion), response, None)
+        return self._judged(read_assertion(assertion), response, None)
 
     def _exact(self, kind: str, actual: Any, keys: dict[str, Any], message: str | None) -> None:
         __tracebackhide__ = True
-        self._settle(check_now(self._stage, make_assertion(kind, keys), actual), message)
+        self._settle(check_now(self._runner, make_assertion(kind, keys), actual), message)
 
     def _judged(self, assertion: Assertion, actual: Any, message: str | None) -> Any:
         __tracebackhide__ = True
-        here = caller()
+        here = calling_line()
 
         def hear(verdict: Verdict) -> None:
             __tracebackhide__ = True
-            settle(self._stage, verdict, here, message)
+            record_verdict(self._runner, verdict, here, message)
 
-        return self._stage.bring(assertion.type, lambda: judge(self._stage, assertion, actual), hear)
+        return self._runner.run_in_loop(assertion.type, lambda: judge(self._runner, assertion, actual), hear)
 
     def _settle(self, verdict: Verdict, message: str | None) -> None:
         __tracebackhide__ = True
-        settle(self._stage, verdict, caller(), message)
+        record_verdict(self._runner, verdict, calling_line(), message)
 
 
 def _equal(actual: Any, expected: Any) -> Verdict:
@@ -317,15 +317,15 @@ def _plain(value: Any) -> Any:
     return value.output if isinstance(value, Response) else value
 
 
-def _length(value: Any, stage: Stage) -> int | None:
-    """How long it is; nothing if an agent may have answered it and it has no length.
+def _length(value: Any, runner: ScriptRunner) -> int | None:
+    """Return the length of a value; None if an agent may have answered the value and it has no length.
 
     Raises `ScriptError` for what no agent can have answered: then the test has taken the wrong thing.
     """
     try:
         return len(_plain(value))
     except TypeError:
-        answered = bool(stage.responses) and isinstance(value, bool | int | float | None)
+        answered = bool(runner.responses) and isinstance(value, bool | int | float | None)
         if isinstance(value, Response) or answered:
             return None
         raise ScriptError(f"`len`: {show(value, SHORT)} has no length") from None

@@ -1,74 +1,82 @@
-"""What a test in Python is called with: `t`, to say what must hold, and `ctx`, to call agents."""
+"""The objects that a test in Python gets: `t` asserts, `ctx` calls agents, `atp_judge` gives verdicts on answers."""
 
 from pathlib import Path
 from typing import Any, NoReturn
 
-from atp.engine.scripts.agent import CalledAgent, check_about
+from atp.engine.scripts.agent import CalledAgent, read_call_options
 from atp.engine.scripts.assertions import Assert
-from atp.engine.scripts.runner import Skipped, Stage, caller
-from atp.engine.scripts.verdict import AssertionFailed, compared
+from atp.engine.scripts.runner import ScriptError, ScriptRunner, Skipped, calling_line
+from atp.engine.scripts.verdict import (
+    AssertionFailed,
+    NotJudged,
+    compared,
+    judge,
+    judge_words,
+    make_assertion,
+    read_assertion,
+)
 from atp.suite.result import Verdict
 
 
 class T:
-    """The test itself."""
+    """The running test: its assertions, its log, and how to fail or skip it."""
 
-    def __init__(self, stage: Stage, name: str) -> None:
-        self._stage = stage
+    def __init__(self, runner: ScriptRunner, name: str) -> None:
+        self._runner = runner
         self.name = name
-        """What the test is called."""
-        self.assert_ = Assert(stage)
-        """What must hold."""
+        """The name of the test."""
+        self.assert_ = Assert(runner)
+        """The assertions. One that does not hold ends the test."""
 
     def __repr__(self) -> str:
         return f"<t of {self.name}>"
 
     @property
     def failed(self) -> bool:
-        """Whether something did not hold."""
-        return any(one.outcome == "failed" for one in self._stage.result.verdicts)
+        """True once an assertion has failed."""
+        return any(one.outcome == "failed" for one in self._runner.result.verdicts)
 
     def log(self, *words: Any) -> None:
-        """Write a line to the test's log."""
-        self._stage.result.transcript.logs.append(_text(words))
+        """Add a line to the log of the trial."""
+        self._runner.result.transcript.logs.append(_text(words))
 
     def error(self, *words: Any) -> None:
-        """The test has failed, but goes on."""
+        """Fail the test, and go on with it."""
         self._fail("error", _text(words) or "the test failed")
 
     def fail(self, reason: str = "") -> None:
-        """The test has failed, but goes on."""
+        """Fail the test, and go on with it."""
         self._fail("fail", reason or "the test failed")
 
     def fatal(self, reason: str = "") -> NoReturn:
-        """The test has failed, and ends here."""
+        """Fail the test, and end it here."""
         __tracebackhide__ = True
         raise AssertionFailed(self._fail("fatal", reason or "the test failed"))
 
     def skip(self, reason: str = "") -> NoReturn:
-        """The test is left out, and ends here."""
-        self._stage.skipped = reason or "the test asked to be left out"
-        raise Skipped(self._stage.skipped)
+        """Skip the test, and end it here."""
+        self._runner.skipped = reason or "the test asked to be left out"
+        raise Skipped(self._runner.skipped)
 
     def _fail(self, kind: str, reason: str) -> Verdict:
         verdict = compared(kind, False, reason)
-        self._stage.record(verdict, caller())
+        self._runner.record(verdict, calling_line())
         return verdict
 
 
 class Context:
-    """Who the test runs as, and the agents it can call."""
+    """The identity that the test runs with, and the agents it can call."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, runner: ScriptRunner) -> None:
+        self._runner = runner
         self._called: list[CalledAgent] = []
-        about = stage.trial.context
+        about = runner.trial.context
         self.user: str = about["user"]
-        """The user that it runs as."""
+        """The user that the test runs as."""
         self.team: str = about["team"]
-        """The team that it runs as."""
+        """The team that the test runs as."""
         self.locale: str = about["locale"]
-        """The locale that it runs in."""
+        """The locale of the test."""
         self.client_type: str = about["client_type"]
         """The kind of client."""
         self.client_ip: str = about["client_ip"]
@@ -79,9 +87,9 @@ class Context:
         """The format of answers."""
         self.metadata: dict[str, Any] = dict(about["metadata"])
         """Free data of the test environment."""
-        self.run = stage.trial.run
-        """Which repeat it is, from 1."""
-        self.case_id = stage.trial.case.id
+        self.run = runner.trial.run
+        """The number of this repetition, from 1."""
+        self.case_id = runner.trial.case.id
         """The id of the case."""
 
     def __repr__(self) -> str:
@@ -89,8 +97,8 @@ class Context:
 
     @property
     def workspace(self) -> Path:
-        """The folder that agents work in, the test's own."""
-        return self._stage.workspace.path()
+        """The workspace of this trial, in which the called agents work."""
+        return self._runner.workspace.path()
 
     def agent(
         self,
@@ -99,15 +107,57 @@ class Context:
         options: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CalledAgent:
-        """Begin a conversation with an agent: any that `-n` could name, or without a name the one under test."""
-        called = CalledAgent(self._stage, name, check_about(options, metadata))
+        """Start a conversation with an agent: any that `-n` can name, or without a name the agent under test."""
+        called = CalledAgent(self._runner, name, read_call_options(options, metadata))
         self._called.append(called)
         return called
 
     def end(self) -> None:
-        """The test is over: its agents let go of what they kept for it. Called in the loop."""
+        """Release what the called agents keep for their conversations. Runs in the event loop, after the test."""
         for one in self._called:
             one.end()
+
+
+class Judge:
+    """Gives verdicts on a response, or on any value. A coroutine awaits each method."""
+
+    def __init__(self, runner: ScriptRunner) -> None:
+        self._runner = runner
+
+    def check(self, response: Any, assertion: dict[str, Any]) -> Verdict:
+        """Return the verdict of an assertion in the form that files use: `{"type": "contains", "value": "tea"}`."""
+        __tracebackhide__ = True
+        made = read_assertion(assertion)
+        verdict: Verdict = self._runner.run_in_loop("check", lambda: judge(self._runner, made, response))
+        return verdict
+
+    def assess(self, response: Any, *expectations: str) -> list[Verdict]:
+        """Return the verdicts on expectations in words. An expectation with an exact meaning is checked exactly."""
+        if not expectations:
+            raise ScriptError("`assess`: nothing is expected")
+        words = list(expectations)
+        verdicts: list[Verdict] = self._runner.run_in_loop("assess", lambda: judge_words(self._runner, words, response))
+        return verdicts
+
+    def expect(self, response: Any, *expectations: str) -> Any:
+        """Fail the test unless all expectations are met."""
+        __tracebackhide__ = True
+        return Assert(self._runner).expect(response, *expectations)
+
+    def score(self, response: Any, criteria: str, *, judge_by: str | None = None, votes: int = 1) -> float:
+        """Return a judge's score from 0 to 1 for a criterion. Raises `NotJudged` if the judge gives none."""
+        __tracebackhide__ = True
+        named = {} if judge_by is None else {"judge": judge_by}
+        made = make_assertion("llm_eval", {"criteria": criteria, "threshold": 0, "votes": votes, **named})
+
+        def read_score(verdict: Verdict) -> float:
+            __tracebackhide__ = True
+            if verdict.score is None:
+                raise NotJudged(verdict)
+            return verdict.score
+
+        score: float = self._runner.run_in_loop("score", lambda: judge(self._runner, made, response), read_score)
+        return score
 
 
 def _text(words: tuple[Any, ...]) -> str:

@@ -1,7 +1,7 @@
-"""What a test in Python acts on: the agents it calls, those who judge, and the place where all of it is written down.
+"""Runs what a test in Python asks for (turns of agents, verdicts of judges) in the event loop of the run.
 
-The test's own code runs in a thread, or as a coroutine; what it asks for runs in the run's event loop. A call from a
-thread waits for its answer. A call from a coroutine gives something to be awaited.
+The function of the test runs in a thread or as a coroutine. A call from a thread waits for its result. A call from a
+coroutine returns a `PendingCall` to be awaited.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from atp.checks.evidence import Evidence
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.plan import Trial
 from atp.engine.role_clients import RoleClients
-from atp.engine.scripts.file import NOBODY
+from atp.engine.scripts.file import NO_AGENT
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Case
 from atp.suite.result import Transcript, TrialResult, Usage, Verdict
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 
 _OURS = str(Path(__file__).parent)
 Begin = Callable[[], Coroutine[Any, Any, Any]]
-"""Begins something that takes its time."""
-Works = Callable[[Literal["agent", "judge"]], None]
-"""Told who is at work."""
+"""Creates the coroutine of a call."""
+OnActor = Callable[[Literal["agent", "judge"]], None]
+"""Called when the agent or the judge begins to work, so that a timeout blames the right one."""
 
 
 class ScriptError(Error):
-    """A test in Python that is wrong in itself: no agent is to blame."""
+    """A test in Python that is wrong itself: no agent is to blame."""
 
     __module__ = "atp"
 
 
 class Skipped(BaseException):
-    """A test asked to be left out. Not an `Exception`, so that the test's own `except` lets it pass."""
+    """Raised by `t.skip`. Not an `Exception`, so that `except Exception` in the test does not catch it."""
 
 
-class Coming:
-    """What a call in a coroutine gives: it is there once it is awaited."""
+class PendingCall:
+    """The result of a call in a coroutine. The call happens when it is awaited."""
 
     def __init__(self, what: str, where: str, begin: Begin) -> None:
         self._what = what
         self._begin = begin
         self.where = where
-        """The line that asked for it."""
+        """The line of the call."""
         self.awaited = False
-        """Whether anybody waits for it: if not, it never happens."""
+        """True once the call is awaited: without, it never happens."""
 
     def __await__(self) -> Generator[Any, Any, Any]:
         self.awaited = True
@@ -67,57 +67,57 @@ class Coming:
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
-    """One test at work."""
+class ScriptRunner:
+    """The state of one running test, and its way into the event loop of the run."""
 
     trial: Trial
-    """What it is a trial of."""
+    """The trial that the test is."""
     roles: RoleClients
-    """Who can be called."""
+    """The judges, simulators and agents that the test can call."""
     result: TrialResult
-    """What comes of it: its transcript, verdicts, warnings."""
+    """The result of the trial: transcript, verdicts, warnings."""
     workspace: Workspace
-    """The folder that the agents it calls work in."""
+    """The workspace of the trial."""
     root: Path
     """The project's root."""
     new_session: Callable[[], str]
-    """Gives the id of a conversation."""
+    """Returns the id of a new conversation."""
     loop: asyncio.AbstractEventLoop
-    """Where agents and judges are called."""
-    works: Works = lambda _: None
-    """Told who is at work."""
+    """The event loop of the run, in which agents and judges are called."""
+    on_actor: OnActor = lambda _: None
+    """Called when the agent or the judge begins to work, so that a timeout blames the right one."""
     limit: float | None = None
-    """Seconds that a single call may take, where nobody watches over the whole test."""
+    """Seconds that a single call may take, where no deadline covers the whole test."""
     name_flag: str = "-n"
     """The flag that names the agent under test."""
     turns: int = 0
-    """How many turns were held, with whomever."""
+    """The number of turns so far, with all agents."""
     responses: "list[Response]" = field(default_factory=list)
-    """What agents have answered, in order."""
+    """The answers of all agents, in order."""
     skipped: str | None = None
-    """Why it asked to be left out."""
-    _coming: list[Coming] = field(default_factory=list)
+    """The reason of `t.skip`, once it was called."""
+    _pending: list[PendingCall] = field(default_factory=list)
     _waiting: set["Future[Any]"] = field(default_factory=set)
-    _over: bool = False
+    _closed: bool = False
 
     def __post_init__(self) -> None:
-        self.result.verdicts = []  # of this attempt, not of one before it
+        self.result.verdicts = []  # drops the verdicts of an earlier attempt
 
     def tested(self, name: str | None) -> AgentUnderTest:
-        """The agent of this name, or the one under test. Raises `ConfigurationError`, `ScriptError`."""
+        """Return the agent of this name, or the agent under test. Raises `ConfigurationError`, `ScriptError`."""
         if name is not None:
             return self.roles.called(name.removeprefix("agents:"), self.trial.source)
-        if self.trial.tested.name == NOBODY:
+        if self.trial.tested.name == NO_AGENT:
             raise ScriptError(f"no agent is under test: name one in `ctx.agent(…)`, or with {self.name_flag}")
         return self.trial.tested
 
-    def bring(self, what: str, begin: Begin, then: Callable[[Any], Any] = lambda found: found) -> Any:
-        """What comes of a coroutine of ours: waited for in a thread, to be awaited in a coroutine.
+    def run_in_loop(self, what: str, begin: Begin, then: Callable[[Any], Any] = lambda found: found) -> Any:
+        """Run a coroutine in the event loop of the run: wait for it in a thread, return a `PendingCall` in a coroutine.
 
-        `then` is told what it gave, where the test is: what that raises is raised in the test.
+        `then` is called with the result in the thread of the test, so that what `then` raises is raised in the test.
         """
         __tracebackhide__ = True
-        if self._over:
+        if self._closed:
             raise ScriptError(f"`{what}`: the test is over")
         if not self.in_coroutine():
             return then(self._wait_for(self._within_limit(what, begin())))
@@ -126,15 +126,15 @@ class Stage:
         async def come() -> Any:
             __tracebackhide__ = True
             work = self._within_limit(what, begin())
-            return then(await (work if ours else self._hand_over(work)))
+            return then(await (work if ours else self._run_in_own_loop(work)))
 
-        coming = Coming(what, caller(), come)
-        self._coming.append(coming)
-        return coming
+        pending = PendingCall(what, calling_line(), come)
+        self._pending.append(pending)
+        return pending
 
     @staticmethod
     def in_coroutine() -> bool:
-        """Whether whoever calls must not be kept waiting."""
+        """True if the caller runs in an event loop, which must not block."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -150,7 +150,7 @@ class Stage:
                 return await work
         except TimeoutError:
             if not clock.expired():
-                raise  # somebody else's
+                raise  # a timeout of the agent's own
             if what == "send":
                 raise AgentTimeout(self.limit) from None
             raise AgentError(f"timeout after {self.limit:g}s while judging", "judge") from None
@@ -162,35 +162,35 @@ class Stage:
         try:
             return future.result()
         except (AgentError, ConfigurationError, ScriptError) as error:
-            raise error.with_traceback(None) from None  # how we came to know is of no use to who reads it
+            raise error.with_traceback(None) from None  # the frames of ATP do not help the reader
         except BaseException:
-            future.cancel()  # nobody waits for it any more, if it was not itself that ended
+            future.cancel()  # the test stopped waiting
             raise
         finally:
             self._waiting.discard(future)
 
-    async def _hand_over(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Have our loop do what somebody else's waits for."""
+    async def _run_in_own_loop(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine in the event loop of the run, for a test that has an event loop of its own."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
-    def never_awaited(self) -> Coming | None:
-        """Something that the test asked for and then forgot."""
-        return next((one for one in self._coming if not one.awaited), None)
+    def never_awaited(self) -> PendingCall | None:
+        """Return a call that the test did not await, if there is one."""
+        return next((one for one in self._pending if not one.awaited), None)
 
     def close(self) -> None:
-        """The test is over: a thread of it that still waits for an answer gets none."""
-        self._over = True
+        """End the test: calls that its threads still wait for are cancelled, further calls are refused."""
+        self._closed = True
         for future in tuple(self._waiting):
             future.cancel()
 
     def record(self, verdict: Verdict, here: str) -> None:
-        """Write down what a check found, with the line that asked."""
+        """Add a verdict to the result, with the line of the call."""
         plain = verdict.where in (None, "output")
         verdict.where = here if plain else f"{verdict.where}, {here}"
         self.result.verdicts.append(verdict)
 
     def evidence(self, transcript: Transcript, *, judged: bool = False) -> Evidence:
-        """All that a check may look at of what an agent answered."""
+        """Return the evidence of a check on an answer."""
         trial = self.trial
         return Evidence(
             case=Case(id=trial.case.id, name=trial.case.name, metadata=trial.case.metadata),
@@ -202,7 +202,7 @@ class Stage:
         )
 
     def judging(self) -> "Judging":
-        """Who judges."""
+        """Return the judges of the run, for this trial."""
         from atp.roles.judge.judges import Judging
 
         usage = self.result.role_usage = self.result.role_usage or Usage()
@@ -210,8 +210,8 @@ class Stage:
         return Judging(judges=judges, run=self.trial.run, usage=usage, warnings=self.result.warnings)
 
 
-def caller() -> str:
-    """The line of the test that is being carried out: `test_expense.py:12`."""
+def calling_line() -> str:
+    """Return the line of the test that calls into ATP: `test_expense.py:12`."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""A test in Python as a trial: its function is called, and whatever comes of that is told apart."""
+"""Runs a test in Python as a trial: calls its function, and turns what it returns or raises into the result."""
 
 import contextlib
 import contextvars
@@ -15,7 +15,7 @@ from atp.base.errors import ConfigurationError
 from atp.checks.verdicts import SHORT, show
 from atp.engine.scripts.file import OFFERED, ScriptCase
 from atp.engine.scripts.objects import Context, T
-from atp.engine.scripts.runner import ScriptError, Skipped, Stage
+from atp.engine.scripts.runner import ScriptError, ScriptRunner, Skipped
 from atp.engine.scripts.verdict import AssertionFailed, NotJudged, compared
 from atp.engine.trial.workspace import WorkspaceError
 from atp.models.model import CassetteError, CassetteMiss
@@ -25,40 +25,43 @@ from atp.usercode.contain import contained
 from atp.usercode.printed import Printed
 from atp.usercode.threads import Raised, Thread
 
-_TOLD_ELSEWHERE = (AgentError, RoleError, CassetteError, CassetteMiss, WorkspaceError)
-"""What says itself who is to blame."""
-_NOT_THEIRS = (str(Path(atp.__file__).parent), *(sysconfig.get_path(one) for one in ("stdlib", "purelib", "platlib")))
-"""Where our code is, Python's own, and that of installed packages."""
+_HAVE_BLAME = (AgentError, RoleError, CassetteError, CassetteMiss, WorkspaceError)
+"""Errors that carry their blame."""
+_NOT_USER_CODE = (
+    str(Path(atp.__file__).parent),
+    *(sysconfig.get_path(one) for one in ("stdlib", "purelib", "platlib")),
+)
+"""The folders of ATP, of the standard library and of installed packages."""
 
 
-async def hold_script(stage: Stage) -> str | None:
-    """Call a test's function. What it found is in the stage's result; returns why it asked to be left out, if it did.
+async def run_script_test(runner: ScriptRunner) -> str | None:
+    """Call the function of a test. Its verdicts go to `runner.result`. Returns the reason of a skip, if it skipped.
 
-    Raises `ScriptError` if the test itself is wrong, and what says itself who is to blame.
+    Raises `ScriptError` if the test itself is wrong, and errors that carry their blame.
     """
-    case, ctx = stage.trial.case, Context(stage)
+    case, ctx = runner.trial.case, Context(runner)
     assert isinstance(case, ScriptCase)
     try:
-        outcome = await _call(case, stage, {"t": T(stage, case.function), "ctx": ctx})
+        outcome = await _call(case, runner, {"t": T(runner, case.function), "ctx": ctx})
     finally:
-        stage.close()
+        runner.close()
         with contextlib.suppress(Exception):
             ctx.end()
     if isinstance(outcome, Raised):
-        _heard(outcome.error, stage)
+        _take_error(outcome.error, runner)
     elif outcome is not None:
-        _returned(outcome, stage)
-    verdicts = stage.result.verdicts
-    forgotten = stage.never_awaited()
+        _warn_of_return_value(outcome, runner)
+    verdicts = runner.result.verdicts
+    forgotten = runner.never_awaited()
     if forgotten is not None and not any(one.outcome == "failed" for one in verdicts):
         raise ScriptError(str(forgotten))
-    if not verdicts and not case.plain_asserts and stage.skipped is None:
-        stage.result.warnings.append("no assertions")
-    return stage.skipped
+    if not verdicts and not case.plain_asserts and runner.skipped is None:
+        runner.result.warnings.append("no assertions")
+    return runner.skipped
 
 
-async def _call(case: ScriptCase, stage: Stage, offered: dict[str, Any]) -> Any:
-    """What the function gives, or `Raised`; what it prints goes to the trial's log."""
+async def _call(case: ScriptCase, runner: ScriptRunner, offered: dict[str, Any]) -> Any:
+    """Return what the function returns, or `Raised`. What the function prints goes to the log of the trial."""
     function = case.callable
     takes = inspect.signature(function).parameters
     given = {name: offered[name] for name in OFFERED if name in takes}
@@ -74,71 +77,73 @@ async def _call(case: ScriptCase, stage: Stage, offered: dict[str, Any]) -> Any:
             made = await contained(made if inspect.iscoroutine(made) else _awaited(made), context)
         return made
     finally:
-        stage.result.transcript.logs.extend(printed.finish())
+        runner.result.transcript.logs.extend(printed.finish())
 
 
 async def _awaited(made: Awaitable[Any]) -> Any:
     return await made
 
 
-def _heard(error: BaseException, stage: Stage) -> None:
-    """Take in what a test raised."""
+def _take_error(error: BaseException, runner: ScriptRunner) -> None:
+    """Turn an exception of the test into a skip, a verdict, a warning or an error of the script."""
     by_pytest = type(error).__name__ if _is_pytests(error) else ""
-    verdicts = stage.result.verdicts
+    verdicts = runner.result.verdicts
     if isinstance(error, Skipped) or by_pytest == "Skipped":
-        stage.skipped = str(error)
+        runner.skipped = str(error)
     elif isinstance(error, AssertionFailed | NotJudged) and error.verdict in verdicts:
         pass
     elif isinstance(error, AssertionError) or by_pytest == "Failed":
-        stage.result.verdicts.append(_plain(error))
-    elif any(one.outcome == "failed" for one in verdicts):  # that it goes wrong after a failure explains nothing
-        stage.result.warnings.append(f"after that, the test raised {_said(error)}")
+        runner.result.verdicts.append(_plain(error))
+    elif any(
+        one.outcome == "failed" for one in verdicts
+    ):  # a failure was recorded before: the exception may follow from it
+        runner.result.warnings.append(f"after that, the test raised {_error_text(error)}")
     else:
-        if isinstance(error, _TOLD_ELSEWHERE):
+        if isinstance(error, _HAVE_BLAME):
             raise error
-        lines = traceback.format_list(_theirs(error)) + traceback.format_exception_only(error)
-        stage.result.transcript.logs.extend("".join(lines).splitlines())
-        raise ScriptError(_said(error)) from error
+        lines = traceback.format_list(_user_frames(error)) + traceback.format_exception_only(error)
+        runner.result.transcript.logs.extend("".join(lines).splitlines())
+        raise ScriptError(_error_text(error)) from error
 
 
-def _returned(value: Any, stage: Stage) -> None:
-    """A test that returns something may mean it for its verdict, which it is not. Of true and false that is certain."""
-    told = f"it returned {show(value, SHORT)}, and what a test returns decides nothing"
-    if isinstance(value, bool) and not any(one.outcome == "failed" for one in stage.result.verdicts):
-        raise ScriptError(f"{told}: write `assert`, or t.assert_.true(…)")
-    stage.result.warnings.append(told)
+def _warn_of_return_value(value: Any, runner: ScriptRunner) -> None:
+    """Warn of a return value, which decides nothing. A bool is surely meant as the verdict, so it is an error."""
+    text = f"it returned {show(value, SHORT)}, and what a test returns decides nothing"
+    if isinstance(value, bool) and not any(one.outcome == "failed" for one in runner.result.verdicts):
+        raise ScriptError(f"{text}: write `assert`, or t.assert_.true(…)")
+    runner.result.warnings.append(text)
 
 
 def _is_pytests(error: BaseException) -> bool:
-    """Whether `pytest.skip` or `pytest.fail` raised it, told without importing pytest."""
+    """True if `pytest.skip` or `pytest.fail` raised the exception. Does not import pytest."""
     return any(base.__module__ == "_pytest.outcomes" for base in type(error).__mro__)
 
 
 def _plain(error: BaseException) -> Verdict:
-    """The verdict of an `assert` statement, with its text where it has no message of its own."""
-    frame = _place(error)
-    text = str(error).strip() or (frame.line if frame is not None and frame.line else "it does not hold")
+    """Return the verdict of a failed `assert` statement; its source line is the message if it has none."""
+    frame = _user_frame(error)
+    text = str(error).strip() or (frame.line if frame is not None and frame.line else "the assertion does not hold")
     verdict = compared("assert", False, text)
     verdict.where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" if frame is not None else None
     return verdict
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     if isinstance(error, ScriptError | ConfigurationError):
         hint = getattr(error, "hint", None)
         text = f"{error} ({hint})" if hint else str(error)
     else:
         text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    frame = _place(error)
+    frame = _user_frame(error)
     return f"{text} ({frame.filename}, line {frame.lineno})" if frame is not None else text
 
 
-def _place(error: BaseException) -> traceback.FrameSummary | None:
-    """The last line of the user's own code."""
-    frames = _theirs(error)
+def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame of the user's code."""
+    frames = _user_frames(error)
     return frames[-1] if frames else None
 
 
-def _theirs(error: BaseException) -> list[traceback.FrameSummary]:
-    """Where an exception came through the user's own code."""
-    return [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THEIRS)]
+def _user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of a traceback that are in the user's code."""
+    return [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_USER_CODE)]

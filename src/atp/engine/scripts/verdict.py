@@ -1,4 +1,4 @@
-"""From an assertion of a test in Python to its verdict, and from there to what the test hears of it."""
+"""Verdicts of assertions in a test in Python, and the exceptions that they raise in the test."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from atp.checks.observable import met, needs
 from atp.checks.registry import run_check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.engine.scripts.agent import Response
-from atp.engine.scripts.runner import ScriptError, Stage
+from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.loader.validate import Nowhere, read
 from atp.suite.assertion import ASSERTIONS, AnyAssertion, Assertion
 from atp.suite.case import Case
@@ -21,29 +21,29 @@ from atp.suite.result import Blame, Transcript, Turn, Verdict
 class AssertionFailed(AssertionError):
     """An assertion of a test does not hold."""
 
-    __module__ = "atp"  # what a test that fails begins with should leave room for the reason
+    __module__ = "atp"  # short, because tracebacks begin with it
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(told(verdict))
+        super().__init__(verdict_text(verdict))
         self.verdict = verdict
-        """What the check found."""
+        """The verdict of the check."""
 
 
 class NotJudged(Exception):
-    """An assertion that nobody could decide."""
+    """An assertion that no check or judge could decide."""
 
     __module__ = "atp"
     blame: Blame = "judge"
-    """Who is to blame."""
+    """The blame of the trial's error."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(told(verdict))
+        super().__init__(verdict_text(verdict))
         self.verdict = verdict
-        """Why not."""
+        """The verdict, which says why."""
 
 
-def told(verdict: Verdict) -> str:
-    """A verdict in words: what was expected, and what was found."""
+def verdict_text(verdict: Verdict) -> str:
+    """Return a verdict as text: what was expected, and what was found."""
     lines = [f"{verdict.type}: {'not judged: ' if verdict.outcome == 'unjudged' else ''}{verdict.message}"]
     for label, value in (("expected", verdict.expected), ("found", verdict.found)):
         if value is not None and (text := show(value)) not in verdict.message:
@@ -59,7 +59,7 @@ ASSERTIONS.on_change(lambda: _Holder.model_rebuild(force=True))
 
 
 def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:
-    """An assertion as a file would give it. Raises `ScriptError` if it makes none."""
+    """Validate an assertion with the keys that a file would have. Raises `ScriptError`."""
     notes = Diagnostics()
     made = read(_Holder, {"assertion": {"type": kind, **keys}}, notes, Nowhere())
     if notes or made is None:
@@ -68,8 +68,8 @@ def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:
     return made.assertion
 
 
-def given_assertion(assertion: Any) -> Assertion:
-    """The assertion that a test gives to `check`. Raises `ScriptError` if it is none."""
+def read_assertion(assertion: Any) -> Assertion:
+    """Validate the assertion that a test passes to `check`. Raises `ScriptError`."""
     __tracebackhide__ = True
     if not isinstance(assertion, Mapping):
         example = '{"type": "contains", "value": "tea"}'
@@ -78,71 +78,71 @@ def given_assertion(assertion: Any) -> Assertion:
     return make_assertion(str(keys.pop("type", "")), keys)
 
 
-def check_now(stage: Stage, assertion: Assertion, actual: Any) -> Verdict:
-    """The verdict of a check that decides exactly."""
+def check_now(runner: ScriptRunner, assertion: Assertion, actual: Any) -> Verdict:
+    """Return the verdict of an exact check."""
     unobserved = _unobserved(assertion, actual)
     if unobserved is not None:
         return unobserved
-    evidence = stage.evidence(_transcript(actual))
-    if stage.in_coroutine():
-        return _at_once(lambda: run_check(assertion, evidence))
-    verdict: Verdict = stage.bring(assertion.type, lambda: run_check(assertion, evidence))
+    evidence = runner.evidence(_transcript(actual))
+    if runner.in_coroutine():
+        return _run_without_waiting(lambda: run_check(assertion, evidence))
+    verdict: Verdict = runner.run_in_loop(assertion.type, lambda: run_check(assertion, evidence))
     return verdict
 
 
-async def judge(stage: Stage, assertion: Assertion, actual: Any) -> Verdict:
-    """The verdict of a check that a model, an agent or a script of the user's decides."""
-    stage.works("judge")
+async def judge(runner: ScriptRunner, assertion: Assertion, actual: Any) -> Verdict:
+    """Return the verdict of a check that a model, an agent or a script of the user decides."""
+    runner.on_actor("judge")
     try:
-        return await run_check(assertion, stage.evidence(_seen(stage, actual), judged=True))
+        return await run_check(assertion, runner.evidence(_transcript_with_input(runner, actual), judged=True))
     finally:
-        stage.works("agent")
+        runner.on_actor("agent")
 
 
-async def judge_words(stage: Stage, expectations: list[str], actual: Any) -> list[Verdict]:
-    """The verdicts on expectations in words, each decided exactly if it has an exact meaning."""
+async def judge_words(runner: ScriptRunner, expectations: list[str], actual: Any) -> list[Verdict]:
+    """Return the verdicts on expectations in words. An expectation with an exact meaning is checked exactly."""
     from atp.checks.case_checks import check_case
 
-    case = Case(id=stage.trial.case.id, name=stage.trial.case.name, expectations=expectations)
+    case = Case(id=runner.trial.case.id, name=runner.trial.case.name, expectations=expectations)
     if isinstance(actual, Response):
         unseen = next((need for need in needs(case) if not met(need, actual.capabilities)), None)
         if unseen is not None:
             return [unjudged(f"agent `{actual.agent}` can never report {unseen.why}")]
-    stage.works("judge")
+    runner.on_actor("judge")
     try:
-        return await check_case(case, stage.evidence(_seen(stage, actual), judged=True))
+        return await check_case(case, runner.evidence(_transcript_with_input(runner, actual), judged=True))
     finally:
-        stage.works("agent")
+        runner.on_actor("agent")
 
 
 def compared(kind: str, holds: bool, message: str, *, expected: Any = None, found: Any = None) -> Verdict:
-    """The verdict of a comparison that Python makes."""
+    """Return the verdict of a comparison made in Python."""
     verdict = (passed if holds else failed)(message if not holds else "", expected=expected, found=found)
     verdict.type = kind
     return verdict
 
 
-def settle(stage: Stage, verdict: Verdict, here: str, message: str | None = None) -> None:
-    """Write a verdict down, with the line that asked. Raises `AssertionFailed` or `NotJudged` if it isn't a pass."""
+def record_verdict(runner: ScriptRunner, verdict: Verdict, here: str, message: str | None = None) -> None:
+    """Record a verdict with the line of the call. Raises `AssertionFailed` or `NotJudged` if it isn't a pass."""
     __tracebackhide__ = True
     if message is not None and verdict.outcome == "failed":
         verdict.message = message
-    stage.record(verdict, here)
+    runner.record(verdict, here)
     if verdict.outcome == "failed":
         raise AssertionFailed(verdict)
     if verdict.outcome == "unjudged":
         raise NotJudged(verdict)
 
 
-def needs_response(actual: Any, kind: str) -> Response:
-    """What a check about tools or files needs. Raises `ScriptError` for anything else."""
+def require_response(actual: Any, kind: str) -> Response:
+    """Return `actual` if it is a response, which checks about tools or files need. Raises `ScriptError`."""
     if isinstance(actual, Response):
         return actual
     raise ScriptError(f"`{kind}` is about a response of `ctx.agent(…).send(…)`, not about {type(actual).__name__}")
 
 
 def _unobserved(assertion: Assertion, actual: Any) -> Verdict | None:
-    """What an agent can never report must not pass for lack of being seen."""
+    """Return an unjudged verdict if the agent can never report what the assertion is about."""
     if not isinstance(actual, Response):
         return None
     for need in needs(Case.model_construct(id="-", assertions=[assertion], checkpoints=[], expectations=[])):
@@ -154,25 +154,25 @@ def _unobserved(assertion: Assertion, actual: Any) -> Verdict | None:
 
 
 def _transcript(actual: Any) -> Transcript:
-    """A response's own, or one in which a value was answered."""
+    """Return the transcript of a response, or one whose only answer is the value."""
     if isinstance(actual, Response):
         return actual.transcript
     return Transcript(turns=[Turn(turn=1, input=None, output=actual)])
 
 
-def _seen(stage: Stage, actual: Any) -> Transcript:
-    """The same; a value that an agent has answered stands for its response, so that a judge sees what was asked."""
+def _transcript_with_input(runner: ScriptRunner, actual: Any) -> Transcript:
+    """Like `_transcript`, but find the response that a plain value came from, so that a judge sees the input."""
     if isinstance(actual, Response):
         return actual.transcript
-    for response in reversed(stage.responses):
+    for response in reversed(runner.responses):
         same = type(actual) is type(response.output) and actual == response.output
         if same or actual == response.content:
             return response.transcript
     return _transcript(actual)
 
 
-def _at_once(begin: Callable[[], Coroutine[Any, Any, Verdict]]) -> Verdict:
-    """What a check gives, in a coroutine that must not wait: hardly any needs to, and then a loop of its own does."""
+def _run_without_waiting(begin: Callable[[], Coroutine[Any, Any, Verdict]]) -> Verdict:
+    """Run a check inside a coroutine that must not wait. Few checks wait; those run in a thread with its own loop."""
     check = begin()
     try:
         check.send(None)

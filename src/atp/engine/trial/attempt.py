@@ -126,10 +126,10 @@ class Attempt:
 
     async def _perform(self) -> None:
         """Let a test in Python lead the conversations, and say itself what must hold."""
-        from atp.engine.scripts.runner import ScriptError, Stage
-        from atp.engine.scripts.trial import hold_script
+        from atp.engine.scripts.runner import ScriptError, ScriptRunner
+        from atp.engine.scripts.trial import run_script_test
 
-        stage = Stage(
+        runner = ScriptRunner(
             trial=self._trial,
             roles=self._grounds.roles,
             result=self._result,
@@ -137,10 +137,10 @@ class Attempt:
             root=self._grounds.root,
             new_session=self._grounds.new_task_id,
             loop=asyncio.get_running_loop(),
-            works=self._works,
+            on_actor=self._works,
         )
         try:
-            why_left_out = await hold_script(stage)
+            why_left_out = await run_script_test(runner)
         except ScriptError as error:
             self.end(Ending("error", str(error), "environment"))
             return
