@@ -8,9 +8,8 @@ import pytest
 from tests.agents.support.talk import Talk, custom, run
 
 from atp.agents.adapter import Adapter, AdapterContext, Reply, TurnRequest
-from atp.agents.registry import _ADAPTERS, adapter_at, adapter_for, make_adapter
+from atp.agents.registry import _ADAPTERS, Makers, adapter_at, adapter_for, make_adapter
 from atp.base.errors import ConfigurationError
-from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent, AgentConfig, DockerAgent
 
 

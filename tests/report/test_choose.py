@@ -25,7 +25,7 @@ from atp.report.formats.events import Events
 from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
 from atp.report.formats.summary_report import SummaryReport
-from atp.report.reporter import REPORTERS, Reporter, Reporters
+from atp.report.reporter import REPORTERS
 from atp.suite.suite import Suite
 
 
@@ -167,33 +167,30 @@ def test_what_was_given(tmp_path: Path) -> None:
 def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, story: Any) -> None:
     module = tmp_path / "my_reporter.py"
     module.write_text(
-        "from atp.report.reporter import REPORTERS, Reporter\n"
-        "@REPORTERS.register('report.shout', '.shout')\n"
+        "from atp.report.reporter import Reporter\n"
         "class Shout(Reporter):\n"
+        "    format, extensions = 'report.shout', ('.shout',)\n"
         "    def end(self, end):\n"
         "        self.path.write_text('DONE')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    entry = EntryPoint("shout", "my_reporter", "atp.reporters")
-    monkeypatch.setattr("atp.report.reporter.entry_points", lambda group: [entry])
+    entry = EntryPoint("shout", "my_reporter:Shout", "atp.reporters")
+    monkeypatch.setattr("atp.base.registry.entry_points", lambda group: [entry])
     monkeypatch.setattr(REPORTERS, "_discovered", False)
-    monkeypatch.setattr(REPORTERS, "_by_name", dict(REPORTERS._by_name))
-    monkeypatch.setattr(REPORTERS, "_by_extension", dict(REPORTERS._by_extension))
+    monkeypatch.setattr(REPORTERS, "_members", {})
     path = tmp_path / "x.shout"
     story.tell(choose(Options(output=[str(path)]), Reads()), [], story.end())
     assert path.read_text() == "DONE"
 
 
-def test_ours_are_registered_in_the_same_way() -> None:
-    registry = Reporters("none")
-
-    @registry.register("report.mine", ".mine")
-    class Mine(Reporter):
-        pass
-
-    assert registry.for_extension(".MINE") is registry.named("report.mine") is Mine
-    assert registry.named("other") is None
-    assert REPORTERS.for_extension(".json") is JsonReport
+def test_built_in_reporters_go_by_the_names_that_they_are_listed_under() -> None:
+    listed = {name: REPORTERS.find(name) for name in REPORTERS.names}
+    assert listed[".json"] is listed["report.json"] is JsonReport
+    for name, reporter in listed.items():
+        assert reporter is not None
+        assert name in (reporter.format, *reporter.extensions)
+    assert REPORTERS.for_extension(".JSON") is JsonReport
+    assert REPORTERS.find("report.other") is None
 
 
 def test_a_reader_of_json_who_goes_away(story: Any) -> None:

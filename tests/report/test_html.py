@@ -58,7 +58,7 @@ def written(path: Path, story: Any, cases: list[CaseResult], **end: Any) -> Read
 
 
 def test_it_is_registered() -> None:
-    assert REPORTERS.named("report.html") is HtmlReport
+    assert REPORTERS.find("report.html") is HtmlReport
     assert REPORTERS.for_extension(".html") is HtmlReport
     assert REPORTERS.for_extension(".HTM") is HtmlReport
 

@@ -4,12 +4,38 @@ Adapters are found by the agent's `type`, ours and a plugin's in the same way; t
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from atp.agents.adapter import Adapter, AdapterContext
 from atp.base.errors import ConfigurationError
-from atp.base.registry import Makers
 from atp.suite.agent import AGENTS, Agent
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+class Makers(dict[str, Maker | str], Generic[Maker]):
+    """The makers of one family, or their places (`package.module:Name`), by the `type` that files give."""
+
+    def find(self, kind: str, discover: Callable[[], object]) -> Maker | None:
+        """The maker of this kind, if there is one.
+
+        `discover` loads the plugins, which register what they have. Only an unknown kind asks for it.
+        """
+        if kind not in self:
+            discover()
+        found = self.get(kind)
+        if isinstance(found, str):
+            module, _, name = found.partition(":")
+            loaded: Maker = getattr(import_module(module), name)
+            self[kind] = loaded
+            return loaded
+        return found
+
+    def __str__(self) -> str:
+        """All kinds that there are, for a message."""
+        return ", ".join(f"`{kind}`" for kind in sorted(self))
+
 
 MakesAdapter = Callable[[Agent, AdapterContext], Adapter]
 Made = TypeVar("Made", bound=Callable[..., Adapter])

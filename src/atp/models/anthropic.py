@@ -27,6 +27,8 @@ class AnthropicModel(WireModel):
     A schema becomes a tool that the model must call, which every model of theirs understands.
     """
 
+    type = "anthropic"
+
     default_host = "https://api.anthropic.com"
     default_auth = "x-api-key"
 

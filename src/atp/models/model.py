@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
@@ -109,6 +109,8 @@ class CassetteMiss(Error):
 class Model(ABC):
     """A model behind a connector, shared by all who ask it."""
 
+    type: ClassVar[str]
+    """The `type` of the connectors that lead to this class."""
     connector: str
     """The connector's id."""
     name: str

@@ -16,6 +16,8 @@ _FINISH = {"function_call": "tool_calls", "end_turn": "stop", "eos": "stop", "ma
 class OpenAIModel(WireModel):
     """A model behind a server that speaks OpenAI's format."""
 
+    type = "openai"
+
     default_host = "https://api.openai.com/v1"
     default_auth = "bearer"
 

@@ -27,6 +27,8 @@ _FINISH = {"tool_call": "tool_calls"}
 class ProviderModel(Model):
     """A model that pydantic-ai reaches. Data is asked for in words, which every model understands."""
 
+    type = "provider"
+
     def __init__(self, connector: Connector, shared: Shared) -> None:
         self.connector = connector.id
         self.name = connector.model

@@ -135,10 +135,10 @@ def _named(options: Options, notes: Diagnostics, roles: RoleClients | None) -> M
     name = options.reporter
     if name is None:
         return None
-    found = REPORTERS.named(name)
+    found = REPORTERS.find(name)
     if found is not None:
         return found
-    hint, why = f"use {', '.join(REPORTERS.names)}, or an agent of the project", "there is no such reporter"
+    hint, why = f"use {', '.join(REPORTERS.formats)}, or an agent of the project", "there is no such reporter"
     if roles is not None:
         from atp.report.formats.agent_report import AgentReport
 

@@ -11,9 +11,8 @@ from tests.agents.support.talk import run
 from tests.models.mock_server import MockModels
 
 from atp.models.connections import Shared
-from atp.models.connectors import registry
 from atp.models.connectors.connector import Connector
-from atp.models.connectors.registry import Models, model_for
+from atp.models.connectors.registry import MODELS, Models
 from atp.models.model import Answer, Ask, Model, NoModel
 
 HELLO = Ask(messages=[{"role": "user", "content": "Hello"}])
@@ -21,6 +20,8 @@ HELLO = Ask(messages=[{"role": "user", "content": "Hello"}])
 
 class Parrot(Model):
     """A plugin's model."""
+
+    type = "parrot"
 
     def __init__(self, connector: Connector, shared: Shared) -> None:
         self.connector, self.name, self.settings = connector.id, connector.model, connector.settings
@@ -35,10 +36,8 @@ class Parrot(Model):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    before = dict(registry._MODELS)
     yield
-    registry._MODELS.clear()
-    registry._MODELS.update(before)
+    MODELS.unregister("parrot")
 
 
 def models(env: dict[str, str] | None = None, **tables: Any) -> Models:
@@ -124,7 +123,7 @@ def test_a_host_that_is_no_address(host: str) -> None:
 
 
 def test_a_plugins_model() -> None:
-    model_for("parrot")(Parrot)
+    MODELS.register(Parrot)
 
     async def main() -> None:
         ours = models(polly={"type": "parrot", "model": "p", "times": 2})
@@ -140,9 +139,9 @@ def test_a_plugins_model() -> None:
 
 def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
-        "from atp.models.connectors.registry import model_for\n"
+        "from atp.models.connectors.registry import MODELS\n"
         "from tests.models.connectors.test_registry import Parrot\n"
-        "model_for('parrot')(Parrot)\n"
+        "MODELS.register(Parrot)\n"
     )
     info = tmp_path / "theirs-1.0.dist-info"
     info.mkdir()

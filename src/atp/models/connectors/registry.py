@@ -4,56 +4,39 @@ Models are found by the connector's `type`, ours and a plugin's in the same way;
 """
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
-from atp.base.registry import Makers
+from atp.base.registry import Registry
 from atp.models.connections import Shared
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.connectors.sources import HOW, Sources
 from atp.models.model import Model, NoModel
 
-GROUP = "atp.models"
-"""The entry points of plugins: modules that register their types when they are loaded."""
-
-MakesModel = Callable[[Connector, Shared], Model]
-Made = TypeVar("Made", bound=Callable[..., Model])
-
-_MODELS: Makers[MakesModel] = Makers()
-
-
-def model_for(kind: str) -> Callable[[Made], Made]:
-    """A decorator: this class, called with a connector and what models share, is the model of such connectors."""
-
-    def register(made: Made) -> Made:
-        _MODELS[kind] = made
-        return made
-
-    return register
-
-
-def model_at(kind: str, place: str) -> None:
-    """The same for a class in a module that isn't loaded before it is needed: `package.module:Class`."""
-    _MODELS[kind] = place
+MODELS: Registry[Callable[[Connector, Shared], Model]] = Registry(
+    "atp.models",
+    {
+        "openai": "atp.models.openai:OpenAIModel",
+        "anthropic": "atp.models.anthropic:AnthropicModel",
+        "provider": "atp.models.providers:ProviderModel",
+        "local": "atp.models.local.model:LocalModel",
+    },
+    lambda model: (model.type,),
+)
+"""The classes of models by the `type` of their connectors. Each is called with a connector and what models share."""
 
 
 def make_model(connector: Connector, shared: Shared) -> Model:
     """The model behind a connector. Raises `NoModel`."""
-    make = _MODELS.find(connector.type, _discover)
+    make = MODELS.find(connector.type)
     if make is None:
         raise NoModel(
             f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`, which isn't installed",
-            f"there are {_MODELS}",
+            f"there are {MODELS}",
         )
     return make(connector, shared)
-
-
-def _discover() -> None:
-    for entry in entry_points(group=GROUP):
-        entry.load()
 
 
 class Known(Struct, kw_only=True, frozen=True):
@@ -165,9 +148,3 @@ class Models:
         for model in made:
             await model.close()
         await self._shared.close()
-
-
-model_at("openai", "atp.models.openai:OpenAIModel")
-model_at("anthropic", "atp.models.anthropic:AnthropicModel")
-model_at("provider", "atp.models.providers:ProviderModel")
-model_at("local", "atp.models.local.model:LocalModel")

@@ -23,6 +23,8 @@ MAX_TOKENS = 1024
 class LocalModel(Model):
     """A model on this machine, in a process of its own that starts when it is first asked."""
 
+    type = "local"
+
     def __init__(self, connector: Connector, shared: Shared) -> None:
         """The connector's `model` is the name of an installed one, or a GGUF file. Raises `NoModel`."""
         self.connector = connector.id

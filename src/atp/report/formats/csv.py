@@ -9,7 +9,6 @@ from atp.base.json_text import whole_text
 from atp.base.text import harmless
 from atp.journal.listeners import RunEnd
 from atp.report.hiding import Hide
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import assertion_errors, response
 from atp.report.run_object import timestamp
 from atp.report.spool import Spool
@@ -58,9 +57,11 @@ _FORMULA = re.compile(r"[\t\r\n]|[\s\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]")
 """How a formula begins, after blanks or in full-width forms, too. The page's own export has the same rule."""
 
 
-@REPORTERS.register("report.csv", ".csv")
 class CsvReport(SpooledReport):
     """A head and rows, in the order of the files."""
+
+    format = "report.csv"
+    extensions = (".csv",)
 
     def piece(self, result: CaseResult) -> bytes:
         """The rows of a case."""

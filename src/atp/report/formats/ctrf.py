@@ -15,7 +15,6 @@ from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.report.console.case_text import went_wrong
 from atp.report.hiding import Hide
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import is_failure, milliseconds, reason, shown_trial, usage
 from atp.report.run_object import agent_id, environment_object, timestamp
 from atp.report.spool import Spool
@@ -30,9 +29,11 @@ SPEC = "0.0.0"
 _OURS = uuid.uuid5(uuid.NAMESPACE_URL, "https://ctrf.io/atp")
 
 
-@REPORTERS.register("report.ctrf", ".ctrf.json")
 class CtrfReport(SpooledReport):
     """One JSON object, with the tests in the order of the files."""
+
+    format = "report.ctrf"
+    extensions = (".ctrf.json",)
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)

@@ -4,7 +4,6 @@ from typing import IO
 
 from atp.base.json_text import encode
 from atp.journal.listeners import RunEnd
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import result_object
 from atp.report.run_object import (
     environment_object,
@@ -19,9 +18,11 @@ from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
 
-@REPORTERS.register("report.json", ".json")
 class JsonReport(SpooledReport):
     """One JSON object, with the results in the order of the files, whichever ended first."""
+
+    format = "report.json"
+    extensions = (".json",)
 
     def case(self, result: CaseResult) -> None:
         """A piece of `results[]`; of `skipped[]` if the test itself asked to be left out."""

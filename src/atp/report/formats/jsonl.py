@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atp.report.formats.events import Events
-from atp.report.reporter import REPORTERS
 from atp.report.sink import LineFile, Sink
 
 
-@REPORTERS.register("report.jsonl", ".jsonl")
 class JsonlReport(Events):
     """Streams the events to a file."""
+
+    format = "report.jsonl"
+    extensions = (".jsonl",)
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = (), *, fresh: bool = False) -> None:
         """With `fresh` an earlier file is left alone, and the name gets a number."""

@@ -21,7 +21,6 @@ from atp.journal.records import RunInfo
 from atp.report.console.case_text import went_wrong
 from atp.report.console.conversation_text import conversation_lines
 from atp.report.hiding import Hide
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import is_failure, no_assertions, reason, shown_trial
 from atp.report.run_object import agent_id, timestamp
 from atp.report.spool import Order, Spool
@@ -37,9 +36,11 @@ _SUITE_BITS = 32
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@REPORTERS.register("report.junit", ".xml")
 class JunitReport(SpooledReport):
     """`<testsuites>`, in the order of the files and agents."""
+
+    format = "report.junit"
+    extensions = (".xml",)
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)

@@ -10,7 +10,6 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.formats.markdown_text import block, code, plain, table
 from atp.report.hiding import Hide
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import is_failure, no_assertions, reason, response, shown_trial, warnings
 from atp.report.run_object import agent_id, not_run
 from atp.report.spool import Spool
@@ -29,9 +28,11 @@ _STABILITY = ("Case", "Runs", "Passed", "Pass Rate", "Consistency", "Class", "Av
 _SIGNS = {"passed": "✅", "failed": "❌", "skipped": "⏭️"}  # anything else broke without the agent's doing: ⚠️
 
 
-@REPORTERS.register("report.markdown", ".md")
 class MarkdownReport(SpooledReport):
     """Sections and tables, with the results in the order of the files."""
+
+    format = "report.markdown"
+    extensions = (".md",)
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)

@@ -3,14 +3,15 @@
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.report.console.summary_text import summary_lines
-from atp.report.reporter import REPORTERS, Reporter
+from atp.report.reporter import Reporter
 from atp.report.run_object import agent_id
 from atp.report.whole_file import whole_file
 
 
-@REPORTERS.register("report.summary")
 class SummaryReport(Reporter):
     """A few lines: who was tested, and what came of it."""
+
+    format = "report.summary"
 
     def end(self, end: RunEnd) -> None:
         """Write them."""

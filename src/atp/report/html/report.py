@@ -16,7 +16,6 @@ from atp.report.html.detail import case_object, longest_text, trial_object
 from atp.report.html.pack import Chunks, Packed
 from atp.report.html.page import page_parts, run_object
 from atp.report.html.rows import case_row, skipped_row
-from atp.report.reporter import REPORTERS
 from atp.report.result_object import reason
 from atp.report.spool import Spool
 from atp.report.spooled import SpooledReport
@@ -28,9 +27,11 @@ MOST_TOLD = 20
 """How many failures a reader without JavaScript is told of."""
 
 
-@REPORTERS.register("report.html", ".html", ".htm")
 class HtmlReport(SpooledReport):
     """A page that needs nothing else: no network, no other file."""
+
+    format = "report.html"
+    extensions = (".html", ".htm")
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)
