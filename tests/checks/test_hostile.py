@@ -1,34 +1,34 @@
-"""Outputs of 10 MB that are made to hurt: every check ends soon, and none of them passes by giving up."""
+"""Outputs that are made to hurt: twice the output takes twice the work, and no check passes by giving up."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.work import lines_executed
 
 from atp.checks import Evidence, run_check
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.result import Artifact, ToolCall, Verdict
 
-SIZE = 10_000_000
-TEXTS: dict[str, Callable[[], str]] = {
-    "{": lambda: "{" * SIZE,
-    "[": lambda: "[" * SIZE,
-    '{"': lambda: '{"' * (SIZE // 2),
-    '{"a': lambda: '{"a' * (SIZE // 3),
-    '{"a":': lambda: '{"a":' * (SIZE // 5),
-    "[0]": lambda: "[0]" * (SIZE // 3),
-    "interleaved": lambda: "[" + '",[",' * (SIZE // 5),
-    "fences": lambda: "```\n[\n" * (SIZE // 6),
-    "open fences": lambda: "\n".join("`" * (length % 50 + 3) for length in range(SIZE // 30)),
-    "blanks": lambda: "{" + " " * SIZE,
-    "digits": lambda: "[" + "1" * SIZE,
-    "nan": lambda: "[1," * 900 + "1," * (SIZE // 2) + "NaN",
-    "unterminated": lambda: '["' + "a" * SIZE,
-    "escapes": lambda: '["\\"' * (SIZE // 4),
-    "quotes": lambda: '"' * SIZE,
-    "words": lambda: "lorem ipsum " * (SIZE // 12),
+LARGE = 10_000_000
+TEXTS: dict[str, Callable[[int], str]] = {
+    "{": lambda size: "{" * size,
+    "[": lambda size: "[" * size,
+    '{"': lambda size: '{"' * (size // 2),
+    '{"a': lambda size: '{"a' * (size // 3),
+    '{"a":': lambda size: '{"a":' * (size // 5),
+    "[0]": lambda size: "[0]" * (size // 3),
+    "interleaved": lambda size: "[" + '",[",' * (size // 5),
+    "fences": lambda size: "```\n[\n" * (size // 6),
+    "open fences": lambda size: "\n".join("`" * (length % 50 + 3) for length in range(size // 30)),
+    "blanks": lambda size: "{" + " " * size,
+    "digits": lambda size: "[" + "1" * size,
+    "nan": lambda size: "[1," * 900 + "1," * (size // 2) + "NaN",
+    "unterminated": lambda size: '["' + "a" * size,
+    "escapes": lambda size: '["\\"' * (size // 4),
+    "quotes": lambda size: '"' * size,
+    "words": lambda size: "lorem ipsum " * (size // 12),
 }
 CHECKS: list[dict[str, Any]] = [
     {"type": "contains", "value": "needle"},
@@ -44,16 +44,25 @@ CHECKS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_text(evidence: Callable[..., Evidence], name: str) -> None:
-    seen = evidence(TEXTS[name]())
-
-    async def all_of_them() -> list[Verdict]:
+def check_all(seen: Evidence) -> list[Verdict]:
+    async def checks() -> list[Verdict]:
         return [await run_check(ASSERTIONS.shapes[one["type"]].model_validate(one), seen) for one in CHECKS]
 
-    began = time.process_time()
-    found = asyncio.run(all_of_them())
-    assert time.process_time() - began < 5
+    return asyncio.run(checks())
+
+
+@pytest.mark.no_cover  # coverage traces as well, and only one can
+@pytest.mark.parametrize("name", TEXTS)
+def test_work_grows_no_faster_than_the_text(evidence: Callable[..., Evidence], name: str) -> None:
+    text = TEXTS[name]
+    check_all(evidence(text(100)))  # imports what the checks need
+    once = lines_executed(lambda: check_all(evidence(text(20_000))))
+    assert lines_executed(lambda: check_all(evidence(text(40_000)))) < 2.3 * once
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_large_text(evidence: Callable[..., Evidence], name: str) -> None:
+    found = check_all(evidence(TEXTS[name](LARGE)))
     assert [verdict.outcome for verdict in found] == ["failed"] * len(CHECKS)
     assert all(len(verdict.message) < 700 for verdict in found)
     assert all(not isinstance(verdict.found, str) or len(verdict.found) <= 300 for verdict in found)
@@ -73,15 +82,12 @@ def test_text(evidence: Callable[..., Evidence], name: str) -> None:
             ],
         ),
         ({str(number): number for number in range(100_000)}, [{"type": "contains", "value": -1}]),
-        ("x" * SIZE, [{"type": "contains", "value": "y"}, {"type": "equals", "value": {"$length": 3}}]),
+        ("x" * LARGE, [{"type": "contains", "value": "y"}, {"type": "equals", "value": {"$length": 3}}]),
     ],
 )
 def test_large_values(judge: Callable[..., Verdict], output: Any, checks: list[dict[str, Any]]) -> None:
     for given in checks:
-        began = time.process_time()
-        verdict = judge(given, output)
-        assert verdict.outcome == "failed"
-        assert time.process_time() - began < 5
+        assert judge(given, output).outcome == "failed"
 
 
 def test_data_nested_too_deeply_is_unjudged(judge: Callable[..., Verdict]) -> None:
@@ -105,7 +111,6 @@ def test_odd_text_is_only_text(judge: Callable[..., Verdict]) -> None:
 def test_many_calls_and_artifacts(judge: Callable[..., Verdict]) -> None:
     calls = [ToolCall(name="x" * 50, arguments={"n": number}) for number in range(50_000)]
     artifacts = [Artifact(name="a" * 2000 + f"/{number}", text="x") for number in range(1000)]
-    began = time.process_time()
     for given in (
         {"type": "tool_called", "name": "y", "arguments": {"n": 1}},
         {"type": "behavior", "check": "no_repeated_actions", "must_use_tools": ["y"]},
@@ -115,4 +120,3 @@ def test_many_calls_and_artifacts(judge: Callable[..., Verdict]) -> None:
         verdict = judge(given, "x", calls=calls, artifacts=artifacts)
         assert verdict.outcome == "failed"
         assert len(verdict.message) < 2000
-    assert time.process_time() - began < 8

@@ -86,14 +86,17 @@ def test_a_check_that_gives_no_verdict_is_unjudged(plugin: Callable[..., Verdict
 
 
 def test_a_genuine_cancellation_gets_through(plugin: Callable[..., Verdict]) -> None:
+    began = asyncio.Event()
+
     async def wait(_assertion: Odd, _evidence: Evidence) -> Any:
-        await asyncio.sleep(30)
+        began.set()
+        await asyncio.sleep(3600)
 
     check("odd")(wait)
 
     async def cancel() -> None:
         task = asyncio.ensure_future(run_check(Odd(type="odd"), EVIDENCE))
-        await asyncio.sleep(0.01)
+        await began.wait()
         task.cancel()
         await task
 

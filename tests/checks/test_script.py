@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,15 +241,13 @@ def test_a_missing_script_is_known_before_a_run(tmp_path: Path) -> None:
 
 def test_a_script_that_hangs_is_left_behind(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "slow.py").write_text("import time\ndef f(output):\n    time.sleep(30)\n    return True")
+    (tmp_path / "scripts" / "slow.py").write_text("import time\ndef f(output):\n    time.sleep(3600)\n    return True")
     assertion = ScriptAssertion.model_validate({"type": "script", "script": "scripts:slow.f"})
     evidence = Evidence(case=Case(id="a"), transcript=Transcript(), folders=[tmp_path])
 
     async def impatient() -> None:
         await asyncio.wait_for(run_check(assertion, evidence), 0.3)
 
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         asyncio.run(impatient())
-    assert time.monotonic() - began < 5
     assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())

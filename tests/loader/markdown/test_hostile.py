@@ -1,10 +1,7 @@
 """Hostile files: each is read without an exception, and twice the file takes twice the work."""
 
-import sys
-from types import FrameType
-from typing import Any
-
 import pytest
+from tests.work import lines_executed
 
 from atp.loader import markdown
 from atp.loader.load import load_text
@@ -38,30 +35,17 @@ def hostile(size: int) -> dict[str, str]:
 SMALL, ONCE, TWICE, LARGE = hostile(100), hostile(600), hostile(1_200), hostile(5_000)
 
 
-def lines_executed(text: str) -> int:
-    """How many lines of Python it takes to load a text: unlike a clock, the same on every machine."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown")
-    finally:
-        sys.settrace(before)
-    return count
+def work(text: str) -> int:
+    """Lines executed to load a text."""
+    return lines_executed(lambda: load_text("---\ntarget: agents/a.md\n---\n" + text, "markdown"))
 
 
 @pytest.mark.no_cover  # coverage traces as well, and only one can
 @pytest.mark.parametrize("kind", ONCE)
 def test_work_grows_no_faster_than_the_file(kind: str) -> None:
-    lines_executed(SMALL[kind])  # imports what loading needs
-    once = lines_executed(ONCE[kind])
-    assert lines_executed(TWICE[kind]) < 2.3 * once
+    work(SMALL[kind])  # imports what loading needs
+    once = work(ONCE[kind])
+    assert work(TWICE[kind]) < 2.3 * once
 
 
 @pytest.mark.no_cover  # which doubles what it takes, and other tests cover the same
