@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from atp.agents.adapter import AgentError
 from atp.agents.artifacts import Artifacts, take_in
-from atp.agents.breach import ProtocolError
+from atp.agents.wire import ProtocolError
 from atp.suite.result import Artifact
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.agents.support.talk import FUNCTIONS, LimitPassed, Talk, custom, run
 from tests.waiting import WAIT_LIMIT, until_async
 
-from atp.agents.breach import RAW_LENGTH
+from atp.agents.wire import RAW_LENGTH
 from atp.base.errors import ConfigurationError
 from atp.suite.agent import CustomAgent
 

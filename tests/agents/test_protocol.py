@@ -7,9 +7,9 @@ import pytest
 from tests.agents.support.talk import Talk
 
 from atp.agents.adapter import AgentError, Reply
-from atp.agents.breach import RAW_LENGTH, ProtocolError
 from atp.agents.events import read_event, tool_call
 from atp.agents.protocol import build_request, encode_request, read_response
+from atp.agents.wire import RAW_LENGTH, ProtocolError
 
 
 def answer(talk: Talk, *leave_out: str, **fields: Any) -> Reply:

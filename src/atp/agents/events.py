@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from atp.agents.adapter import TurnRequest
-from atp.agents.breach import ProtocolError, cut
+from atp.agents.wire import ProtocolError, cut
 from atp.base.near import near_miss
 from atp.suite.result import Event, ToolCall
 

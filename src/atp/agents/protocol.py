@@ -8,8 +8,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in, unknown_fields
-from atp.agents.breach import ProtocolError, broken, cut, json_text, read_json, write_json
-from atp.agents.usage import read_usage
+from atp.agents.reply import read_usage
+from atp.agents.wire import ProtocolError, broken, cut, json_text, read_json, write_json
 from atp.suite.result import Artifact
 
 VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""What a function of the user's gives back, as a reply."""
+"""Makes a `Reply` of what an agent gives back: its usage, its tool calls, and what a Python function returns."""
 
 from typing import Annotated, Any
 
@@ -7,11 +7,21 @@ from msgspec import Meta, Struct
 
 from atp.agents.adapter import Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
-from atp.agents.breach import ProtocolError, broken, cut
 from atp.agents.events import is_meant, read_event
-from atp.agents.usage import read_usage
+from atp.agents.wire import ProtocolError, broken, cut, read_json
+from atp.base.numbers import is_number
 from atp.suite.result import ToolCall, Usage
 
+_USAGE_NAMES = {
+    **{name: name for name in Usage.__struct_fields__},
+    "total_steps": "steps",
+    "prompt_tokens": "input_tokens",
+    "completion_tokens": "output_tokens",
+}
+_FRACTIONS = ("cost_usd", "wall_time_seconds")
+_NAME_KEYS = ("name", "tool", "tool_name")
+_ARGUMENT_KEYS = ("arguments", "args", "input", "parameters")
+_RESULT_KEYS = ("result", "output")
 PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state"))
 """A dict with no other keys than these is a reply in parts; any other is the output itself."""
 SHOWN = 200
@@ -131,3 +141,72 @@ def _convert(raw: Any, shape: Any, what: str) -> Any:
         return msgspec.convert(raw, shape)
     except msgspec.ValidationError as error:
         raise ProtocolError(f"{what}: {error}") from error
+
+
+def read_usage(raw: Any, where: str) -> tuple[Usage, dict[str, Any]]:
+    """The usage, and what else was said beside it."""
+    if not isinstance(raw, dict):
+        raise ProtocolError(f"`{where}` is not an object")
+    usage, unknown = Usage(), {}
+    for name, value in raw.items():
+        field = _USAGE_NAMES.get(name)
+        if field is None:
+            unknown[name] = value
+        elif value is not None:
+            number = _number(value, field in _FRACTIONS, f"`{where}.{name}`")
+            if name == field or getattr(usage, field) is None:
+                setattr(usage, field, number)
+    return usage, unknown
+
+
+def _number(value: Any, fraction: bool, where: str) -> int | float:
+    if not is_number(value) or value < 0:
+        raise ProtocolError(f"{where} is not a number from 0")
+    if fraction:
+        return float(value)
+    if value != int(value):
+        raise ProtocolError(f"{where} is not a whole number")
+    return int(value)
+
+
+def read_tool_calls(raw: Any, turn: int) -> list[ToolCall]:
+    """The calls in a list; an agent that names none called none."""
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise ProtocolError("the tool calls are not a list")
+    return [_read_tool_call(one, turn) for one in raw]
+
+
+def _read_tool_call(raw: Any, turn: int) -> ToolCall:
+    if isinstance(raw, str):
+        raw = {"name": raw}
+    if not isinstance(raw, dict):
+        raise ProtocolError(f"a tool call is not an object: {cut(raw, 200)}")
+    function = raw.get("function")
+    call = {**raw, **function} if isinstance(function, dict) else raw
+    name = _first(call, _NAME_KEYS) or (function if isinstance(function, str) else None)
+    if not isinstance(name, str) or not name:
+        raise ProtocolError(f"a tool call has no name: {cut(raw, 200)}")
+    error = call.get("error")
+    return ToolCall(
+        name=name,
+        arguments=_arguments(_first(call, _ARGUMENT_KEYS)),
+        result=_first(call, _RESULT_KEYS),
+        error=error if error is None or isinstance(error, str) else cut(error),
+        turn=turn,
+    )
+
+
+def _first(call: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((call[name] for name in names if call.get(name) is not None), None)
+
+
+def _arguments(given: Any) -> Any:
+    """OpenAI sends arguments as JSON in a text; what isn't JSON stays the text that it is."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return read_json(given.encode(), "arguments")
+    except (ProtocolError, UnicodeEncodeError):
+        return given

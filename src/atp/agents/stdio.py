@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from atp.agents.adapter import AgentError, Capabilities, Reply, TurnRequest
-from atp.agents.breach import ProtocolError, broken, cut, read_json
 from atp.agents.events import read_event
 from atp.agents.protocol import read_response
+from atp.agents.wire import ProtocolError, broken, cut, read_json
 from atp.base.errors import ConfigurationError
 from atp.usercode.lines import LONGEST, KeptLines
 

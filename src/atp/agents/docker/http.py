@@ -9,8 +9,8 @@ import aiohttp
 from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
-from atp.agents.http.adapter import HttpAdapter
-from atp.suite.agent import Agent, HttpAgent, HttpConfig, HttpSpeech
+from atp.agents.http_exchange import HttpExchange
+from atp.suite.agent import Agent
 
 READY_SECONDS = 60.0
 """How long an agent may take until it is ready, unless it says otherwise."""
@@ -26,19 +26,17 @@ class SharedContainer(DockerAdapter):
         super().__init__(agent, context)
         assert self._config.port is not None
         self._port = self._config.port
-        self._http = self._reaching("127.0.0.1", self._port)  # until the true address is known
+        self._http = self._exchange("127.0.0.1", self._port)  # until the published port is known
         self.capabilities = self._http.capabilities
         self._server: Container | None = None
         self._hearing: asyncio.Task[None] | None = None
         self._said: deque[bytes] = deque()
 
-    def _reaching(self, host: str, port: int) -> HttpAdapter:
+    def _exchange(self, host: str, port: int) -> HttpExchange:
         config = self._config
-        said = {name: getattr(config, name) for name in HttpSpeech.model_fields}
-        endpoint = f"http://{host}:{port}{config.path or '/'}"
-        assert config.protocol != "text", "the configuration doesn't take it with `port`"
-        there = HttpConfig(endpoint=endpoint, protocol=config.protocol, **said)
-        return HttpAdapter(HttpAgent(name=self._agent_name, type="http", config=there), self._context, "path")
+        assert config.protocol != "text", "the configuration refuses `protocol: text` with `port`"
+        url = f"http://{host}:{port}{config.path or '/'}"
+        return HttpExchange("path", url, config, config.protocol, self._context)
 
     async def _settle_in(self) -> None:
         """Start the server and wait until it is ready."""
@@ -54,7 +52,7 @@ class SharedContainer(DockerAdapter):
         await server.start()
         if self._config.network != "host":
             port = await self._published(server)
-        self._http = self._reaching(host, port)
+        self._http = self._exchange(host, port)
         await self._wait_until_ready(
             server, f"http://{host}:{port}{self._config.health_path or self._config.path or '/'}"
         )

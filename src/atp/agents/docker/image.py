@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 from aiodocker.exceptions import DockerError
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import cut
 from atp.agents.docker.context import BuildContext
 from atp.agents.docker.engine import Engine
+from atp.agents.wire import cut
 from atp.suite.agent import DockerConfig
 from atp.usercode.threads import in_thread
 

@@ -3,11 +3,11 @@
 import asyncio
 
 from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Reply, TurnRequest
-from atp.agents.breach import write_json
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container, Ended
 from atp.agents.protocol import build_request
 from atp.agents.stdio import NOTHING, Stderr, Stdout, failure, prompt_line, read_reply
+from atp.agents.wire import write_json
 from atp.suite.agent import Agent
 from atp.suite.container import WORKSPACE
 

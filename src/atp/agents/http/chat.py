@@ -1,13 +1,12 @@
-"""`protocol: openai`: an agent that is spoken to as a model, in chat completions."""
+"""`protocol: openai`: an agent that is asked like a model, in OpenAI's chat completions."""
 
 from typing import Any
 
 from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply, TurnRequest
 from atp.agents.attachments import Attachments
-from atp.agents.breach import ProtocolError, cut, read_json, write_json
-from atp.agents.tool_calls import read_tool_calls
-from atp.agents.usage import read_usage
-from atp.suite.agent import HttpConfig
+from atp.agents.reply import read_tool_calls, read_usage
+from atp.agents.wire import ProtocolError, cut, read_json, write_json
+from atp.suite.agent import HttpSpeech
 from atp.suite.options import Options
 from atp.suite.result import Usage
 
@@ -19,12 +18,12 @@ class ChatDialect:
     streams = False
     capabilities = Capabilities(cost=False)
 
-    def __init__(self, config: HttpConfig, context: AdapterContext) -> None:
+    def __init__(self, config: HttpSpeech, context: AdapterContext) -> None:
         self._model = config.model
         self._attachments = Attachments((context.base, *context.search))
 
     def body(self, request: TurnRequest) -> bytes:
-        """The whole conversation; options beyond those that ATP knows (`temperature`, …) go along."""
+        """Return the whole conversation, with those options that ATP does not know (`temperature`, …)."""
         sent = {name: value for name, value in request.options.items() if name not in Options.model_fields}
         if self._model is not None:
             sent["model"] = self._model
@@ -32,7 +31,7 @@ class ChatDialect:
         return write_json(sent)
 
     def read(self, raw: bytes, request: TurnRequest) -> Reply:
-        """The first choice."""
+        """Return the first choice."""
         answer = read_json(raw, "the answer")
         if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
             error = answer["error"]

@@ -1,4 +1,4 @@
-"""Where requests go, what can go wrong with them, and whose fault that is."""
+"""HTTP addresses of a configuration, and the errors of requests: what went wrong, and who is to blame."""
 
 import errno
 import re
@@ -9,20 +9,20 @@ import aiohttp
 import yarl
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import ProtocolError, cut, read_json
+from atp.agents.wire import ProtocolError, cut, read_json
 from atp.base.errors import ConfigurationError
 from atp.models.attempts import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
-"""Statuses that say nothing about the agent: the rate limit, or what stands before it."""
+"""Statuses that say nothing about the agent: a rate limit, or a proxy before the agent."""
 WRONG_PATH = frozenset((404, 405))
-"""Statuses of a server that is there, but takes no such request at this path."""
+"""Statuses of a server that takes no such request at this path."""
 REFUSED = frozenset((401, 403))
-"""Statuses that say that the credentials are wrong."""
+"""Statuses of wrong credentials."""
 CHECK_CREDENTIALS = "check `api_key` and `headers`"
 _SEE_LOG = "see its log"
 _CLOSED = "closed the connection without an answer"
-_WHO = re.compile(r"^(\w+://)[^/?#]*@")
+_CREDENTIALS = re.compile(r"^(\w+://)[^/?#]*@")
 _HUNG_UP = frozenset((errno.ECONNRESET, errno.EPIPE))
 
 
@@ -30,7 +30,7 @@ class Address:
     """An address of a configuration."""
 
     def __init__(self, key: str, text: str) -> None:
-        """`key` is where the configuration gives it. Raises `ConfigurationError`."""
+        """`key` is the configuration's key that gives the address. Raises `ConfigurationError`."""
         self.key = key
         self._shown = _shown(text)
         try:
@@ -41,17 +41,17 @@ class Address:
             raise ConfigurationError(f"`{self}` is not an address: it names no host")
 
     def __str__(self) -> str:
-        """As the configuration writes it, so that secrets in it are known; without who asks, and without the query."""
+        """Return the address as the configuration writes it, so that secrets are masked; without user and query."""
         return self._shown
 
     @property
     def check_path(self) -> str:
-        """What to do about a status that says that the path is wrong."""
+        """The remedy for a status in `WRONG_PATH`."""
         return f"check the path of `{self.key}`"
 
 
 def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Address) -> AgentError:
-    """The error for an answer to a turn that isn't a success."""
+    """Return the error for an unsuccessful answer to a turn."""
     said = "" if _is_html(headers, body) else _said(body)
     said = f": {said}" if said else ""
     text = f"HTTP {status}{said}"
@@ -66,7 +66,7 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Add
 
 
 def of_exception(error: Exception, answered: bool) -> AgentError:
-    """The error for a request that broke off; before an answer began, that is the way to the agent, not the agent."""
+    """Return the error for a broken request. Before an answer began, the connection is to blame, not the agent."""
     why = str(error) or type(error).__name__
     if answered or isinstance(error, aiohttp.ClientPayloadError):
         return AgentError(f"agent error: the answer ended early: {why}")
@@ -78,7 +78,7 @@ def of_exception(error: Exception, answered: bool) -> AgentError:
 
 
 def unreachable(error: Exception) -> str:
-    """Why there is no answer, in the words of whoever wrote the address, and never with its query."""
+    """Return why there is no answer, with host and port as the configuration has them, never with the query."""
     if isinstance(error, aiohttp.ClientResponseError) and error.message:
         said = re.sub(r"\s+", " ", error.message).strip()
         return f"the answer is not HTTP: {cut(said, 200)}"
@@ -97,16 +97,16 @@ def unreachable(error: Exception) -> str:
 
 
 def remedy(error: Exception, address: Address) -> str:
-    """What helps when there is no answer from there."""
+    """Return what helps when an address does not answer."""
     if _is_closed(error):
         return _SEE_LOG
     if isinstance(error, aiohttp.ClientSSLError):
         return f"check whether `{address.key}` is `http` or `https`, and the certificate"
-    return f"start it, or mend `{address.key}`"
+    return f"start the agent, or fix `{address.key}`"
 
 
 def _is_closed(error: Exception) -> bool:
-    """Whether the connection stood, and the other side ended it."""
+    """Return whether the other side closed an open connection."""
     if isinstance(error, aiohttp.ClientConnectorError):
         return False
     broke = isinstance(error, OSError) and error.errno in _HUNG_UP
@@ -114,18 +114,18 @@ def _is_closed(error: Exception) -> bool:
 
 
 def _shown(url: str) -> str:
-    start, query, _ = _WHO.sub(r"\1", url.partition("#")[0]).partition("?")
+    start, query, _ = _CREDENTIALS.sub(r"\1", url.partition("#")[0]).partition("?")
     return f"{start}?…" if query else start
 
 
 def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
-    """A page for people: its beginning says nothing of what is wrong."""
+    """Return whether the body is a web page, whose beginning says nothing about the error."""
     page = body[:1000].lstrip().lower().startswith((b"<!doctype html", b"<html"))
     return page or headers.get("Content-Type", "").lower().startswith("text/html")
 
 
 def _said(body: bytes) -> str:
-    """What the answer says of the error: in the usual places of JSON, else as it stands."""
+    """Return the error message of an answer: from the usual keys of JSON, else the text as it is."""
     try:
         value: Any = read_json(body, "the answer")
     except ProtocolError:

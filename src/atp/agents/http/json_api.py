@@ -1,22 +1,35 @@
-"""`protocol: json`: an agent with an interface of its own, met by a template and JSONPaths."""
+"""`protocol: json`: an agent with JSON of its own, asked by a template and read by JSONPaths.
 
+A template has placeholders: `{{prompt}}`, `{{messages}}`, `{{task.description}}`, `{{session_id}}`. A text that is
+nothing but a placeholder becomes the value itself, a list or a number too; inside other text a value is written out.
+Inserted values are never searched for placeholders, so nothing that an agent or a user says is a template.
+"""
+
+import re
 from typing import Any
 
 import jsonpath_rfc9535
 
 from atp.agents.adapter import Capabilities, Reply, TurnRequest
-from atp.agents.breach import ProtocolError, read_json, write_json
-from atp.agents.http.template import check, fill
-from atp.agents.tool_calls import read_tool_calls
-from atp.agents.usage import read_usage
-from atp.suite.agent import HttpConfig
+from atp.agents.reply import read_tool_calls, read_usage
+from atp.agents.wire import ProtocolError, json_text, read_json, write_json
+from atp.base.errors import ConfigurationError
+from atp.base.near import near_miss
+from atp.suite.agent import HttpSpeech
 from atp.suite.paths import full_path, is_one_place
 
 _NOTHING = object()
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[\w-]+)*)\s*\}\}")
+_OF_REQUEST = ("prompt", "messages", "task", "constraints", "context", "options", "state", "task_id", "turn")
+_OF_CONTEXT = (
+    *("session_id", "user", "team", "locale", "client_type", "client_ip", "referer", "accept", "connector"),
+    *("run", "iteration", "case_id", "case_name", "agent", "metadata"),
+)
+_NAMES = (*_OF_REQUEST, *_OF_CONTEXT, "workspace")
 
 
 class _Path:
-    """A JSONPath, and what it finds."""
+    """A compiled JSONPath."""
 
     def __init__(self, path: str) -> None:
         self.text = full_path(path)
@@ -27,26 +40,26 @@ class _Path:
         return [node.value for node in self._query.find(value)]
 
     def value(self, value: Any) -> Any:
-        """What stands at one place, or all that is found; a list of one counts as its element."""
+        """Return the value at a singular path, else all values found; a list of one counts as its element."""
         found = self.values(value)
         if not found:
             return _NOTHING
         return found[0] if self._one_place or len(found) == 1 else found
 
     def list(self, value: Any) -> Any:
-        """The list that stands at one place, or all that is found."""
+        """Return the list at a singular path, else all values found."""
         found = self.values(value)
         return (found[0] if found else None) if self._one_place else found
 
 
 class JsonDialect:
-    """Fills a template, and reads answers by path."""
+    """Fills the template of a request, and reads answers by path."""
 
     accept = "application/json"
     streams = False
 
-    def __init__(self, config: HttpConfig) -> None:
-        check(config.body)
+    def __init__(self, config: HttpSpeech) -> None:
+        _check_template(config.body)
         self._body = config.body
         self._output = _path(config.output_path)
         self._tool_calls = _path(config.tool_calls_path)
@@ -56,11 +69,11 @@ class JsonDialect:
         self.capabilities = Capabilities(tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage)
 
     def body(self, request: TurnRequest) -> bytes:
-        """The filled template."""
-        return write_json(fill(self._body, request))
+        """Return the filled template."""
+        return write_json(_fill(self._body, request))
 
     def read(self, raw: bytes, request: TurnRequest) -> Reply:
-        """What the paths find; without a path for it, the whole answer is the output."""
+        """Return what the paths find. Without `output_path` the whole answer is the output."""
         answer = read_json(raw, "the answer")
         reply = Reply(output=answer)
         if self._output is not None:
@@ -78,3 +91,55 @@ class JsonDialect:
 
 def _path(text: str | None) -> _Path | None:
     return None if text is None else _Path(text)
+
+
+def _check_template(template: Any) -> None:
+    """Raise `ConfigurationError` for a placeholder that nothing can fill."""
+    if isinstance(template, dict):
+        template = list(template.values())
+    if isinstance(template, list):
+        for item in template:
+            _check_template(item)
+    elif isinstance(template, str):
+        for match in _PLACEHOLDER.finditer(template):
+            name = match[1].partition(".")[0]
+            if name not in _NAMES:
+                meant = near_miss(name, _NAMES)
+                hint = f"did you mean `{{{{{meant}}}}}`?" if meant else f"there are {', '.join(_NAMES)}"
+                raise ConfigurationError(f"`body`: nothing is called `{{{{{name}}}}}`", hint)
+        if "{{" in _PLACEHOLDER.sub("", template):
+            raise ConfigurationError(f"`body`: `{template[:80]}` has a `{{{{` that begins no placeholder")
+
+
+def _fill(template: Any, request: TurnRequest) -> Any:
+    """Return the template with its placeholders replaced."""
+    if isinstance(template, dict):
+        return {key: _fill(value, request) for key, value in template.items()}
+    if isinstance(template, list):
+        return [_fill(item, request) for item in template]
+    if not isinstance(template, str):
+        return template
+    if alone := _PLACEHOLDER.fullmatch(template.strip()):
+        return _value(alone[1], request)
+    return _PLACEHOLDER.sub(lambda match: _as_text(_value(match[1], request)), template)
+
+
+def _value(path: str, request: TurnRequest) -> Any:
+    name, *steps = path.split(".")
+    value: Any
+    if name == "workspace":
+        value = str(request.workspace())
+    else:
+        value = getattr(request, name) if name in _OF_REQUEST else request.context.get(name)
+    for step in steps:
+        if isinstance(value, list) and step.isdecimal():
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json_text(value)

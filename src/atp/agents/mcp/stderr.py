@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from atp.agents.breach import cut
+from atp.agents.wire import cut
 from atp.usercode.lines import LONGEST, KeptLines
 
 _WAITING = 200

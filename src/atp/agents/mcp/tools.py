@@ -6,13 +6,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import cut
 from atp.agents.mcp.connection import CallRefused
 from atp.agents.mcp.faults import short
 from atp.agents.mcp.server import Server
 from atp.agents.mcp.settings import ServerSettings, nearest
 from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
 from atp.agents.python.plain import plain
+from atp.agents.wire import cut
 from atp.models.model import Tool
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.attachments import Attachments
-from atp.agents.breach import json_text
 from atp.agents.mcp.servers import McpServers
 from atp.agents.mcp.settings import read_servers
 from atp.agents.prompt.file import read_prompt_file
@@ -22,6 +21,7 @@ from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.toolbox import make_tools
 from atp.agents.prompt.tools import ToolRun
 from atp.agents.prompt.variables import fill
+from atp.agents.wire import json_text
 from atp.base.errors import ConfigurationError
 from atp.models.model import Model, NoModel
 from atp.suite.agent import Agent, PromptConfig

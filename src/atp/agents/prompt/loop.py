@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from atp.agents.adapter import AgentError, Reply
-from atp.agents.breach import json_text
 from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text
+from atp.agents.wire import json_text
 from atp.base.near import near_miss
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Answer, Ask, CassetteError, CassetteMiss, Model, ModelError, ToolUse

@@ -15,11 +15,11 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
-from atp.agents.breach import cut, json_text
 from atp.agents.prompt.signature import BadArguments, Signature
 from atp.agents.python.plain import NotJson, plain
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
+from atp.agents.wire import cut, json_text
 from atp.base.errors import ConfigurationError
 from atp.models.model import Tool
 from atp.suite.result import Event, Usage

@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Generator
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Finding, Reply, TurnRequest
-from atp.agents.breach import cut
 from atp.agents.python.calling import Offer
 from atp.agents.python.plain import plain, refusal
 from atp.agents.reply import Answer
+from atp.agents.wire import cut
 from atp.usercode.contain import contained
 from atp.usercode.exits import mark_foreign
 from atp.usercode.printed import CAPTURE, Printed

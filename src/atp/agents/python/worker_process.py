@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from atp.agents.adapter import AgentError
-from atp.agents.breach import ProtocolError, broken, read_json, write_json
 from atp.agents.child import Child, Command
 from atp.agents.python.worker_lines import WholeLines
+from atp.agents.wire import ProtocolError, broken, read_json, write_json
 
 LAST_SECONDS = 1.0
 """How long a worker that isn't needed any more may take to end."""

@@ -7,7 +7,6 @@ whose agent may remember it; how many workers there are follows from how many co
 from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
-from atp.agents.breach import ProtocolError, broken, cut
 from atp.agents.python.calling import Offer
 from atp.agents.python.interpreter import find_interpreter, why_not, worker_command
 from atp.agents.python.python_code import Code
@@ -15,6 +14,7 @@ from atp.agents.python.worker_pool import Pool, Worker
 from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
+from atp.agents.wire import ProtocolError, broken, cut
 from atp.usercode.entry import misconfigured
 from atp.usercode.threads import in_thread
 from atp.usercode.unusable import Unusable

@@ -347,7 +347,7 @@ def test_cancelled(talk: Talk) -> None:
 
 def test_largest_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(ask(talk, answering(output="x" * 60_000_000))).output) == 60_000_000
-    monkeypatch.setattr("atp.agents.http.adapter.LARGEST", 1024 * 1024)
+    monkeypatch.setattr("atp.agents.http_exchange.LARGEST", 1024 * 1024)
     error = run(fail(talk, answering(output="x" * 1024 * 1024)))
     assert (str(error), error.blame) == ("agent error: the answer is larger than 1 MB", "agent")
     error = run(fail(talk, streaming([b"data: " + b"x" * 1024 * 1024])))
@@ -422,7 +422,7 @@ def test_check_says_what_is_proven(talk: Talk) -> None:
             assert finding.ok
             assert finding.detail == (
                 f"{server.url}/agent?…: a server answers (HTTP {status} to HEAD); "
-                "whether the path takes a turn, only a test shows"
+                "only a test shows whether the path takes turns"
             )
             return finding
 
@@ -433,7 +433,7 @@ def test_check_says_what_is_proven(talk: Talk) -> None:
 def test_check_of_a_server_that_is_down(talk: Talk) -> None:
     place = f"127.0.0.1:{free_port()}"
     finding = run(checked(talk, f"http://me:s3cret@{place}/agent?key=s3cret"))
-    assert (finding.what, finding.ok, finding.hint) == ("connection", False, "start it, or mend `endpoint`")
+    assert (finding.what, finding.ok, finding.hint) == ("connection", False, "start the agent, or fix `endpoint`")
     assert finding.detail == f"http://{place}/agent?…: {place} refused the connection"
 
 

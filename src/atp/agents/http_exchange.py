@@ -1,0 +1,226 @@
+"""Posts turns to an HTTP server and reads its answers, for agents of type `http` and for servers in containers."""
+
+import asyncio
+import re
+from typing import Literal, Protocol
+
+import aiohttp
+from multidict import CIMultiDict
+
+from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Capabilities, Reply, TurnRequest
+from atp.agents.events import read_event
+from atp.agents.http import faults
+from atp.agents.http.faults import Address
+from atp.agents.protocol import encode_request, take_response
+from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
+from atp.base.errors import ConfigurationError
+from atp.base.sse import SseMessage, SseParser, TooLong
+from atp.suite.agent import HttpSpeech
+
+LARGEST = 64 * 1024 * 1024
+"""The largest answer, in bytes."""
+CONNECTIONS = 256
+CONNECT_SECONDS = 30.0
+IDLE_SECONDS = 3.0
+"""Idle connections are dropped before servers close them (uvicorn: after 5 s), so no request meets a closing one."""
+_OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own, write an agent with `protocol: json`"
+_NOT_IN_HEADERS = re.compile(r"[\r\n\0]")
+
+
+class Dialect(Protocol):
+    """Writes the body of a turn's request, and reads the body of its response."""
+
+    accept: str
+    streams: bool
+    capabilities: Capabilities
+
+    def body(self, request: TurnRequest) -> bytes:
+        """Return the body of a turn's request."""
+
+    def read(self, raw: bytes, request: TurnRequest) -> Reply:
+        """Return the reply in a response's body. Raises `ProtocolError`, or `AgentError`."""
+
+
+class AtpDialect:
+    """ATP's own protocol."""
+
+    accept = "text/event-stream, application/json"
+    streams = True
+    capabilities = Capabilities()
+
+    def body(self, request: TurnRequest) -> bytes:
+        """Return the protocol's request object."""
+        return encode_request(request)
+
+    def read(self, raw: bytes, request: TurnRequest) -> Reply:
+        """Return the reply in the protocol's response object."""
+        message = read_json(raw, "the response")
+        try:
+            return take_response(message, request)
+        except ProtocolError as error:
+            if isinstance(message, dict) and "task_id" in message:
+                raise
+            raise ProtocolError(f"{error}; {_OWN_JSON}") from error
+
+
+class HttpExchange:
+    """Posts turns to one address over a pool of connections."""
+
+    def __init__(
+        self,
+        key: str,
+        url: str,
+        speech: HttpSpeech,
+        protocol: Literal["atp", "openai", "json"],
+        context: AdapterContext,
+        *,
+        verify_ssl: bool = True,
+    ) -> None:
+        """`key` is the configuration's key that decides the URL, for messages. Raises `ConfigurationError`."""
+        self.address = Address(key, url)
+        """Where turns are posted."""
+        self._speech = speech
+        self._verify_ssl = verify_ssl
+        self._dialect = _dialect(protocol, speech, context)
+        self.capabilities = self._dialect.capabilities
+        self.headers = _headers(speech, self._dialect.accept)
+        """The headers of every request."""
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The connections, opened when first needed."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._speech.parallel or CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._verify_ssl
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),  # trials must not share cookies
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def turn(self, request: TurnRequest) -> Reply:
+        """Post a turn and return its reply. Raises `AgentError`, and `AgentTimeout` after `timeout` seconds."""
+        body = self._dialect.body(request)
+        seconds = self._speech.timeout
+        if seconds is None:
+            return await self._post(body, request)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._post(body, request)
+        except TimeoutError as error:
+            raise AgentTimeout(seconds) from error
+
+    async def _post(self, body: bytes, request: TurnRequest) -> Reply:
+        answered = False
+        try:
+            async with self.session.post(
+                self.address.url, data=body, headers=self.headers, allow_redirects=False
+            ) as response:
+                answered = True
+                if not 200 <= response.status < 300:
+                    text = await response.content.read(100_000)
+                    raise faults.of_status(response.status, response.headers, text, self.address)
+                answer = _Body(response)
+                if response.content_type == "text/event-stream" and self._dialect.streams:
+                    return await _read_stream(answer, request)
+                return await self._read(answer, request)
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise faults.of_exception(error, answered) from error
+
+    async def _read(self, answer: "_Body", request: TurnRequest) -> Reply:
+        chunks: list[bytes] = []
+        while chunk := await answer.next():
+            chunks.append(chunk)
+        raw = b"".join(chunks)
+        try:
+            return self._dialect.read(raw, request)
+        except ProtocolError as error:
+            raise broken(error, raw) from error
+
+
+class _Body:
+    """The body of an answer, read up to `LARGEST` bytes."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+        self._size = 0
+        self.beginning = b""
+        """The first bytes, for the report of a stream that breaks."""
+
+    async def next(self) -> bytes:
+        """Return the next piece; nothing at the end."""
+        chunk = await self._content.readany()
+        self._size += len(chunk)
+        if self._size > LARGEST:
+            raise _too_large()
+        if len(self.beginning) < RAW_LENGTH:
+            self.beginning += chunk[:RAW_LENGTH]
+        return chunk
+
+
+def _too_large() -> AgentError:
+    return AgentError(f"agent error: the answer is larger than {LARGEST // 1024 // 1024} MB")
+
+
+async def _read_stream(answer: _Body, request: TurnRequest) -> Reply:
+    """Emit the events of a stream as they arrive, up to the response."""
+    parser = SseParser(LARGEST)
+    try:
+        while chunk := await answer.next():
+            for message in parser.feed(chunk):
+                if (reply := _read_message(message, request)) is not None:
+                    return reply
+        for message in parser.end():
+            if (reply := _read_message(message, request)) is not None:
+                return reply
+    except TooLong as error:
+        raise _too_large() from error
+    raise broken("the stream ended without a response", answer.beginning)
+
+
+def _read_message(message: SseMessage, request: TurnRequest) -> Reply | None:
+    """Emit the event in a message of a stream, or return the response."""
+    try:
+        value = read_json(message.data.encode(), "a message of the stream")
+        if not isinstance(value, dict):
+            raise ProtocolError("a message of the stream is not an object")
+        if message.event == "response" or ("status" in value and "event_type" not in value):
+            return take_response(value, request)
+        if "event_type" not in value and message.event != "message":
+            value["event_type"] = message.event
+        event = read_event(value, request)
+    except ProtocolError as error:
+        raise broken(error, message.data) from error
+    request.emit(event)
+    return None
+
+
+def _dialect(protocol: str, speech: HttpSpeech, context: AdapterContext) -> Dialect:
+    if protocol == "openai":
+        from atp.agents.http.chat import ChatDialect
+
+        return ChatDialect(speech, context)
+    if protocol == "json":
+        from atp.agents.http.json_api import JsonDialect
+
+        return JsonDialect(speech)
+    return AtpDialect()
+
+
+def _headers(speech: HttpSpeech, accept: str) -> CIMultiDict[str]:
+    headers = CIMultiDict({"Accept": accept, "Content-Type": "application/json"})
+    if speech.api_key:
+        headers["Authorization"] = f"Bearer {speech.api_key}"
+    headers.update(speech.headers)
+    for name, value in headers.items():
+        if _NOT_IN_HEADERS.search(name + value):
+            raise ConfigurationError(f"the header `{_NOT_IN_HEADERS.sub(' ', name)}` has a line break in it")
+    return headers
