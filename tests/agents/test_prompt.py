@@ -13,7 +13,7 @@ from tests.agents.support.talk import LimitPassed, Talk, run
 from atp.agents.adapter import Capabilities, Reply
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
-from atp.models.model import Answer, Ask, CassetteMiss, ModelError, ToolUse
+from atp.models.model import CassetteMiss, ModelAnswer, ModelError, ModelRequest, ToolUse
 from atp.suite.result import Usage
 
 TOOLS = """
@@ -43,7 +43,9 @@ def play(stage: Stage, *script: Any) -> Scripted:
 
 
 def test_an_answer(stage: Stage, talk: Talk) -> None:
-    model = play(stage, Answer(text="High.", usage=Usage(input_tokens=9, output_tokens=2, cost_usd=0.01), model="m-1"))
+    model = play(
+        stage, ModelAnswer(text="High.", usage=Usage(input_tokens=9, output_tokens=2, cost_usd=0.01), model="m-1")
+    )
     reply = run(talk.ask(stage.agent(), "Tide?"))
     assert reply.output == "High."
     assert reply.messages == [{"role": "assistant", "content": "High."}]
@@ -68,7 +70,7 @@ def test_json_stays_text(stage: Stage, talk: Talk) -> None:
 
 
 def test_tools_are_called_until_there_is_an_answer(stage: Stage, talk: Talk) -> None:
-    two = Answer(
+    two = ModelAnswer(
         text="Let me look.",
         tool_uses=[
             ToolUse(id="1", name="tide", arguments={"place": "Bree"}),
@@ -135,7 +137,7 @@ def test_a_picture_that_is_not_there(stage: Stage, talk: Talk) -> None:
 
 
 def test_an_answer_that_was_cut_off_is_said(stage: Stage, talk: Talk) -> None:
-    play(stage, Answer(text="High and", finish="length"))
+    play(stage, ModelAnswer(text="High and", finish="length"))
     assert run(talk.ask(stage.agent())).output == "High and"
     assert "cut off" in talk.logs[0]
 
@@ -259,7 +261,7 @@ def test_a_cancelled_turn_leaves_nothing(stage: Stage, talk: Talk) -> None:
     class Hanging(Scripted):
         ended = False
 
-        async def ask(self, ask: Ask) -> Answer:
+        async def ask(self, request: ModelRequest) -> ModelAnswer:
             try:
                 await asyncio.sleep(30)
             finally:

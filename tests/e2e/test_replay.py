@@ -127,7 +127,7 @@ def test_a_change_is_a_miss_that_says_what_differed(
     result = ran.results["warming-the-ocean"]
     assert (ran.code, result["status"], result["blame"]) == (3, "error", blame)
     assert said in result["error"]
-    assert "If the change is meant, record again (--record tape)" in result["error"]
+    assert "If the change is intended, record again (--record tape)" in result["error"]
 
 
 def test_recording_again_replaces_what_it_asked_anew(examples: Project, tmp_path: Path) -> None:

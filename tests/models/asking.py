@@ -8,7 +8,7 @@ from typing import Any
 from tests.models.mock_server import Behaviour, MockModels
 
 from atp.models.connectors.registry import Models
-from atp.models.model import Answer, Ask, Model, ModelError
+from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest
 
 FORMATS = ("openai", "anthropic")
 
@@ -21,9 +21,9 @@ class Asked:
         self.server = server
         self.models = models
 
-    async def ask(self, prompt: str = "Hello there", **more: Any) -> Answer:
+    async def ask(self, prompt: str = "Hello there", **more: Any) -> ModelAnswer:
         messages = more.pop("messages", [{"role": "user", "content": prompt}])
-        return await self.model.ask(Ask(messages=messages, **more))
+        return await self.model.ask(ModelRequest(messages=messages, **more))
 
     async def fail(self, prompt: str = "Hello there", **more: Any) -> ModelError:
         try:

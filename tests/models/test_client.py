@@ -266,7 +266,7 @@ def test_a_deadline_for_each_request(format_: str) -> None:
 def test_malformed_answers(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, [malformed(), Says(raw=b""), Says(raw=b"[1]"), Says(raw=b"{}")]) as asked:
-            for why in ("not JSON", "it is empty", "not an object", "it has no"):
+            for why in ("not JSON", "it is empty", "not an object", "is missing or not in the format"):
                 error = await asked.fail()
                 assert "the answer can't be read" in str(error)
                 assert why in str(error)

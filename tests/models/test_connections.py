@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agents.support.talk import run
 
-from atp.models.attempts import Passing, attempts
-from atp.models.limiter import Limiter
+from atp.models.client import TransientError, with_retries
+from atp.models.connections import Limiter
 
 STEP = st.one_of(
     st.just(("come", 0)),
@@ -28,7 +28,7 @@ class Crowd:
         self.admitted: list[int] = []
 
     async def _want(self, number: int) -> None:
-        async with self.limiter.turn():
+        async with self.limiter.slot():
             self.admitted.append(number)
             # Whoever comes in finds the limit kept; a halving doesn't throw anyone out.
             assert self.limiter.under_way <= int(self.limiter.limit)
@@ -45,9 +45,9 @@ class Crowd:
         elif what == "leave" and self.tasks:
             self.tasks[which % len(self.tasks)].cancel()
         elif what == "well":
-            self.limiter.went_well()
+            self.limiter.on_answered()
         elif what == "too many":
-            self.limiter.too_many(self.limiter.halvings - which)
+            self.limiter.on_rate_limited(self.limiter.halvings - which)
         for _ in range(4):  # everybody gets as far as they can
             await asyncio.sleep(0)
 
@@ -56,7 +56,7 @@ class Crowd:
 @given(first=st.integers(1, 5), steps=st.lists(STEP, max_size=60))
 def test_it_is_never_passed_and_everybody_gets_a_turn_in_order(first: int, steps: list[tuple[str, int]]) -> None:
     async def main() -> None:
-        crowd = Crowd(Limiter(first, most=6))
+        crowd = Crowd(Limiter(first, highest=6))
         limiter = crowd.limiter
         for what, which in steps:
             await crowd.step(what, which)
@@ -76,36 +76,36 @@ def test_it_is_never_passed_and_everybody_gets_a_turn_in_order(first: int, steps
     asyncio.run(main())
 
 
-def test_it_rises_by_one_when_as_many_as_it_allows_went_well() -> None:
-    limiter = Limiter(4, most=100)
+def test_it_rises_by_one_when_as_many_as_it_allows_on_answered() -> None:
+    limiter = Limiter(4, highest=100)
     for _ in range(5):
-        limiter.went_well()
+        limiter.on_answered()
     assert 5 <= limiter.limit < 5.2
     for _ in range(10_000):
-        limiter.went_well()
+        limiter.on_answered()
     assert limiter.limit == 100
 
 
 def test_one_wave_of_refusals_halves_it_once() -> None:
     limiter = Limiter(32)
     for _ in range(10):
-        limiter.too_many(0)
+        limiter.on_rate_limited(0)
     assert limiter.limit == 16
     for halving in range(1, 10):
-        limiter.too_many(halving)
+        limiter.on_rate_limited(halving)
     assert limiter.limit == 1
 
 
 def test_a_failure_that_is_no_refusal_leaves_the_limit_alone() -> None:
     async def main() -> None:
-        limiter, failures = Limiter(8), [Passing("tired", retry_after=0, status=503)]
+        limiter, failures = Limiter(8), [TransientError("tired", retry_after=0, status=503)]
 
         async def once() -> str:
             if failures:
                 raise failures.pop()
             return "done"
 
-        assert await attempts(once, limiter, 1) == "done"
+        assert await with_retries(once, limiter, 1) == "done"
         assert (limiter.limit, limiter.under_way) == (8 + 1 / 8, 0)
 
     run(main())
@@ -120,7 +120,7 @@ def test_the_turn_is_given_back_after_any_failure() -> None:
 
         for _ in range(3):
             with pytest.raises(RuntimeError):
-                await attempts(once, limiter, 3)
+                await with_retries(once, limiter, 3)
         assert (limiter.under_way, limiter.limit) == (0, 1)
 
     run(main())

@@ -11,7 +11,7 @@ from tests.models.asking import asking
 from tests.models.mock_server import Says
 
 from atp.models.connectors.registry import Models
-from atp.models.model import Answer, Ask, ModelError
+from atp.models.model import ModelAnswer, ModelError, ModelRequest
 from atp.models.openai import OpenAIModel
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -21,11 +21,11 @@ def openai(message: dict[str, Any], **more: Any) -> Says:
     return Says(raw=json.dumps({"choices": [{"message": message, **more}]}).encode())
 
 
-def streamed(format_: str, *events: dict[str, Any] | str) -> Answer:
+def streamed(format_: str, *events: dict[str, Any] | str) -> ModelAnswer:
     """What comes of a stream, however odd."""
     lines = [one if isinstance(one, str) else json.dumps(one) for one in events]
 
-    async def main() -> Answer:
+    async def main() -> ModelAnswer:
         stream = HEAD + b"".join(f"data: {line}\n\n".encode() for line in lines)
         async with raw_server(stream) as address, asking(format_, host=address, retries=0) as asked:
             return await asked.ask(on_text=str)
@@ -79,7 +79,7 @@ def test_calls(call: dict[str, Any], arguments: Any) -> None:
 def test_calls_that_are_none(message: dict[str, Any]) -> None:
     async def main() -> None:
         async with asking("openai", openai(message)) as asked:
-            assert "no `choices[0].message` as it should be" in str(await asked.fail())
+            assert "`choices[0].message` is missing or not in the format" in str(await asked.fail())
 
     run(main())
 
@@ -149,7 +149,7 @@ def test_a_stream_that_breaks_the_format(format_: str, event: Any) -> None:
             {"role": "user", "content": [{"type": "file", "file": {"filename": "a.bin", "file_data": "data:a/b,%ff"}}]},
             "the file a.bin is neither text nor PDF",
         ),
-        ({"role": "user", "content": [{"type": "file", "file": {"file_id": "f-1"}}]}, "without its content"),
+        ({"role": "user", "content": [{"type": "file", "file": {"file_id": "f-1"}}]}, "with its content"),
         ({"role": "user", "content": [{"type": "image_url", "image_url": "data:a/b;base64,!"}]}, "can't be read"),
         ({"role": "robot", "content": "x"}, "has the role `robot`"),
     ],
@@ -166,5 +166,5 @@ def test_openai_itself_has_a_newer_name_for_the_limit() -> None:
     ours = Models(Path("/nowhere"), {"OPENAI_API_KEY": "sk-0123456"}, {})
     model = ours.get("openai.gpt-5", "a test")
     assert isinstance(model, OpenAIModel)
-    body = model._body(Ask(messages=[]), {"max_tokens": 5, "temperature": 0})
+    body = model._body(ModelRequest(messages=[]), {"max_tokens": 5, "temperature": 0})
     assert body == {"model": "gpt-5", "messages": [], "temperature": 0, "max_completion_tokens": 5}

@@ -13,7 +13,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.agents.support.talk import run
 from tests.models.connectors.test_registry import models
 
-from atp.models.model import Ask, Model, ModelError, NoModel, Tool
+from atp.base.errors import ConfigurationError
+from atp.models.model import Model, ModelError, ModelRequest, Tool
 from atp.models.providers import ProviderModel
 
 SEARCH = Tool(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
@@ -27,8 +28,8 @@ def other(function: Any, stream: Any = None, **connector: Any) -> Model:
     return found
 
 
-def ask(*messages: dict[str, Any], **more: Any) -> Ask:
-    return Ask(messages=list(messages) or [{"role": "user", "content": "Hello"}], **more)
+def ask(*messages: dict[str, Any], **more: Any) -> ModelRequest:
+    return ModelRequest(messages=list(messages) or [{"role": "user", "content": "Hello"}], **more)
 
 
 def test_their_test_model_answers() -> None:
@@ -132,7 +133,7 @@ def test_their_errors(status: int, tries: int) -> None:
     ],
 )
 def test_a_provider_that_is_not_there(name: str, message: str) -> None:
-    with pytest.raises(NoModel, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         models().get(name, "a test")
 
 
@@ -140,9 +141,9 @@ def test_without_the_package() -> None:
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
-        "from atp.models.model import NoModel\n"
+        "from atp.base.errors import ConfigurationError\n"
         "try: Models(Path(), {}, {}).get('groq:x', 'the judge')\n"
-        "except NoModel as error: print(error, '|', error.hint)"
+        "except ConfigurationError as error: print(error, '|', error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "the judge needs a model: the connector `groq:x` needs the package pydantic-ai-slim" in done.stdout

@@ -98,7 +98,7 @@ def test_an_answer_that_stays_bad(format_: str) -> None:
             error = await asked.fail(schema=SCHEMA)
             assert isinstance(error, BadAnswer)
             assert str(error) == (
-                "tested: the answer is not what was asked for, also when asked again: there is no JSON in it; "
+                "tested: the answer doesn't have the requested form, also when asked again: there is no JSON in it; "
                 "it was: It passed, trust me."
             )
             assert error.usage is not None

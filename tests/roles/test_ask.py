@@ -60,7 +60,7 @@ def test_a_model_gets_the_words_if_there_are_some(tmp_path: Path) -> None:
 def test_what_goes_wrong_with_a_model_is_a_role_error(tmp_path: Path) -> None:
     with pytest.raises(RoleError, match="no such model"):
         ask_model(fails(400, "no such model"), make_call(), tmp_path)
-    with pytest.raises(WrongAnswer, match=r"^openai\.gpt-x: the answer is not what was asked for"):
+    with pytest.raises(WrongAnswer, match=r"^openai\.gpt-x: the answer doesn't have the requested form"):
         ask_model("not at all", make_call(schema=SCHEMA), tmp_path)
 
 

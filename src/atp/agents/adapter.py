@@ -196,7 +196,7 @@ class Services(Protocol):
     def model(self, connector: str | None, needed_by: str) -> "Model":
         """The model behind a connector, the run's default if none is named; recorded or replayed if the run is.
 
-        Raises `NoModel`.
+        Raises `ConfigurationError`.
         """
 
     @property

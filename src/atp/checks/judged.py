@@ -9,7 +9,6 @@ from atp.checks.made import made_at
 from atp.checks.registry import check, said
 from atp.checks.shown_files import content_of, files_of
 from atp.checks.verdicts import cut_text, failed, passed, unjudged
-from atp.models.model import NoModel
 from atp.roles.judge.judgement import Assessment, Judgement
 from atp.roles.judge.judges import HOW_TO_SET, Judging
 from atp.roles.judge.record import Record, make_record
@@ -60,7 +59,7 @@ async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
         return unjudged(f"`agent` needs {assertion.use}, and nobody is there to ask it")
     try:
         validator = judging.judges.validator(assertion.use)
-    except (NoModel, ConfigurationError) as error:
+    except ConfigurationError as error:
         return unjudged(_with_hint(error))
     options = assertion.options.model_dump(exclude_defaults=True) if assertion.options is not None else {}
     found = await validator.validate(
@@ -105,14 +104,14 @@ def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Jud
         found = None
         if judging is not None:
             found = judging.judges.assessor if name is None else judging.judges.named(name)
-    except (NoModel, ConfigurationError) as error:
+    except ConfigurationError as error:
         raise _NoJudge(f"{who_needs} a model to judge: {_with_hint(error)}") from error
     if judging is None or found is None:
         raise _NoJudge(f"{who_needs} a model to judge, and there is none: {HOW_TO_SET}")
     return judging, found
 
 
-def _with_hint(error: NoModel | ConfigurationError) -> str:
+def _with_hint(error: ConfigurationError) -> str:
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 

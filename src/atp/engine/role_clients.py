@@ -100,13 +100,11 @@ class RoleClients:
 
     def model(self, connector: str | None, needed_by: str, *, recorded: bool = True) -> "Model":
         """The model of an agent, whose answers are recorded or played back if the run's are."""
-        from atp.models.model import NoModel
-
         name = connector or self._options.connector
         if name is None:
-            from atp.models.connectors.sources import HOW
+            from atp.models.connectors.sources import HOW_TO_SET
 
-            raise NoModel(f"{needed_by} needs a model, and none is named", HOW)
+            raise ConfigurationError(f"{needed_by} needs a model, and none is named", HOW_TO_SET)
         model = self._plain_model(name, needed_by)
         if not recorded or self.cassette is None or self.cassette.mode == "replay":
             return model
@@ -174,7 +172,6 @@ class RoleClients:
         return self._clients[place]
 
     def _find_client(self, name: str, role: str, source: CaseSource | None) -> "RoleClient":
-        from atp.models.model import NoModel
         from atp.roles.ask import AgentClient, FunctionClient, ModelClient
 
         if is_script(name):
@@ -185,7 +182,7 @@ class RoleClients:
         except ConfigurationError as no_agent:
             try:
                 return ModelClient(self._plain_model(name, f"the {role}"))
-            except NoModel as no_model:
+            except ConfigurationError as no_model:
                 if self._is_connector(name):
                     raise ConfigurationError(str(no_model), no_model.hint) from no_model
                 if no_model.hint is None or "." not in name:
@@ -199,23 +196,20 @@ class RoleClients:
 
     def _is_connector(self, name: str) -> bool:
         """Whether there is such a connector, usable or not."""
-        from atp.models.model import NoModel
-
         try:
             self.models.described(name, "")
-        except NoModel:
+        except ConfigurationError:
             return False
         return True
 
     def _default(self, role: str, flag: str, source: CaseSource | None) -> "RoleClient":
-        from atp.models.model import NoModel
         from atp.roles.ask import ModelClient
 
         if self._options.role_connector is None:
             raise ConfigurationError(f"no model is set for the {role}", HOW.format(flag=flag))
         try:
             return ModelClient(self._plain_model(self._options.role_connector, f"the {role}"))
-        except NoModel as error:
+        except ConfigurationError as error:
             raise ConfigurationError(str(error), error.hint) from error
 
     def _chosen(self, flag: str, own: str | None) -> str | None:
@@ -233,7 +227,6 @@ class RoleClients:
 
     def assessor(self, name: str | None, source: CaseSource) -> "Assessor":
         """Who judges; nobody named, the run's or the file's own. Raises `ConfigurationError`."""
-        from atp.models.model import NoModel
         from atp.roles.judge.assessor import Assessor
 
         name = name or self._chosen("assessor", source.suite.assessor)
@@ -247,19 +240,18 @@ class RoleClients:
                     each=self._options.judge_each,
                     allow_unfit=self._options.weak_judge,
                 )
-            except NoModel as error:
+            except ConfigurationError as error:
                 raise ConfigurationError(str(error), error.hint) from error
         return self._assessors[id(client)]
 
     def validator(self, use: str, source: CaseSource) -> "Validator":
         """A validator of the user's own. Raises `ConfigurationError`."""
-        from atp.models.model import NoModel
         from atp.roles.judge.validator import Validator
 
         client = self.client(use.removeprefix("agents:"), "validator", source)
         try:
             return Validator(client, cassette=self.cassette, allow_unfit=self._options.weak_judge)
-        except NoModel as error:
+        except ConfigurationError as error:
             raise ConfigurationError(str(error), error.hint) from error
 
     def judges(self, source: CaseSource) -> "SourceJudges":

@@ -1,1 +1,1 @@
-"""Messages become a model's reply."""
+"""Models: a request in, an answer out, over HTTP, from a local process or from a recording."""

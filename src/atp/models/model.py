@@ -1,4 +1,4 @@
-"""What every model promises: messages in, an answer out."""
+"""What every model implements: a request in, an answer out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,61 +14,61 @@ class Tool(Struct, kw_only=True, frozen=True):
     """A tool that a model may call."""
 
     name: str
-    """Its name."""
+    """The tool's name."""
     description: str = ""
-    """What it is for."""
+    """What the tool is for."""
     parameters: dict[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
-    """The JSON Schema of its arguments."""
+    """The JSON Schema of the tool's arguments."""
 
 
 class ToolUse(Struct, kw_only=True, omit_defaults=True):
-    """A model's wish to call a tool."""
+    """A model's request to call a tool."""
 
     id: str
-    """What the tool's result refers to."""
+    """The id that the tool's result refers to."""
     name: str
     """The tool's name."""
     arguments: Any = None
-    """What to call it with: an object; the text as it came if that is no JSON object."""
+    """The arguments: an object; or the text as the model wrote it, if that is not a JSON object."""
 
 
-class Ask(Struct, kw_only=True):
+class ModelRequest(Struct, kw_only=True):
     """What a model is asked."""
 
     messages: list[dict[str, Any]]
     """The conversation as role/content objects in the form of OpenAI's chat completions: `system`, `user`, `assistant`
     (with `tool_calls`) and `tool` (with `tool_call_id`); content is text or a list of parts."""
     tools: list[Tool] = []
-    """The tools it may call."""
+    """The tools that the model may call."""
     schema: dict[str, Any] | None = None
     """The JSON Schema that the answer must have."""
     settings: dict[str, Any] = {}
     """Settings beyond the connector's own: `temperature`, `max_tokens`, `top_p`, `seed`, `stop` …"""
     run: int = 1
-    """Which repeat of a trial asks, from 1: a recorded answer serves only the same one."""
+    """Which repeat of a trial asks, from 1. A recorded answer serves only the same repeat."""
     on_text: Callable[[str], None] | None = None
-    """Told each piece of text as it arrives; given, the answer is streamed."""
+    """Called with each piece of text as it arrives. If set, the answer is streamed."""
 
 
-class Answer(Struct, kw_only=True, omit_defaults=True):
+class ModelAnswer(Struct, kw_only=True, omit_defaults=True):
     """What a model answered."""
 
     text: str = ""
-    """Its words."""
+    """The text."""
     data: Any = None
-    """With a schema: the answer as data, which has that schema."""
+    """The answer as data, valid against the request's schema; none if the request has no schema."""
     tool_uses: list[ToolUse] = []
-    """The tools it wants called."""
+    """The tools that the model wants to be called."""
     usage: Usage = field(default_factory=Usage)
-    """What it used, its cost where the price is known."""
+    """Tokens and, where the price is known, their cost."""
     finish: str = "stop"
-    """Why it ended: `stop`, `tool_calls`, `length`, or the server's own word."""
+    """Why the answer ended: `stop`, `tool_calls`, `length`, or the server's own word."""
     model: str = ""
-    """The model's name, as the server says it."""
+    """The model's name, as the server gives it."""
 
 
 class ModelError(Error):
-    """A model that could not answer."""
+    """A model could not answer."""
 
     def __init__(
         self,
@@ -81,29 +81,25 @@ class ModelError(Error):
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
-        """Asking again may help: the server or the network failed."""
+        """True if the server or the network failed, so that asking again may help."""
         self.retry_after = retry_after
-        """How many seconds the server asks to wait."""
+        """The seconds that the server asks to wait."""
         self.status = status
         """The HTTP status, if the server answered with an error."""
         self.usage = usage
-        """What was used all the same, by answers that were no use."""
+        """What was used by answers that could not be used."""
 
 
 class BadAnswer(ModelError):
-    """The model answered, but not with what the schema asks for, also when asked again."""
-
-
-class NoModel(Error):
-    """No model is configured for a role, or not so that it can be used. Nothing runs."""
+    """The model's answer doesn't have the requested schema, also when asked again."""
 
 
 class CassetteError(Error):
-    """A cassette that can't be used."""
+    """A cassette can't be used."""
 
 
 class CassetteMiss(Error):
-    """Nothing was recorded for what is asked now."""
+    """A cassette has no recorded answer for a request."""
 
 
 class Model(ABC):
@@ -118,11 +114,11 @@ class Model(ABC):
     settings: dict[str, Any]
     """The connector's settings (`temperature` …) that decide answers; without secrets."""
     unfit_to_judge: str | None = None
-    """Why it must not judge unless told otherwise."""
+    """Why the model must not judge unless the user allows it."""
 
     @abstractmethod
-    async def ask(self, ask: Ask) -> Answer:
-        """Answer. Raises `ModelError`."""
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
+        """Answer a request. Raises `ModelError`."""
 
-    async def close(self) -> None:  # noqa: B027  (some have nothing to do)
-        """Leave nothing behind."""
+    async def close(self) -> None:  # noqa: B027  (many models have nothing to close)
+        """Release what the model has opened."""

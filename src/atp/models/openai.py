@@ -1,19 +1,19 @@
-"""OpenAI's chat completions, which most servers speak."""
+"""The format of OpenAI's chat completions, which most servers speak: requests and answers translated to and from it."""
 
 import json
 from typing import Any
 from urllib.parse import urlsplit
 
 from atp.base.sse import SseMessage
-from atp.models.client import Malformed, Refused, Tell, WireModel, count_in, decoded_piece
-from atp.models.model import Answer, Ask, Tool, ToolUse
-from atp.models.parts import arguments_of, check_parts
+from atp.models.client import ErrorInAnswer, HttpModel, MalformedAnswer, OnText, decode_event, token_count
+from atp.models.model import ModelAnswer, ModelRequest, Tool, ToolUse
+from atp.models.parts import check_parts, read_arguments
 from atp.suite.result import Usage
 
 _FINISH = {"function_call": "tool_calls", "end_turn": "stop", "eos": "stop", "max_tokens": "length"}
 
 
-class OpenAIModel(WireModel):
+class OpenAIModel(HttpModel):
     """A model behind a server that speaks OpenAI's format."""
 
     type = "openai"
@@ -27,34 +27,34 @@ class OpenAIModel(WireModel):
             return host
         return f"{host}/chat/completions" if path else f"{host}/v1/chat/completions"
 
-    def _body(self, ask: Ask, settings: dict[str, Any]) -> dict[str, Any]:
-        for message in ask.messages:
+    def _body(self, request: ModelRequest, settings: dict[str, Any]) -> dict[str, Any]:
+        for message in request.messages:
             check_parts(message.get("content"))
         if "max_tokens" in settings and self._netloc == "api.openai.com":
-            # Its newer models know only the newer name, its older ones both.
+            # OpenAI's newer models know only the newer name, the older ones both.
             settings = {**settings, "max_completion_tokens": settings["max_tokens"]}
             del settings["max_tokens"]
-        body = {"model": self.name, "messages": [_message(one) for one in ask.messages], **settings}
-        if ask.tools:
-            body["tools"] = [_tool(tool) for tool in ask.tools]
-        if ask.schema is not None:
-            named = {"name": "answer", "schema": ask.schema, "strict": _is_strict(ask.schema)}
+        body = {"model": self.name, "messages": [_message(one) for one in request.messages], **settings}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.schema is not None:
+            named = {"name": "answer", "schema": request.schema, "strict": _is_strict(request.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        if ask.on_text is not None:
+        if request.on_text is not None:
             body["stream_options"] = {"include_usage": True}
         return body
 
-    def _read(self, raw: dict[str, Any], ask: Ask) -> Answer:
+    def _read(self, raw: dict[str, Any], request: ModelRequest) -> ModelAnswer:
         if raw.get("error") and not raw.get("choices"):
-            raise _refused(raw["error"])
+            raise _error_in(raw["error"])
         try:
             choice = raw["choices"][0]
             message = choice["message"]
             uses = [_tool_use(one, number) for number, one in enumerate(message.get("tool_calls") or [])]
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise Malformed("it has no `choices[0].message` as it should be") from error
+            raise MalformedAnswer("`choices[0].message` is missing or not in the format") from error
         finish = str(choice.get("finish_reason") or "stop")
-        return Answer(
+        return ModelAnswer(
             text=_text(message),
             tool_uses=uses,
             usage=_usage(raw.get("usage")),
@@ -62,41 +62,41 @@ class OpenAIModel(WireModel):
             model=str(raw.get("model") or self.name),
         )
 
-    def _join(self, ask: Ask, tell: Tell) -> "_Joined":
-        return _Joined(tell)
+    def _stream_reader(self, request: ModelRequest, on_text: OnText) -> "_StreamReader":
+        return _StreamReader(on_text)
 
 
-class _Joined:
-    """The chunks of a stream."""
+class _StreamReader:
+    """Assembles the chunks of a stream."""
 
-    def __init__(self, tell: Tell) -> None:
-        self.over = False
-        self._tell = tell
+    def __init__(self, on_text: OnText) -> None:
+        self.done = False
+        self._on_text = on_text
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: dict[int, dict[str, Any]] = {}
         self._finish: str | None = None
-        self._beside: dict[str, Any] = {}
+        self._extra: dict[str, Any] = {}
 
-    def take(self, message: SseMessage) -> None:
+    def add(self, message: SseMessage) -> None:
         if message.data.strip() == "[DONE]":
-            self.over = True
+            self.done = True
             return
-        chunk = decoded_piece(message)
+        chunk = decode_event(message)
         if chunk.get("error"):
-            raise _refused(chunk["error"])
-        self._beside |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
+            raise _error_in(chunk["error"])
+        self._extra |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
         try:
             for choice in chunk.get("choices") or []:
                 self._finish = choice.get("finish_reason") or self._finish
-                self._take_delta(choice.get("delta") or {})
+                self._add_delta(choice.get("delta") or {})
         except (KeyError, TypeError, AttributeError) as error:
-            raise Malformed(f"a piece of it is not as it should be: {message.data[:200]}") from error
+            raise MalformedAnswer(f"a chunk is not in the format: {message.data[:200]}") from error
 
-    def _take_delta(self, delta: dict[str, Any]) -> None:
+    def _add_delta(self, delta: dict[str, Any]) -> None:
         if text := delta.get("content"):
             self._text.append(text)
-            self._tell(text)
+            self._on_text(text)
         if refusal := delta.get("refusal"):
             self._refusal.append(refusal)
         for piece in delta.get("tool_calls") or []:
@@ -110,27 +110,27 @@ class _Joined:
             given = given if given is None or isinstance(given, str) else json.dumps(given)
             call["function"]["arguments"] = call["function"].get("arguments", "") + (given or "")
 
-    def whole(self) -> dict[str, Any]:
+    def response(self) -> dict[str, Any]:
         message: dict[str, Any] = {
             "content": "".join(self._text) or None,
             "refusal": "".join(self._refusal) or None,
             "tool_calls": [self._calls[index] for index in sorted(self._calls)],
         }
-        return {**self._beside, "choices": [{"message": message, "finish_reason": self._finish}]}
+        return {**self._extra, "choices": [{"message": message, "finish_reason": self._finish}]}
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:
-    """Without what only we know (`metadata` …): servers refuse keys that they don't."""
+    """The message without keys of ours (`metadata` …): servers reject keys that they don't know."""
     known = ("role", "content", "name", "tool_calls", "tool_call_id", "refusal")
     sent = {key: message[key] for key in known if message.get(key) is not None}
     if sent.get("tool_calls"):
-        sent["tool_calls"] = [_sent_call(call) for call in sent["tool_calls"]]
+        sent["tool_calls"] = [_tool_call(call) for call in sent["tool_calls"]]
     elif "content" not in sent:
         sent["content"] = ""
     return sent
 
 
-def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
+def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
     given = function.get("arguments")
     text = given if isinstance(given, str) else json.dumps({} if given is None else given, ensure_ascii=False)
@@ -149,7 +149,7 @@ def _tool_use(raw: dict[str, Any], number: int) -> ToolUse:
     return ToolUse(
         id=str(raw.get("id") or f"call_{number}"),
         name=function["name"],
-        arguments=arguments_of(function.get("arguments") or ""),
+        arguments=read_arguments(function.get("arguments") or ""),
     )
 
 
@@ -162,24 +162,24 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _usage(raw: Any) -> Usage:
-    read, written = count_in(raw, "prompt_tokens"), count_in(raw, "completion_tokens")
-    total = count_in(raw, "total_tokens")
+    read, written = token_count(raw, "prompt_tokens"), token_count(raw, "completion_tokens")
+    total = token_count(raw, "total_tokens")
     details = raw.get("prompt_tokens_details") if isinstance(raw, dict) else None
     return Usage(
         input_tokens=read,
         output_tokens=written,
         total_tokens=read + written if total is None and read is not None and written is not None else total,
-        cache_read_tokens=count_in(details, "cached_tokens"),
+        cache_read_tokens=token_count(details, "cached_tokens"),
     )
 
 
-def _refused(error: Any) -> Refused:
+def _error_in(error: Any) -> ErrorInAnswer:
     code = error.get("code") if isinstance(error, dict) else None
-    return Refused(error, code if isinstance(code, int) else None)
+    return ErrorInAnswer(error, code if isinstance(code, int) else None)
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether a schema keeps the rules of strict mode: every object is closed, and has all its properties."""
+    """True if a schema keeps the rules of strict mode: every object is closed and requires all its properties."""
     if isinstance(schema, list):
         return all(_is_strict(one) for one in schema)
     if not isinstance(schema, dict):

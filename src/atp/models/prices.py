@@ -1,4 +1,4 @@
-"""What an answer cost: by the connector's own prices, else by the list of `genai-prices`, else nobody knows."""
+"""What an answer cost: by the connector's own prices, else by the list of `genai-prices`, else unknown."""
 
 from importlib.util import find_spec
 
@@ -9,7 +9,7 @@ MILLION = 1_000_000
 
 
 def cost_usd(connector: Connector, usage: Usage, model: str, host: str | None) -> float | None:
-    """The price in US dollars; none if it is not known, which is not zero."""
+    """The cost in US dollars; none if the price is unknown."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     if connector.prices is not None:
@@ -38,7 +38,7 @@ def _by_list(connector: Connector, usage: Usage, model: str, host: str | None) -
     )
     for name in dict.fromkeys((model, connector.model.rpartition(":")[2])):
         try:
-            # Who serves a model decides its price, so a host that the list doesn't know has none.
+            # The host decides a model's price, so a host that the list doesn't know has none.
             if host is not None:
                 found = genai_prices.calc_price(used, name, provider_api_url=host)
             else:

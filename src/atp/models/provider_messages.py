@@ -1,4 +1,7 @@
-"""A conversation in the form of OpenAI's chat completions, turned into pydantic-ai's messages."""
+"""Translates a conversation in the form of OpenAI's chat completions to pydantic-ai's messages.
+
+A module of its own, because importing this module imports pydantic-ai.
+"""
 
 from typing import Any
 
@@ -20,15 +23,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from atp.models.model import Ask, ModelError
-from atp.models.parts import arguments_of, check_parts, read_data_url
+from atp.models.model import ModelError, Tool
+from atp.models.parts import check_parts, read_arguments, read_data_url
 
 
-def parameters(ask: Ask) -> ModelRequestParameters:
-    """The tools that are offered."""
+def parameters(offered: list[Tool]) -> ModelRequestParameters:
+    """The tools that the model may call."""
     tools = [
         ToolDefinition(name=one.name, description=one.description or None, parameters_json_schema=one.parameters)
-        for one in ask.tools
+        for one in offered
     ]
     return ModelRequestParameters(function_tools=tools, allow_text_output=True)
 
@@ -41,9 +44,9 @@ def requests(messages: list[dict[str, Any]]) -> list[ModelMessage]:
         if message.get("role") == "assistant":
             calls = message.get("tool_calls") or []
             names |= {call["id"]: call["function"]["name"] for call in calls}
-            found.append(ModelResponse(parts=_answered(message, calls)))
+            found.append(ModelResponse(parts=_response_parts(message, calls)))
             continue
-        part = _asked(message, names)
+        part = _request_part(message, names)
         if found and isinstance(found[-1], ModelRequest):
             found[-1] = ModelRequest(parts=[*found[-1].parts, part])
         else:
@@ -51,16 +54,16 @@ def requests(messages: list[dict[str, Any]]) -> list[ModelMessage]:
     return found
 
 
-def _answered(message: dict[str, Any], calls: list[dict[str, Any]]) -> list[ModelResponsePart]:
+def _response_parts(message: dict[str, Any], calls: list[dict[str, Any]]) -> list[ModelResponsePart]:
     text = _text(message.get("content"))
-    said: list[ModelResponsePart] = [TextPart(text)] if text else []
+    parts: list[ModelResponsePart] = [TextPart(text)] if text else []
     for call in calls:
-        given = arguments_of(call["function"].get("arguments") or {})
-        said.append(ToolCallPart(tool_name=call["function"]["name"], args=given, tool_call_id=call["id"]))
-    return said
+        arguments = read_arguments(call["function"].get("arguments") or {})
+        parts.append(ToolCallPart(tool_name=call["function"]["name"], args=arguments, tool_call_id=call["id"]))
+    return parts
 
 
-def _asked(message: dict[str, Any], names: dict[str, str]) -> ModelRequestPart:
+def _request_part(message: dict[str, Any], names: dict[str, str]) -> ModelRequestPart:
     content = message.get("content")
     match message.get("role"):
         case "system" | "developer":

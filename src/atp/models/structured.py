@@ -1,4 +1,4 @@
-"""Answers as data: asked for by a JSON Schema, checked, and asked for once more if they don't have it."""
+"""Structured answers: requested by a JSON Schema, validated, and asked for once more if they don't fit."""
 
 import json
 import re
@@ -9,91 +9,92 @@ from msgspec.structs import replace
 
 from atp.base.found_json import MISSING, read_whole
 from atp.base.jsonc import NotJson, no_key_twice
-from atp.models.model import Answer, Ask, BadAnswer, ModelError
+from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 
 SHOWN = 300
-"""So much of a bad answer is shown."""
+"""Characters of a bad answer that a message shows."""
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
-_REFUSALS = (400, 404, 415, 422, 501)
-"""HTTP statuses with which servers turn down what they don't know."""
+_REJECTED = (400, 404, 415, 422, 501)
+"""HTTP statuses with which servers reject a request that has a schema."""
 
-Once = Callable[[Ask], Awaitable[Answer]]
-"""Asks once. With a schema in what is asked, the server is to see to it; without, the words must do."""
+Send = Callable[[ModelRequest], Awaitable[ModelAnswer]]
+"""Sends one request. With a schema in the request, the server enforces it; without, only the prompt asks for it."""
 
 
 class Structured:
-    """Gets data out of one model, and remembers whether its server takes a schema."""
+    """Asks one model for data, and remembers whether its server accepts a schema."""
 
     def __init__(self, connector: str, native: bool | None) -> None:
         self._connector = connector
         self._native = native
 
-    async def ask(self, ask: Ask, once: Once) -> Answer:
-        """An answer with data, or with calls of tools that come before it. Raises `BadAnswer` and what `once` does."""
-        assert ask.schema is not None
-        check = _validator(ask.schema)
-        asked, answer = await self._first(ask, once)
+    async def ask(self, request: ModelRequest, send: Send) -> ModelAnswer:
+        """An answer with data, or with tool calls that come before the data. Raises `BadAnswer` and as `send` does."""
+        assert request.schema is not None
+        check = _validator(request.schema)
+        sent, answer = await self._first_answer(request, send)
         if answer.tool_uses:
             return answer
         data, problem = check(answer)
         if problem is not None:
             first = answer
-            answer = await _again(asked, first, problem, once)
+            answer = await _ask_again(sent, first, problem, send)
             answer.usage.add(first.usage)
             data, problem = check(answer)
         if problem is not None:
             raise BadAnswer(
-                f"{self._connector}: the answer is not what was asked for, also when asked again: {problem}; it was: "
-                f"{_shown(answer.text)}",
+                f"{self._connector}: the answer doesn't have the requested form, also when asked again: {problem}; "
+                f"it was: {_shown(answer.text)}",
                 usage=answer.usage,
             )
         answer.data = data
         answer.tool_uses = []
         return answer
 
-    async def _first(self, ask: Ask, once: Once) -> tuple[Ask, Answer]:
-        """The first answer, and the way it was asked for."""
-        assert ask.schema is not None
-        worded = in_words(ask)
-        # Servers take schemas of objects only.
-        if self._native is False or ask.schema.get("type") != "object":
-            return worded, await once(worded)
+    async def _first_answer(self, request: ModelRequest, send: Send) -> tuple[ModelRequest, ModelAnswer]:
+        """The first answer, and the request that it answers: with the schema, or with the schema in the prompt."""
+        assert request.schema is not None
+        prompted = with_schema_in_prompt(request)
+        # Servers accept schemas of objects only.
+        if self._native is False or request.schema.get("type") != "object":
+            return prompted, await send(prompted)
         try:
-            return ask, await once(ask)
-        except ModelError as refused:
-            if self._native or refused.status not in _REFUSALS:
+            return request, await send(request)
+        except ModelError as error:
+            if self._native or error.status not in _REJECTED:
                 raise
-            answer = await once(worded)
-            self._native = False  # only now: it may have been something else that the server did not like
-            return worded, answer
+            answer = await send(prompted)
+            self._native = False  # only after this succeeded: the server may have rejected something else
+            return prompted, answer
 
 
-def in_words(ask: Ask) -> Ask:
-    """The same, with the schema in words: for models whose server knows no schemas."""
-    wish = (
+def with_schema_in_prompt(request: ModelRequest) -> ModelRequest:
+    """The request with its schema in the system message, for servers that accept no schemas."""
+    instruction = (
         "Answer with one JSON value and nothing else: no explanation, no code fence. It must be valid against this "
-        f"JSON Schema:\n{json.dumps(ask.schema, ensure_ascii=False)}"
+        f"JSON Schema:\n{json.dumps(request.schema, ensure_ascii=False)}"
     )
-    first, *others = ask.messages or [{}]
-    if first.get("role") == "system":  # servers take a system message at the beginning, and some only one
-        messages = [{**first, "content": _with(first.get("content"), wish)}, *others]
+    first, *others = request.messages or [{}]
+    if first.get("role") == "system":  # servers accept a system message at the beginning, and some only one
+        messages = [{**first, "content": _with_text(first.get("content"), instruction)}, *others]
     else:
-        messages = [{"role": "system", "content": wish}, *ask.messages]
-    return replace(ask, messages=messages, schema=None)
+        messages = [{"role": "system", "content": instruction}, *request.messages]
+    return replace(request, messages=messages, schema=None)
 
 
-def _with(content: Any, wish: str) -> Any:
-    return [*content, {"type": "text", "text": wish}] if isinstance(content, list) else f"{content or ''}\n\n{wish}"
+def _with_text(content: Any, text: str) -> Any:
+    return [*content, {"type": "text", "text": text}] if isinstance(content, list) else f"{content or ''}\n\n{text}"
 
 
-async def _again(ask: Ask, answer: Answer, problem: str, once: Once) -> Answer:
-    said = [{"role": "assistant", "content": answer.text}] if answer.text.strip() else []
-    wish = f"That is not what was asked for: {problem}. Answer again, with nothing but JSON that has the schema."
-    return await once(replace(ask, messages=[*ask.messages, *said, {"role": "user", "content": wish}], on_text=None))
+async def _ask_again(request: ModelRequest, answer: ModelAnswer, problem: str, send: Send) -> ModelAnswer:
+    last = [{"role": "assistant", "content": answer.text}] if answer.text.strip() else []
+    complaint = f"That is not what was asked for: {problem}. Answer again, with nothing but JSON that has the schema."
+    messages = [*request.messages, *last, {"role": "user", "content": complaint}]
+    return await send(replace(request, messages=messages, on_text=None))
 
 
-def _validator(schema: dict[str, Any]) -> Callable[[Answer], tuple[Any, str | None]]:
-    """Gives the data in an answer, or what is wrong with it."""
+def _validator(schema: dict[str, Any]) -> Callable[[ModelAnswer], tuple[Any, str | None]]:
+    """A function that returns the data in an answer, and what is wrong with it."""
     import jsonschema
 
     kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
@@ -103,7 +104,7 @@ def _validator(schema: dict[str, Any]) -> Callable[[Answer], tuple[Any, str | No
         raise ModelError(f"the schema of the answer is not a JSON Schema: {error.message}") from error
     validator = kind(schema)
 
-    def check(answer: Answer) -> tuple[Any, str | None]:
+    def check(answer: ModelAnswer) -> tuple[Any, str | None]:
         if answer.tool_uses:
             return None, "a tool was called instead"
         try:
@@ -120,10 +121,10 @@ def _validator(schema: dict[str, Any]) -> Callable[[Answer], tuple[Any, str | No
 
 
 def only_json(text: str) -> Any:
-    """The JSON in a text, or `MISSING`: all of it, its only fenced block, or all from the first brace to the last.
+    """The JSON in a text: all of it, its only fenced block, or all from the first brace to the last; else `MISSING`.
 
-    Never one of several: an answer may quote what it was given, and that may have been made to be quoted. Raises
-    `NotJson` if an object in it says the same key twice.
+    Never one of several values: an answer may quote text that an agent wrote in order to be quoted. Raises `NotJson`
+    if an object has the same key twice.
     """
     whole = _read(text)
     if whole is not MISSING:

@@ -19,7 +19,7 @@ from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
-from atp.models.model import Ask, BadAnswer, Model, ModelError
+from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
 from atp.models.structured import only_json
 from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 from atp.suite.result import Event, Usage
@@ -47,7 +47,7 @@ class ModelClient(RoleClient):
             {"role": "user", "content": _writable(call.words if call.words is not None else _json(call.payload))},
         ]
         try:
-            answer = await self._model.ask(Ask(messages=messages, schema=call.schema, run=call.run))
+            answer = await self._model.ask(ModelRequest(messages=messages, schema=call.schema, run=call.run))
         except BadAnswer as error:
             raise WrongAnswer(self._of_it(error)) from error
         except ModelError as error:

@@ -14,16 +14,16 @@ from atp.agents.prompt.file import agent_of_file
 from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
-from atp.models.model import Answer, Ask, Model, NoModel, ToolUse
+from atp.models.model import Model, ModelAnswer, ModelRequest, ToolUse
 from atp.suite.agent import PromptAgent
 from atp.suite.result import Usage
 
-Says = str | Answer | Exception
+Says = str | ModelAnswer | Exception
 
 
-def uses(name: str, arguments: Any = None, text: str = "", **more: Any) -> Answer:
+def uses(name: str, arguments: Any = None, text: str = "", **more: Any) -> ModelAnswer:
     """A model's wish to call one tool."""
-    return Answer(
+    return ModelAnswer(
         text=text, tool_uses=[ToolUse(id=f"call-{name}", name=name, arguments=arguments)], finish="tool_calls", **more
     )
 
@@ -31,20 +31,20 @@ def uses(name: str, arguments: Any = None, text: str = "", **more: Any) -> Answe
 class Scripted(Model):
     """Says one thing after the other; what it was asked is in `asked`."""
 
-    def __init__(self, *script: Says, behave: Callable[[Ask], Says] | None = None) -> None:
+    def __init__(self, *script: Says, behave: Callable[[ModelRequest], Says] | None = None) -> None:
         self.connector = self.name = "scripted"
         self.settings = {}
-        self.asked: list[Ask] = []
+        self.asked: list[ModelRequest] = []
         self._left = list(script)
         self._behave = behave
 
-    async def ask(self, ask: Ask) -> Answer:
-        self.asked.append(ask)
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
+        self.asked.append(request)
         await asyncio.sleep(0)
-        says = self._behave(ask) if self._behave else self._left.pop(0)
+        says = self._behave(request) if self._behave else self._left.pop(0)
         if isinstance(says, Exception):
             raise says
-        answer = Answer(text=says) if isinstance(says, str) else says
+        answer = ModelAnswer(text=says) if isinstance(says, str) else says
         answer.usage = answer.usage if answer.usage != Usage() else Usage(input_tokens=10, output_tokens=2)
         return answer
 
@@ -73,7 +73,7 @@ class Stage:
     def model(self, connector: str | None, needed_by: str) -> Model:
         self.asked_for.append((connector, needed_by))
         if connector not in self.models:
-            raise NoModel(f"there is no connector `{connector}`", "set one with -c")
+            raise ConfigurationError(f"there is no connector `{connector}`", "set one with -c")
         return self.models[connector]
 
     def running_agent(self, name: str) -> RunningAgent:

@@ -20,7 +20,7 @@ from atp.models.cassettes.cassette import Cassette, begin_trial
 from atp.models.cassettes.parts import differences, key_of
 from atp.models.cassettes.recorded import RecordedModel, ReplayedModel
 from atp.models.cassettes.store import Cache
-from atp.models.model import Answer, Ask, CassetteError, CassetteMiss, Model, ModelError, Tool, ToolUse
+from atp.models.model import CassetteError, CassetteMiss, Model, ModelAnswer, ModelError, ModelRequest, Tool, ToolUse
 from atp.suite.result import Usage
 
 JSON = st.recursive(
@@ -352,30 +352,30 @@ class Scripted(Model):
     connector = "c"
     name = "m-1"
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ModelAnswer) -> None:
         self.settings = {"temperature": 0.5, "seed": 1}
         self.answers = list(answers)
         self.closed = False
 
-    async def ask(self, ask: Ask) -> Answer:
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
         answer = self.answers.pop(0)
-        if ask.on_text:
+        if request.on_text:
             for word in answer.text.split():
-                ask.on_text(word)
+                request.on_text(word)
         return answer
 
     async def close(self) -> None:
         self.closed = True
 
 
-ASK = Ask(
+ASK = ModelRequest(
     messages=[{"role": "user", "content": "Hi"}],
     tools=[Tool(name="search")],
     schema={"type": "object"},
     settings={"temperature": 0.1},
     run=2,
 )
-ANSWER = Answer(
+ANSWER = ModelAnswer(
     text="Hello there",
     data={"b": 1, "a": [1.0, None]},
     tool_uses=[ToolUse(id="1", name="search", arguments={"q": "x"})],
@@ -421,7 +421,7 @@ def test_an_answer_spoilt_by_hand_is_an_error(tmp_path: Path) -> None:
         cassette.close()
         file = tmp_path / "model.jsonl"
         good = file.read_text()
-        for spoilt, why in (('"text":5', r"\$\.text"), ('"txt":"Hello there"', "nothing of an answer is called `txt`")):
+        for spoilt, why in (('"text":5', r"\$\.text"), ('"txt":"Hello there"', "answers have no field `txt`")):
             file.write_text(good.replace('"text":"Hello there"', spoilt))
             with pytest.raises(CassetteError, match=f"can't be read: .*{why}"):
                 await ReplayedModel("c", "m-1", {"temperature": 0.5, "seed": 1}, Cassette(tmp_path, "replay")).ask(ASK)

@@ -10,12 +10,13 @@ import pytest
 from tests.agents.support.talk import run
 from tests.models.mock_server import MockModels
 
-from atp.models.connections import Shared
+from atp.base.errors import ConfigurationError
+from atp.models.connections import ModelContext
 from atp.models.connectors.connector import Connector
 from atp.models.connectors.registry import MODELS, Models
-from atp.models.model import Answer, Ask, Model, NoModel
+from atp.models.model import Model, ModelAnswer, ModelRequest
 
-HELLO = Ask(messages=[{"role": "user", "content": "Hello"}])
+HELLO = ModelRequest(messages=[{"role": "user", "content": "Hello"}])
 
 
 class Parrot(Model):
@@ -23,12 +24,12 @@ class Parrot(Model):
 
     type = "parrot"
 
-    def __init__(self, connector: Connector, shared: Shared) -> None:
+    def __init__(self, connector: Connector, context: ModelContext) -> None:
         self.connector, self.name, self.settings = connector.id, connector.model, connector.settings
         self.closed = 0
 
-    async def ask(self, ask: Ask) -> Answer:
-        return Answer(text=ask.messages[-1]["content"] * self.settings["times"])
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
+        return ModelAnswer(text=request.messages[-1]["content"] * self.settings["times"])
 
     async def close(self) -> None:
         self.closed += 1
@@ -105,20 +106,20 @@ def test_models_of_one_server_share_its_limit_and_its_connections() -> None:
 
 
 def test_no_model_is_set() -> None:
-    with pytest.raises(NoModel, match="the judge needs a model, and none is set") as caught:
+    with pytest.raises(ConfigurationError, match="the judge needs a model, and none is set") as caught:
         models().get(None, "the judge")
     for word in ("-c openai", "OPENAI_API_KEY", "[connectors", "atp models install smollm2"):
         assert word in str(caught.value.hint)
 
 
 def test_who_needs_a_model_that_is_not_there() -> None:
-    with pytest.raises(NoModel, match="the simulator needs a model: there is no connector `x`"):
+    with pytest.raises(ConfigurationError, match="the simulator needs a model: there is no connector `x`"):
         models().get("x", "the simulator")
 
 
 @pytest.mark.parametrize("host", ["example.com", "ftp://x", "http://", "http://x:port"])
 def test_a_host_that_is_no_address(host: str) -> None:
-    with pytest.raises(NoModel, match="which is no address"):
+    with pytest.raises(ConfigurationError, match="which is not a URL"):
         models(x={"type": "openai", "model": "m", "host": host}).get("x", "a test")
 
 
@@ -162,7 +163,7 @@ def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
 
 
 def test_a_type_that_nobody_knows() -> None:
-    with pytest.raises(NoModel, match="has the type `martian`, which isn't installed") as caught:
+    with pytest.raises(ConfigurationError, match="has the type `martian`, which isn't installed") as caught:
         models(x={"type": "martian"}).get("x", "a test")
     assert "`anthropic`, `local`, `openai`, `provider`" in str(caught.value.hint)
 
@@ -185,7 +186,7 @@ def test_what_a_project_has(tmp_path: Path) -> None:
     assert (known["bad"].ready, known["bad"].hint) == (False, "did you mean `model`?")
     assert "needs the variable K" in str(known["mine"].problem)
     assert known["mine"].where == "connectors/mine.conn.yao"
-    assert "no address" in str(known["no-host"].problem)
+    assert "not a URL" in str(known["no-host"].problem)
     assert (known["no-host"].type, known["no-host"].model) == ("openai", "m")
     assert known["openai.<model>"].ready
     assert known["anthropic.<model>"].problem == "ANTHROPIC_API_KEY is not set"
@@ -197,7 +198,7 @@ def test_a_connector_can_be_described_without_its_key() -> None:
     ours = models(x={"type": "openai", "model": "m", "key": "$ENV.NONE", "temperature": 1})
     described = ours.described("x", "the judge")
     assert (described.model, described.settings) == ("m", {"temperature": 1})
-    with pytest.raises(NoModel, match="the judge needs a model: there is no connector `y`"):
+    with pytest.raises(ConfigurationError, match="the judge needs a model: there is no connector `y`"):
         ours.described("y", "the judge")
 
 

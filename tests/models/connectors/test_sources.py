@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from atp.base.errors import ConfigurationError
 from atp.models.connectors.connector import Connector, Prices
 from atp.models.connectors.sources import Sources
-from atp.models.model import NoModel
 
 YAO = """{
   // As Yao writes them
@@ -31,8 +31,8 @@ def find(
     return Sources(root, env or {}, tables or {}).find(name)
 
 
-def wrong(raw: Any, env: dict[str, str] | None = None, name: str = "openai.gpt4") -> NoModel:
-    with pytest.raises(NoModel) as caught:
+def wrong(raw: Any, env: dict[str, str] | None = None, name: str = "openai.gpt4") -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
         find(name, env={"OPENAI_API_KEY": "sk-0123456"} if env is None else env, tables={name: raw})
     return caught.value
 
@@ -89,10 +89,12 @@ def test_dots_in_tables_with_and_without_quotes() -> None:
 
 def test_the_same_id_twice_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "openai/gpt4.conn.yao", YAO)
-    with pytest.raises(NoModel, match=r"twice: in atp.toml and in connectors/openai/gpt4.conn.yao"):
+    with pytest.raises(ConfigurationError, match=r"twice: in atp.toml and in connectors/openai/gpt4.conn.yao"):
         find("openai.gpt4", tmp_path, ENV, tables={"openai.gpt4": {"model": "x"}})
     write(tmp_path, "openai.gpt4.conn.yao", YAO)
-    with pytest.raises(NoModel, match=r"twice: in connectors/openai/gpt4.conn.yao and in connectors/openai.gpt4"):
+    with pytest.raises(
+        ConfigurationError, match=r"twice: in connectors/openai/gpt4.conn.yao and in connectors/openai.gpt4"
+    ):
         find("openai.gpt4", tmp_path, ENV)
 
 
@@ -103,7 +105,7 @@ def test_without_configuration_the_environment_serves(kind: str) -> None:
     assert (found.type, found.model, found.key, found.host) == (kind, "some-model-4.1", "sk-0123456", None)
     address = {f"{kind.upper()}_BASE_URL": "http://127.0.0.1:9/v1"}
     assert find(f"{kind}.m", env={name: "sk-0123456", **address}).host == "http://127.0.0.1:9/v1"
-    with pytest.raises(NoModel, match=rf"`{kind}.m` is not configured, and {name} is not set") as caught:
+    with pytest.raises(ConfigurationError, match=rf"`{kind}.m` is not configured, and {name} is not set") as caught:
         find(f"{kind}.m")
     assert caught.value.hint == f'set {name}, or configure it as [connectors."{kind}.m"] in atp.toml'
 
@@ -128,10 +130,10 @@ def test_other_ids() -> None:
 
 
 def test_an_unknown_id() -> None:
-    with pytest.raises(NoModel, match=r"there is no connector `depseek\.v3`") as caught:
+    with pytest.raises(ConfigurationError, match=r"there is no connector `depseek\.v3`") as caught:
         find("depseek.v3", tables={"deepseek.v3": {"type": "openai"}})
     assert caught.value.hint == "did you mean `deepseek.v3`?"
-    with pytest.raises(NoModel) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         find("nonsense")
     for word in ("-c openai", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "atp.toml", "atp models install smollm2", "local"):
         assert word in str(caught.value.hint)
@@ -139,7 +141,7 @@ def test_an_unknown_id() -> None:
 
 def test_a_missing_variable_names_the_file_and_the_variable(tmp_path: Path) -> None:
     write(tmp_path, "openai/gpt4.conn.yao", YAO)
-    with pytest.raises(NoModel) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         find("openai.gpt4", tmp_path, {"PLACE": "x"})
     assert str(caught.value) == (
         "connectors/openai/gpt4.conn.yao: the connector `openai.gpt4` needs the variable MY_KEY for its `key`, "
@@ -202,7 +204,7 @@ def test_a_connector_without_a_type() -> None:
 def test_types_of_plugins_take_any_setting_but_no_slips() -> None:
     found = find("x", tables={"x": {"type": "theirs", "voltage": 3}})
     assert (found.model, found.settings) == ("", {"voltage": 3})
-    with pytest.raises(NoModel, match="`timeuot`") as caught:
+    with pytest.raises(ConfigurationError, match="`timeuot`") as caught:
         find("x", tables={"x": {"type": "theirs", "timeuot": 3}})
     assert caught.value.hint == "did you mean `timeout`?"
 
@@ -212,5 +214,5 @@ def test_a_broken_file_concerns_only_who_uses_it(tmp_path: Path, content: str) -
     write(tmp_path, "bad.conn.yao", content)
     write(tmp_path, "openai/gpt4.conn.yao", YAO)
     assert find("openai.gpt4", tmp_path, ENV).model == "gpt-4o"
-    with pytest.raises(NoModel, match=r"connectors/bad.conn.yao: the connector `bad` is not"):
+    with pytest.raises(ConfigurationError, match=r"connectors/bad.conn.yao: the connector `bad` is not"):
         find("bad", tmp_path, ENV)

@@ -16,14 +16,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.recorded import RecordedModel, replayed
-from atp.models.connections import Shared
+from atp.models.connections import ModelContext
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.local.files import SMOLLM2, InstallError, folder, install
 from atp.models.local.model import LocalModel
 from atp.models.local.process import server_of
-from atp.models.model import Ask, ModelError, NoModel
+from atp.models.model import ModelError, ModelRequest
 
 SCHEMA = {
     "type": "object",
@@ -46,7 +47,7 @@ def file() -> Path:
 
 @asynccontextmanager
 async def local(root: Path = Path(), model: str = "", **settings: Any) -> AsyncIterator[LocalModel]:
-    shared = Shared(root=root, env=os.environ)
+    shared = ModelContext(root=root, env=os.environ)
     given = {"temperature": 0, "max_tokens": 24} | settings
     made = LocalModel(Connector(id="local", type=LOCAL, model=model, settings=given), shared)
     try:
@@ -56,8 +57,8 @@ async def local(root: Path = Path(), model: str = "", **settings: Any) -> AsyncI
         await shared.close()
 
 
-def ask(text: str = "Name three colours.", **more: Any) -> Ask:
-    return Ask(messages=[{"role": "user", "content": text}], **more)
+def ask(text: str = "Name three colours.", **more: Any) -> ModelRequest:
+    return ModelRequest(messages=[{"role": "user", "content": text}], **more)
 
 
 def is_open(url: str) -> bool:
@@ -234,17 +235,17 @@ def test_recorded_and_replayed_where_it_is_not_installed(file: Path, tmp_path: P
 
 def make(tmp_path: Path, model: str = "", **env: str) -> LocalModel:
     given = {"ATP_DATA_DIR": str(tmp_path), **env}
-    return LocalModel(Connector(id="mine", type=LOCAL, model=model), Shared(root=tmp_path, env=given))
+    return LocalModel(Connector(id="mine", type=LOCAL, model=model), ModelContext(root=tmp_path, env=given))
 
 
 def test_without_the_model_it_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(NoModel, match="smollm2 is not installed") as caught:
+    with pytest.raises(ConfigurationError, match="smollm2 is not installed") as caught:
         make(tmp_path)
     assert caught.value.hint == "atp models install smollm2"
-    with pytest.raises(NoModel, match="names the local model `smolm2`, which ATP doesn't know") as caught:
+    with pytest.raises(ConfigurationError, match="names the local model `smolm2`, which ATP doesn't know") as caught:
         make(tmp_path, "smolm2")
     assert caught.value.hint == "there is smollm2, or give the path of a .gguf file"
-    with pytest.raises(NoModel, match=r"names the model file .*mine\.gguf, which is not there"):
+    with pytest.raises(ConfigurationError, match=r"names the model file .*mine\.gguf, which is not there"):
         make(tmp_path, "mine.gguf")
 
 
@@ -268,11 +269,11 @@ def test_without_the_extra_it_says_so(file: Path) -> None:
         "sys.modules['xllamacpp'] = None\n"
         "from atp.models.connectors.connector import Connector\n"
         "from atp.models.local.model import LocalModel\n"
-        "from atp.models.model import NoModel\n"
-        "from atp.models.connections import Shared\n"
+        "from atp.base.errors import ConfigurationError\n"
+        "from atp.models.connections import ModelContext\n"
         "try:\n"
-        "    LocalModel(Connector(id='local', type='local'), Shared(root=pathlib.Path.cwd(), env=os.environ))\n"
-        "except NoModel as error:\n"
+        "    LocalModel(Connector(id='local', type='local'), ModelContext(root=pathlib.Path.cwd(), env=os.environ))\n"
+        "except ConfigurationError as error:\n"
         "    print(error, error.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, verdicts
 
+from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
-from atp.models.model import NoModel
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.criteria import RUBRICS, rubric
 from atp.roles.judge.judgement import Assessment
@@ -173,7 +173,7 @@ def test_the_median_of_the_scores_decides(answers: tuple[Any, ...], score: float
 def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:
     client = Scripted(verdicts(verdict(1, True, QUOTE)))
     client.unfit_to_judge = "it is no better than a coin"
-    with pytest.raises(NoModel, match="no better than a coin") as caught:
+    with pytest.raises(ConfigurationError, match="no better than a coin") as caught:
         Assessor(client)
     assert caught.value.hint is not None
     assert assess(client, allow_unfit=True).judgements[0].met is True

@@ -11,7 +11,7 @@ import yarl
 from atp.agents.adapter import AgentError
 from atp.agents.wire import ProtocolError, cut, read_json
 from atp.base.errors import ConfigurationError
-from atp.models.attempts import retry_after
+from atp.models.client import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
 """Statuses that say nothing about the agent: a rate limit, or a proxy before the agent."""

@@ -23,7 +23,7 @@ from atp.agents.prompt.tools import ToolRun
 from atp.agents.prompt.variables import fill
 from atp.agents.wire import json_text
 from atp.base.errors import ConfigurationError
-from atp.models.model import Model, NoModel
+from atp.models.model import Model
 from atp.suite.agent import Agent, PromptConfig
 from atp.suite.options import Options
 from atp.usercode.exits import mark_foreign
@@ -79,10 +79,7 @@ class PromptAdapter(Adapter):
         """Why it must not judge, for its model's sake."""
 
     def _model(self, connector: str | None) -> Model:
-        try:
-            return self._services.model(connector, f"the agent `{self._name}`")
-        except NoModel as error:
-            raise ConfigurationError(str(error), error.hint) from error
+        return self._services.model(connector, f"the agent `{self._name}`")
 
     async def start(self) -> None:
         """From now on, what tools print goes to their trials' logs; MCP servers that serve the whole run are there."""

@@ -14,7 +14,7 @@ from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool,
 from atp.agents.wire import json_text
 from atp.base.near import near_miss
 from atp.models.cassettes.cassette import Cassette
-from atp.models.model import Answer, Ask, CassetteError, CassetteMiss, Model, ModelError, ToolUse
+from atp.models.model import CassetteError, CassetteMiss, Model, ModelAnswer, ModelError, ModelRequest, ToolUse
 from atp.suite.result import Event, Usage
 
 _REFUSED = (400, 413, 422)
@@ -37,7 +37,7 @@ class Loop:
     async def run(self, messages: list[dict[str, Any]], settings: dict[str, Any], most: int) -> Reply:
         """Ask until there is an answer, the model at most `most` times. Raises `AgentError`."""
         for _ in range(most):
-            ask = Ask(
+            ask = ModelRequest(
                 messages=[*messages, *self._added],
                 tools=[one.tool for one in self._tools.values()],
                 settings=settings,
@@ -60,10 +60,10 @@ class Loop:
         state = self._run.counts or None
         return Reply(output=output, usage=self._usage, messages=self._added, state=state)
 
-    async def _ask(self, ask: Ask) -> Answer:
+    async def _ask(self, request: ModelRequest) -> ModelAnswer:
         began = time.perf_counter()
         try:
-            answer = await self._model.ask(ask)
+            answer = await self._model.ask(request)
         except ModelError as error:
             raise AgentError(
                 f"the model could not answer: {error}",
@@ -151,7 +151,7 @@ class Loop:
         self._request.emit(event)
 
 
-def _said(answer: Answer) -> dict[str, Any]:
+def _said(answer: ModelAnswer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.tool_uses:
         message["tool_calls"] = [

@@ -1,8 +1,8 @@
-"""Cassettes: what models, tools, simulators and judges answered, recorded to a folder and played back from it.
+"""Cassettes: the answers of models, tools, simulators and judges, recorded to a folder and replayed from it.
 
 The folder has one file for each boundary and one line for each answer, and is made to be committed: the same recording
-gives the same file, and no line shows a secret, a time or a place. What is asked finds its answer by a hash of all that
-decides it; where one trial asks the same several times, the answers are told apart by their number.
+gives the same file, and no line contains a secret, a time or a local path. An answer is found by a hash of all that
+decides it. If one trial asks the same several times, the answers are numbered.
 """
 
 import json
@@ -17,23 +17,23 @@ import msgspec
 
 from atp.base.secrets import mask
 from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain
-from atp.models.cassettes.store import LineFile, Place, Turns
+from atp.models.cassettes.store import KeyedLocks, LineFile, Place
 from atp.models.model import CassetteError, CassetteMiss
 
 Boundary = Literal["model", "tool", "simulator", "judge", "generator"]
 
 _TAKEN: ContextVar[dict[str, set[int]]] = ContextVar("taken")
-"""Which answers to the same question the current trial has had, by the question's key."""
+"""The numbers of the answers that the current trial has got, by the key of the call."""
 _FEW_MISSES = 20
-"""For so many misses the nearest entry is looked for with care: people read the first few."""
-_CARE = 16 * 1024 * 1024
-"""Bytes of entries that are compared with care."""
+"""The first misses, for which the nearest entry is searched thoroughly, because people read them."""
+_COMPARED_BYTES = 16 * 1024 * 1024
+"""Bytes of entries that a thorough search compares."""
 _SHOWN = 3
 """How many differences a miss names."""
 
 
 def begin_trial() -> None:
-    """From here on this task, and those it starts, count anew how often they ask the same."""
+    """Number the answers to repeated calls from 1 again, in this task and those that it starts."""
     _TAKEN.set({})
 
 
@@ -52,7 +52,7 @@ class Cassette:
     """A folder of recorded answers."""
 
     def __init__(self, folder: Path, mode: Literal["record", "replay"], secrets: Iterable[str] = ()) -> None:
-        """`secrets` are what no line may show; a question is found without them, too. Raises `CassetteError`."""
+        """`secrets` are masked in every line and in what is looked up. Raises `CassetteError`."""
         self.folder = folder
         self.mode = mode
         self._secrets = frozenset(secrets)
@@ -60,7 +60,7 @@ class Cassette:
         self._known: dict[tuple[str, int], Place] = {}
         self._secret_answers: dict[tuple[str, int], Any] = {}
         self._taken: dict[str, set[int]] = {}
-        self._turns = Turns()
+        self._locks = KeyedLocks()
         self._misses = 0
         try:
             self._load()
@@ -69,11 +69,11 @@ class Cassette:
             raise CassetteError(f"the cassette {folder} can't be used: {error.strerror or error}") from error
 
     async def through(self, boundary: Boundary, parts: dict[str, Any], call: Callable[[], Awaitable[Any]]) -> Any:
-        """The answer (any JSON value) to what `parts` says: recorded, or played back without calling.
+        """The answer (any JSON value) to the call that `parts` describes: called for and recorded, or replayed.
 
-        `parts` names all that decides the answer (model, settings, messages, tools, run) and nothing that doesn't.
-        When recording, the first in this run to ask calls; whoever asks the same in another trial gets that answer. A
-        call that fails is not recorded. Raises `CassetteMiss`, `CassetteError`, and what `call` raises.
+        `parts` has all that decides the answer (model, settings, messages, tools, run) and nothing else. When
+        recording, the first trial that makes a call gets the answer of `call()`, and other trials that make the same
+        call get that answer. A call that fails is not recorded. Raises `CassetteMiss`, `CassetteError`, and as `call`.
         """
         shown = mask(plain(parts), self._secrets)
         key = key_of(boundary, shown)
@@ -83,20 +83,20 @@ class Cassette:
         try:
             if self.mode == "replay":
                 return self._replay(boundary, shown, key, repeat)
-            async with self._turns.of((key, repeat)):
+            async with self._locks.locked((key, repeat)):
                 if (key, repeat) in self._known:
                     return self._answer(key, repeat)
                 return self._record(boundary, shown, key, repeat, await call())
         except BaseException:
-            taken.discard(repeat)  # whoever asks again after a failure asks for the same
+            taken.discard(repeat)  # a call repeated after a failure gets the same number
             raise
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Further texts that no line may show from here on."""
+        """Mask these texts, too, from here on."""
         self._secrets |= frozenset(secrets)
 
     def close(self) -> None:
-        """Bring what was recorded into order, and let go of the files. Raises `CassetteError`."""
+        """Sort the recorded lines and close the files. Raises `CassetteError`."""
         try:
             if self.mode == "record":
                 for file in self._files.values():
@@ -110,7 +110,7 @@ class Cassette:
             self._known.clear()
 
     def _load(self) -> None:
-        """Read what is there; to record over it, too: better to hear now that it is damaged."""
+        """Read the files; also before recording over them, so that damage is reported before the run."""
         for boundary in get_args(Boundary):
             path = self.folder / f"{boundary}.jsonl"
             if path.exists():
@@ -131,9 +131,9 @@ class Cassette:
             return self._secret_answers[key, repeat]
         return json.loads(bytes(_DECODER.decode(self._known[key, repeat].read()).answer))
 
-    def _record(self, boundary: Boundary, parts: Any, key: str, repeat: int, given: Any) -> Any:
+    def _record(self, boundary: Boundary, parts: Any, key: str, repeat: int, value: Any) -> Any:
         try:
-            answer = plain(given)
+            answer = plain(value)
         except TypeError as error:
             raise CassetteError(f"an answer at the boundary `{boundary}` can't be recorded: {error}") from error
         shown = mask(answer, self._secrets)
@@ -153,8 +153,8 @@ class Cassette:
         self._misses += 1
         why = self._why(boundary, parts, key, repeat)
         raise CassetteMiss(
-            f"nothing is recorded at the boundary `{boundary}` for what is asked now: {why}. "
-            f"If the change is meant, record again (--record {self.folder})"
+            f"nothing is recorded at the boundary `{boundary}` for this call: {why}. "
+            f"If the change is intended, record again (--record {self.folder})"
         )
 
     def _why(self, boundary: Boundary, parts: Any, key: str, repeat: int) -> str:
@@ -162,7 +162,7 @@ class Cassette:
             return f"one trial asks the same {repeat} times, and {repeat - 1} of the answers are recorded"
         if boundary not in self._files:
             return "there is no recording of it at all"
-        most = _CARE if self._misses <= _FEW_MISSES else _CARE // 16
+        most = _COMPARED_BYTES if self._misses <= _FEW_MISSES else _COMPARED_BYTES // 16
         nearest: list[Difference] = []
         weight = float("inf")
         for entry, place, _ in _entries(self._files[boundary]):
@@ -179,7 +179,7 @@ class Cassette:
 
 
 def _entries(file: LineFile) -> Iterator[tuple[_Entry, Place, bytes]]:
-    """The entries of a file; a last line that a crash tore is passed over. Raises `CassetteError`."""
+    """The entries of a file, without a last line that a crash cut off. Raises `CassetteError`."""
     for number, (place, line) in enumerate(file.lines(), 1):
         try:
             entry = _DECODER.decode(line)
@@ -194,6 +194,6 @@ def _entries(file: LineFile) -> Iterator[tuple[_Entry, Place, bytes]]:
 
 
 def _in_order(file: LineFile) -> bytes:
-    """The file's lines, without those that were replaced, in an order that doesn't depend on who was first."""
+    """The file's lines sorted by key, each key's last line only: the same content whatever the order of the calls."""
     newest = {(entry.key, entry.repeat): line for entry, _, line in _entries(file)}
     return b"".join(newest[key].rstrip(b"\r\n") + b"\n" for key in sorted(newest))

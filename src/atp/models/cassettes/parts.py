@@ -1,4 +1,4 @@
-"""The parts of a call: what is asked, in a form that can be hashed, stored and compared."""
+"""The parts of a call, in a form that can be hashed, stored and compared."""
 
 import json
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ import msgspec
 _KEY = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BEFORE = 20
-"""Letters shown before the place where two texts part."""
+"""Characters shown before the first difference of two texts."""
 _AFTER = 50
-"""Letters shown from there on."""
+"""Characters shown from there on."""
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it. Raises `TypeError` if it is nothing that JSON can say."""
+    """The value as JSON values. Raises `TypeError` if JSON has none for it."""
     return _plain(msgspec.to_builtins(value, str_keys=True))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str):  # what an agent prints may have half a surrogate pair in it
+    if isinstance(value, str):  # what an agent prints may contain half a surrogate pair
         return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}
@@ -33,9 +33,9 @@ def _plain(value: Any) -> Any:
 
 
 def key_of(*parts: Any) -> str:
-    """The hash of plain values: the same for the same content, whatever the order of its keys, 1.0 being 1."""
+    """The hash of plain values: independent of the order of keys, and the same for 1.0 and 1."""
     text = _KEY(parts)
-    # Floats that are whole are rare, so they are looked for in the text before the value is gone through.
+    # Searching the text is faster than walking through the value, and whole floats are rare.
     if ".0" in text or "e+" in text:
         text = _KEY(_whole_numbers(parts))
     return blake2b(text.encode(), digest_size=16).hexdigest()
@@ -56,21 +56,21 @@ def line_of(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where two calls differ."""
+    """One difference between two calls."""
 
     path: str
     """Where: `messages[1].content`."""
     text: str
-    """What was recorded there and what is there now."""
+    """The recorded value and the current one."""
     weight: float
-    """How far apart the two are: from 1 for almost equal texts to 2."""
+    """How different the values are: from 1 for almost equal texts to 2."""
 
     def __str__(self) -> str:
         return f"`{self.path}`{self.text}"
 
 
 def differences(recorded: Any, now: Any, path: str = "") -> Iterator[Difference]:
-    """Where two plain values differ, in the order of the parts."""
+    """The differences between two plain values, in the order of their keys."""
     if isinstance(recorded, dict) and isinstance(now, dict):
         for key in recorded | now:
             yield from _member(recorded, now, key, f"{path}.{key}" if path else key)
@@ -97,15 +97,15 @@ def _member(recorded: dict[str, Any], now: dict[str, Any], key: str, path: str) 
 
 
 def _texts(recorded: str, now: str, path: str) -> Difference:
-    alike = _alike(recorded, now)
-    rest = _alike(recorded[alike:][::-1], now[alike:][::-1])
-    apart = 1 - (alike + rest) / max(len(recorded), len(now))
-    text = f" differs: recorded {_excerpt(recorded, alike)}, now {_excerpt(now, alike)}"
+    start = _common_prefix(recorded, now)
+    end = _common_prefix(recorded[start:][::-1], now[start:][::-1])
+    apart = 1 - (start + end) / max(len(recorded), len(now))
+    text = f" differs: recorded {_excerpt(recorded, start)}, now {_excerpt(now, start)}"
     return Difference(path, text, 1 + apart)
 
 
-def _alike(one: str, other: str) -> int:
-    """How many letters two texts begin with in common: by halves, as texts are long and many."""
+def _common_prefix(one: str, other: str) -> int:
+    """The length of the common beginning of two texts, by bisection: texts are long and many."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

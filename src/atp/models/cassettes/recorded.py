@@ -1,4 +1,4 @@
-"""Models whose answers are recorded to a cassette, or played back from one."""
+"""Models whose answers are recorded to a cassette or replayed from one."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import msgspec
 from atp.models.cassettes.cassette import Cassette
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.local.files import named
-from atp.models.model import Answer, Ask, CassetteError, Model
+from atp.models.model import CassetteError, Model, ModelAnswer, ModelRequest
 
 
 class ReplayedModel(Model):
-    """A model that is not there: it answers from a cassette only, without key or network."""
+    """A model that answers from a cassette only, without key or network."""
 
     def __init__(
         self,
@@ -27,46 +27,46 @@ class ReplayedModel(Model):
         self.unfit_to_judge = unfit_to_judge
         self._cassette = cassette
 
-    async def ask(self, ask: Ask) -> Answer:
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
         """The recorded answer. Raises `CassetteMiss`, and `ModelError` when recording."""
-        live: list[Answer] = []
+        live: list[ModelAnswer] = []
 
         async def call() -> Any:
-            live.append(await self._answer(ask))
+            live.append(await self._live_answer(request))
             return msgspec.to_builtins(live[0])
 
-        found = await self._cassette.through("model", self._parts(ask), call)
+        found = await self._cassette.through("model", self._parts(request), call)
         try:
-            if isinstance(found, dict) and (unknown := sorted(found.keys() - set(Answer.__struct_fields__))):
-                raise msgspec.ValidationError(f"nothing of an answer is called `{unknown[0]}`")
-            answer = msgspec.convert(found, Answer)
+            if isinstance(found, dict) and (unknown := sorted(found.keys() - set(ModelAnswer.__struct_fields__))):
+                raise msgspec.ValidationError(f"answers have no field `{unknown[0]}`")
+            answer = msgspec.convert(found, ModelAnswer)
         except msgspec.ValidationError as error:
             message = f"an answer of {self.name} in {self._cassette.folder} can't be read: {error}"
             raise CassetteError(message, "record it again") from error
-        if ask.on_text and answer.text and not live:
-            ask.on_text(answer.text)
+        if request.on_text and answer.text and not live:
+            request.on_text(answer.text)
         return answer
 
-    async def _answer(self, ask: Ask) -> Answer:
-        raise AssertionError("a replayed model is asked only in a replay, which never calls")
+    async def _live_answer(self, request: ModelRequest) -> ModelAnswer:
+        raise AssertionError("a replay makes no calls")
 
-    def _parts(self, ask: Ask) -> dict[str, Any]:
-        """All that decides the answer. Streaming does not, nor which connector leads to the model."""
+    def _parts(self, request: ModelRequest) -> dict[str, Any]:
+        """All that decides the answer: neither streaming nor the connector's id does."""
         parts: dict[str, Any] = {
             "model": self.name,
-            "settings": self.settings | ask.settings,
-            "messages": ask.messages,
-            "run": ask.run,
+            "settings": self.settings | request.settings,
+            "messages": request.messages,
+            "run": request.run,
         }
-        if ask.tools:
-            parts["tools"] = ask.tools
-        if ask.schema is not None:
-            parts["schema"] = ask.schema
+        if request.tools:
+            parts["tools"] = request.tools
+        if request.schema is not None:
+            parts["schema"] = request.schema
         return parts
 
 
 def replayed(connector: Connector, cassette: Cassette) -> ReplayedModel:
-    """The model of a connector that can't be used now: its key, its package or its file is missing."""
+    """The model of a connector for a replay, which needs neither the key nor the package nor the model's file."""
     name, unfit = connector.model, None
     if connector.type == LOCAL:
         name, known = named(connector.model)
@@ -75,28 +75,28 @@ def replayed(connector: Connector, cassette: Cassette) -> ReplayedModel:
 
 
 class PlannedModel(Model):
-    """A model that can't be used for want of its key: good for showing a plan, in which nobody is asked."""
+    """A model without its key, for a dry run, in which no model is asked."""
 
     def __init__(self, connector: Connector) -> None:
         self.connector = connector.id
         self.name = connector.model
         self.settings = connector.settings
 
-    async def ask(self, ask: Ask) -> Answer:
-        """Nobody may ask it."""
-        raise AssertionError("a planned model is never asked")
+    async def ask(self, request: ModelRequest) -> ModelAnswer:
+        """Never called in a dry run."""
+        raise AssertionError("a dry run asks no model")
 
 
 class RecordedModel(ReplayedModel):
-    """A model that is there, behind a cassette that records it or is replayed in its place."""
+    """A model whose answers are recorded to a cassette."""
 
     def __init__(self, model: Model, cassette: Cassette) -> None:
         super().__init__(model.connector, model.name, model.settings, cassette, model.unfit_to_judge)
         self._model = model
 
-    async def _answer(self, ask: Ask) -> Answer:
-        return await self._model.ask(ask)
+    async def _live_answer(self, request: ModelRequest) -> ModelAnswer:
+        return await self._model.ask(request)
 
     async def close(self) -> None:
-        """Close the model."""
+        """Close the recorded model."""
         await self._model.close()

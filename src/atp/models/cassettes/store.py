@@ -1,7 +1,7 @@
-"""Answers kept in files: lines that are only ever appended, and a bounded cache made of them.
+"""Files of lines that are only appended, and a cache of limited size made of them.
 
-Several processes may write to the same file. Each line is written whole, under the file's lock; one that a crash tore
-is cut off by whoever writes next.
+Several processes may write to the same file. Each line is written whole, under the file's lock. The next writer removes
+a line that a crash cut off.
 """
 
 import asyncio
@@ -20,38 +20,38 @@ from atp.base.secrets import mask
 from atp.models.cassettes.parts import key_of, line_of, plain
 
 CACHE_BYTES = 100 * 1024 * 1024
-"""How much a cache keeps."""
+"""The size of a full cache."""
 SEGMENTS = 10
-"""Of how many files a full cache consists: the oldest is dropped as a whole."""
+"""Files of a full cache, of which the oldest is deleted."""
 _NAMES = "[0-9]" * 6 + ".jsonl"
 
 
 class Place(NamedTuple):
-    """Where a line is."""
+    """Where a line is stored."""
 
     file: int
-    """The descriptor of its file, which stays valid when the file is replaced."""
+    """The descriptor of the file, which stays valid when the file is replaced."""
     offset: int
-    """Where it begins."""
+    """Where the line begins."""
     length: int
-    """How many bytes it has."""
+    """How many bytes the line has."""
 
     def read(self) -> bytes:
-        """The line."""
+        """Read the line."""
         return os.pread(self.file, self.length, self.offset)
 
 
 class LineFile:
-    """A file to which lines are appended, by several processes if need be."""
+    """A file to which lines are appended, by any number of processes."""
 
     def __init__(self, path: Path, write: bool = True) -> None:
-        """Without `write` it is only read, and must be there."""
+        """Without `write` the file is only read, and must exist."""
         self.path = path
         self._flags = os.O_RDWR | os.O_CREAT | os.O_APPEND if write else os.O_RDONLY
         self._open: list[int] = []
 
     def lines(self, start: int = 0) -> Iterator[tuple[Place, bytes]]:
-        """The lines from an offset on; the last one may be torn, and then has no line break."""
+        """The lines from an offset on. A last line without a line break was cut off, or is being written."""
         descriptor = self._newest()
         with open(descriptor, "rb", closefd=False) as file:
             file.seek(start)
@@ -60,9 +60,9 @@ class LineFile:
                 start += len(line)
 
     def append(self, line: bytes) -> Place:
-        """Add a line, which ends with a line break. Raises `OSError`, and the file is as it was."""
+        """Append a line that ends with a line break. Raises `OSError` and then leaves the file as it was."""
         with self._locked() as file:
-            end = _mended(file)
+            end = _end_of_last_line(file)
             try:
                 written = 0
                 while written < len(line):
@@ -74,18 +74,18 @@ class LineFile:
         return Place(file, end, len(line))
 
     def rewrite(self, content: Callable[[], bytes]) -> None:
-        """Replace the file, which nobody writes to meanwhile. Whoever reads sees the old one or the new one."""
+        """Replace the file's content under its lock. Readers get the old content or the new one."""
         with self._locked():
             new = content()
             if new != self.path.read_bytes():
                 write_file(self.path, new.decode())
 
     def holds(self, place: Place) -> bool:
-        """Whether a place is in this file."""
+        """True if a place is in this file."""
         return place.file in self._open
 
     def close(self) -> None:
-        """Have the disk keep what was written, and let go of the file. No place of it can be read any more."""
+        """Sync and close the file. Its places can't be read any more."""
         for file in self._open:
             with contextlib.suppress(OSError):
                 os.fsync(file)
@@ -108,7 +108,7 @@ class LineFile:
                     return
             finally:
                 fcntl.flock(file, fcntl.LOCK_UN)
-            # Somebody has replaced the file. What we know to be in the old one can still be read there.
+            # Another process has replaced the file. Known places can still be read from the old one.
             self._open.append(os.open(self.path, self._flags, 0o644))
 
     def _is_current(self, file: int) -> bool:
@@ -118,8 +118,8 @@ class LineFile:
             return False
 
 
-def _mended(file: int) -> int:
-    """Where the next line begins, once what a crash left of the last one is gone."""
+def _end_of_last_line(file: int) -> int:
+    """Remove what a crash left of a last line, and return where the next line begins."""
     size = os.fstat(file).st_size
     if size == 0 or os.pread(file, 1, size - 1) == b"\n":
         return size
@@ -134,30 +134,30 @@ def _mended(file: int) -> int:
     return size + 1
 
 
-class _Turn:
+class _CountedLock:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.users = 0
 
 
-class Turns:
-    """One at a time for each thing, whatever it is."""
+class KeyedLocks:
+    """A lock for each key, which exists only while tasks use it."""
 
     def __init__(self) -> None:
-        self._turns: dict[Hashable, _Turn] = {}
+        self._locks: dict[Hashable, _CountedLock] = {}
 
     @contextlib.asynccontextmanager
-    async def of(self, thing: Hashable) -> AsyncIterator[None]:
-        """Wait until nobody else is at this thing, and be at it."""
-        turn = self._turns.setdefault(thing, _Turn())
-        turn.users += 1
+    async def locked(self, key: Hashable) -> AsyncIterator[None]:
+        """Hold the lock of a key."""
+        counted = self._locks.setdefault(key, _CountedLock())
+        counted.users += 1
         try:
-            async with turn.lock:
+            async with counted.lock:
                 yield
         finally:
-            turn.users -= 1
-            if not turn.users:
-                del self._turns[thing]
+            counted.users -= 1
+            if not counted.users:
+                del self._locks[key]
 
 
 class _Cached(msgspec.Struct):
@@ -169,19 +169,19 @@ _DECODER = msgspec.json.Decoder(_Cached)
 
 
 class Cache:
-    """Answers by what was asked, kept across runs until there are too many. Processes may share a folder."""
+    """Answers by the call that they answer, kept across runs up to a size. Processes may share a folder."""
 
     def __init__(self, folder: Path, secrets: Iterable[str] = (), most_bytes: int = CACHE_BYTES) -> None:
-        """`secrets` are what no file may show."""
+        """`secrets` are masked in every file."""
         self.folder = folder
         self.problem: str | None = None
-        """Why answers are not kept, if they can't be: a run goes on without."""
+        """Why answers can't be kept, if so. The run continues without the cache."""
         self._secrets = frozenset(secrets)
         self._most = most_bytes
         self._segments: dict[str, LineFile] = {}
         self._read: dict[str, int] = {}
         self._known: dict[str, Place] = {}
-        self._turns = Turns()
+        self._locks = KeyedLocks()
 
     async def through(
         self,
@@ -189,12 +189,12 @@ class Cache:
         call: Callable[[], Awaitable[Any]],
         usable: Callable[[Any], bool] = lambda answer: True,
     ) -> Any:
-        """The answer (any JSON value) to what `parts` says: kept from before if it is `usable`, or called for and kept.
+        """The answer (any JSON value) to the call that `parts` describes: a kept one that is `usable`, else `call()`'s.
 
-        Those who ask the same at the same time share one call; one that fails is not kept, and the next one calls.
+        Concurrent calls with the same parts share one `call()`. The answer of a call that fails is not kept.
         """
         key = key_of(plain(parts))
-        async with self._turns.of(key):
+        async with self._locks.locked(key):
             found = self._find(key)
             kept = None if found is None else json.loads(bytes(found.answer))
             if found is None or not usable(kept):
@@ -203,11 +203,11 @@ class Cache:
         return kept
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Further texts that no file may show from here on."""
+        """Mask these texts, too, from here on."""
         self._secrets |= frozenset(secrets)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for segment in self._segments.values():
             segment.close()
         for reset in (self._segments, self._read, self._known):
@@ -215,23 +215,23 @@ class Cache:
 
     def _find(self, key: str) -> _Cached | None:
         if key not in self._known:
-            with contextlib.suppress(OSError):  # told of when something is to be kept
+            with contextlib.suppress(OSError):  # reported when an answer is to be kept
                 self._catch_up()
         place = self._known.get(key)
         return None if place is None else _DECODER.decode(place.read())
 
     def _catch_up(self) -> None:
-        """Read what was added to the folder, by us or by others."""
+        """Read the lines that this process or others have added to the folder."""
         names = sorted(path.name for path in self.folder.glob(_NAMES))
         for gone in self._segments.keys() - set(names):
             self._forget(gone)
         for name in names:
             segment = self._segments.setdefault(name, LineFile(self.folder / name))
             for place, line in segment.lines(self._read.get(name, 0)):
-                if not line.endswith(b"\n"):  # torn, or being written just now
+                if not line.endswith(b"\n"):  # cut off, or being written now
                     break
                 self._read[name] = place.offset + place.length
-                with contextlib.suppress(msgspec.MsgspecError):  # damaged: it will be asked for again
+                with contextlib.suppress(msgspec.MsgspecError):  # damaged: the call will be made again
                     self._known[_DECODER.decode(line).key] = place
 
     def _forget(self, name: str) -> None:

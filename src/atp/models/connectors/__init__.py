@@ -1,1 +1,1 @@
-"""Connectors: which model, where it is and how it is called."""
+"""Connectors: how a project names and configures its models."""

@@ -1,4 +1,4 @@
-"""Connectors: which model, where it is and how it is asked, as a project writes it down."""
+"""Connectors: which model, at which address, asked with which settings."""
 
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ SETTINGS = {
     )),
 }
 # fmt: on
-"""The settings that each type of ours knows. Other types take any."""
+"""The settings that each built-in type knows. Other types take any."""
 
 
 class Prices(Struct, kw_only=True, frozen=True):
@@ -44,12 +44,12 @@ class Prices(Struct, kw_only=True, frozen=True):
 
 
 class Connector(Struct, kw_only=True, frozen=True):
-    """A model, where it is and how it is asked."""
+    """A model, its address and how to ask it."""
 
     id: str
-    """Its name in the project: `openai.gpt4`."""
+    """The connector's name in the project: `openai.gpt4`."""
     type: str
-    """How it is spoken to: `openai`, `anthropic`, `provider`, `local`, or a plugin's."""
+    """The kind of model: `openai`, `anthropic`, `provider`, `local`, or a plugin's."""
     model: str = ""
     """The model's own name."""
     key: str | None = None
@@ -63,14 +63,14 @@ class Connector(Struct, kw_only=True, frozen=True):
     settings: dict[str, Any] = {}
     """`temperature`, `max_tokens` … of every request."""
     prices: Prices | None = None
-    """What its tokens cost."""
+    """What the model's tokens cost."""
     timeout: float = TIMEOUT
     """Seconds that one request may take."""
     retries: int = RETRIES
     """How often a request is sent again when the server or the network fails."""
     native_schema: bool | None = None
-    """Whether the server takes a JSON Schema; left out, it is tried."""
+    """True if the server accepts a JSON Schema; left out, the first request tries it."""
     where: str = ""
-    """Where it is configured."""
+    """Where the connector is configured, for messages."""
     secrets: frozenset[str] = frozenset()
-    """What no output may show: the key, and what headers say."""
+    """What no output may show: the key, and the values of headers."""

@@ -1,10 +1,11 @@
-"""Reading a connector: its keys are checked, its variables filled in, and its secrets remembered."""
+"""Reads a connector: checks its keys, fills in its variables and collects its secrets."""
 
 import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any, cast, get_args
 
+from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.base.secrets import SHORTEST_SECRET, is_number
 from atp.loader.variables import is_secret
@@ -20,27 +21,29 @@ from atp.models.connectors.connector import (
     Connector,
     Prices,
 )
-from atp.models.model import NoModel
 
 _HOST = ("host", "proxy", "url", "endpoint", "base_url")
 _KEY = ("key", "api_key")
 _OWN = ("type", "model", "headers", "prices", "timeout", "retries", "native_schema", "version", "auth_mode")
 _FREE = ("settings", "extra_body")
-"""Objects of settings: those we know, and those that only the server does."""
+"""Objects of settings: `settings` has known ones, `extra_body` those that only the server knows."""
 _ABOUT = ("label", "name", "description", "tags", "capabilities", "protocols", "supported_params", "sort", "readonly")
-"""What Yao writes for its own use."""
+"""Keys that Yao writes for its own use."""
 _KNOWN = frozenset((*_HOST, *_KEY, *_OWN, *_FREE, *_ABOUT))
 _OTHER_ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}")
 _ENV = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def read_connector(name: str, raw: Any, where: str, env: Mapping[str, str], *, keyless: bool = False) -> Connector:
-    """A connector as it is written, with its variables filled in; `keyless`, also without them. Raises `NoModel`."""
+    """The connector in `raw`, with its variables filled in. Raises `ConfigurationError`.
+
+    With `keyless`, variables that are not set are left empty.
+    """
     return _Reader(name, where, env, keyless).read(raw)
 
 
 class _Reader:
-    """Reads one connector; all that is wrong is told with its place."""
+    """Reads one connector. Every error names the file and the connector."""
 
     def __init__(self, name: str, where: str, env: Mapping[str, str], keyless: bool) -> None:
         self._name = name
@@ -52,31 +55,31 @@ class _Reader:
     def read(self, raw: Any) -> Connector:
         if not isinstance(raw, dict):
             raise self._wrong("is not a table of settings")
-        said = self._filled(self._flat(raw), "")
-        kind = self._type(said.get("type"))
-        self._check_keys(said, kind, _KNOWN)
+        table = self._filled(self._flat(raw), "")
+        kind = self._type(table.get("type"))
+        self._check_keys(table, kind, _KNOWN)
         return Connector(
             id=self._name,
             type=kind,
-            model=self._model(said.get("model"), kind),
-            key=self._key(said),
-            host=self._text(said, *_HOST),
-            auth_mode=self._auth_mode(said.get("auth_mode")),
-            headers=self._headers(said, kind),
-            settings=self._settings(said, kind),
-            prices=self._prices(said.get("prices")),
-            timeout=self._positive(said, "timeout", TIMEOUT),
-            retries=self._retries(said),
-            native_schema=self._flag(said, "native_schema"),
+            model=self._model(table.get("model"), kind),
+            key=self._key(table),
+            host=self._text(table, *_HOST),
+            auth_mode=self._auth_mode(table.get("auth_mode")),
+            headers=self._headers(table, kind),
+            settings=self._settings(table, kind),
+            prices=self._prices(table.get("prices")),
+            timeout=self._positive(table, "timeout", TIMEOUT),
+            retries=self._retries(table),
+            native_schema=self._flag(table, "native_schema"),
             where=self._where,
             secrets=frozenset(self._secrets),
         )
 
-    def _wrong(self, what: str, hint: str | None = None) -> NoModel:
-        return NoModel(f"{self._where}: the connector `{self._name}` {what}", hint)
+    def _wrong(self, what: str, hint: str | None = None) -> ConfigurationError:
+        return ConfigurationError(f"{self._where}: the connector `{self._name}` {what}", hint)
 
     def _flat(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Yao's `options` are written beside the rest here."""
+        """The keys of Yao's `options` object beside all others."""
         options = raw.get("options", {})
         if not isinstance(options, dict):
             raise self._wrong("has `options` that are not an object")
@@ -92,11 +95,11 @@ class _Reader:
         if isinstance(value, list):
             return [self._filled(item, under) for item in value]
         if isinstance(value, float) and not isfinite(value):
-            raise self._wrong(f"has a `{under}` that is {value}, which no server can be told")
+            raise self._wrong(f"has a `{under}` that is {value}, which JSON can't carry")
         if not isinstance(value, str):
             return value
         if other := _OTHER_ENV.search(value):
-            # Sent as it stands, it would be a wrong key, and whoever reads the error would look elsewhere.
+            # Sent literally, it would be a wrong key, and the server's error would mislead.
             raise self._wrong(f"has {other[0]} in its `{under}`", f"a variable is written $ENV.{other[1]} here")
         return _ENV.sub(lambda use: self._variable(use[1], under), value)
 
@@ -121,9 +124,9 @@ class _Reader:
             raise self._wrong("has a `type` that is not text")
         return kind
 
-    def _check_keys(self, said: dict[str, Any], kind: str, known: frozenset[str]) -> None:
+    def _check_keys(self, table: dict[str, Any], kind: str, known: frozenset[str]) -> None:
         known |= SETTINGS.get(kind, frozenset())
-        for key in said:
+        for key in table:
             if key in known:
                 continue
             meant = near_miss(key, sorted(known))
@@ -138,19 +141,19 @@ class _Reader:
             raise self._wrong("names no `model`", 'write model = "…", the name that the provider gives it')
         return given
 
-    def _text(self, said: dict[str, Any], *names: str) -> str | None:
-        given = [name for name in names if said.get(name) not in (None, "")]
+    def _text(self, table: dict[str, Any], *names: str) -> str | None:
+        given = [name for name in names if table.get(name) not in (None, "")]
         if len(given) > 1:
             raise self._wrong(f"has both `{given[0]}` and `{given[1]}`, which are the same", "leave one of them out")
         if not given:
             return None
-        value = said[given[0]]
+        value = table[given[0]]
         if not isinstance(value, str):
             raise self._wrong(f"has a `{given[0]}` that is not text")
         return value.strip()
 
-    def _key(self, said: dict[str, Any]) -> str | None:
-        key = self._text(said, *_KEY)
+    def _key(self, table: dict[str, Any]) -> str | None:
+        key = self._text(table, *_KEY)
         if key is None:
             return None
         if not key.isascii() or not key.isprintable():
@@ -168,29 +171,29 @@ class _Reader:
         if len(value) >= SHORTEST_SECRET:
             self._secrets.add(value)
 
-    def _headers(self, said: dict[str, Any], kind: str) -> dict[str, str]:
-        raw = said.get("headers", {})
+    def _headers(self, table: dict[str, Any], kind: str) -> dict[str, str]:
+        raw = table.get("headers", {})
         if not isinstance(raw, dict) or not all(isinstance(value, str) for value in raw.values()):
             raise self._wrong("has `headers` that are not texts by name")
         for name, value in raw.items():
             if not value.isprintable() or not name.isprintable():
                 raise self._wrong(f"has a line break in the header `{name}`")
             self._keep_secret(value.rpartition(" ")[2])
-        version = self._text(said, "version")
+        version = self._text(table, "version")
         if kind == ANTHROPIC and version is not None:
             raw = {"anthropic-version": version, **raw}
         return dict(raw)
 
-    def _settings(self, said: dict[str, Any], kind: str) -> dict[str, Any]:
+    def _settings(self, table: dict[str, Any], kind: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name in _FREE:
-            value = said.get(name, {})
+            value = table.get(name, {})
             if not isinstance(value, dict):
                 raise self._wrong(f"has `{name}` that are not an object")
             if name == "settings":
                 self._check_keys(value, kind, frozenset())
             found |= value
-        return found | {key: value for key, value in said.items() if key not in _KNOWN}
+        return found | {key: value for key, value in table.items() if key not in _KNOWN}
 
     def _prices(self, raw: Any) -> Prices | None:
         if raw is None:
@@ -205,20 +208,20 @@ class _Reader:
             raise self._wrong("has a price that is not a number from 0")
         return Prices(**raw)
 
-    def _positive(self, said: dict[str, Any], name: str, default: float) -> float:
-        value = said.get(name, default)
+    def _positive(self, table: dict[str, Any], name: str, default: float) -> float:
+        value = table.get(name, default)
         if not is_number(value) or value <= 0:
             raise self._wrong(f"has a `{name}` that is not a number of seconds")
         return float(value)
 
-    def _retries(self, said: dict[str, Any]) -> int:
-        value = said.get("retries", RETRIES)
+    def _retries(self, table: dict[str, Any]) -> int:
+        value = table.get("retries", RETRIES)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self._wrong("has `retries` that are not a whole number from 0")
         return value
 
-    def _flag(self, said: dict[str, Any], name: str) -> bool | None:
-        value = said.get(name)
+    def _flag(self, table: dict[str, Any], name: str) -> bool | None:
+        value = table.get(name)
         if value is not None and not isinstance(value, bool):
             raise self._wrong(f"has a `{name}` that is neither true nor false")
         return value

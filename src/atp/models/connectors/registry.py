@@ -1,6 +1,6 @@
-"""From a connector's id to the model behind it.
+"""The models of a project: found by a connector's id, made by the connector's `type`.
 
-Models are found by the connector's `type`, ours and a plugin's in the same way; they load when one is asked for.
+Built-in types and those of plugins are registered alike, and are imported when a connector first needs them.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,13 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from atp.base.errors import ConfigurationError
 from atp.base.registry import Registry
-from atp.models.connections import Shared
+from atp.models.connections import ModelContext
 from atp.models.connectors.connector import LOCAL, Connector
-from atp.models.connectors.sources import HOW, Sources
-from atp.models.model import Model, NoModel
+from atp.models.connectors.sources import HOW_TO_SET, Sources
+from atp.models.model import Model
 
-MODELS: Registry[Callable[[Connector, Shared], Model]] = Registry(
+MODELS: Registry[Callable[[Connector, ModelContext], Model]] = Registry(
     "atp.models",
     {
         "openai": "atp.models.openai:OpenAIModel",
@@ -25,87 +26,89 @@ MODELS: Registry[Callable[[Connector, Shared], Model]] = Registry(
     },
     lambda model: (model.type,),
 )
-"""The classes of models by the `type` of their connectors. Each is called with a connector and what models share."""
+"""The classes of models by the `type` of their connectors. Each is called with a connector and a `ModelContext`."""
 
 
-def make_model(connector: Connector, shared: Shared) -> Model:
-    """The model behind a connector. Raises `NoModel`."""
+def make_model(connector: Connector, context: ModelContext) -> Model:
+    """The model behind a connector. Raises `ConfigurationError`."""
     make = MODELS.find(connector.type)
     if make is None:
-        raise NoModel(
+        raise ConfigurationError(
             f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`, which isn't installed",
             f"there are {MODELS}",
         )
-    return make(connector, shared)
+    return make(connector, context)
 
 
 class Known(Struct, kw_only=True, frozen=True):
-    """A connector that a project has, for `atp models`."""
+    """A connector that a project can use, for `atp models`."""
 
     id: str
-    """What to name with `-c`; a part in angle brackets is to be filled in."""
+    """The name for `-c`; a part in angle brackets is to be replaced."""
     type: str = ""
-    """How it is spoken to; empty if that can't be told."""
+    """The connector's type; empty if the connector can't be read."""
     model: str = ""
     """The model's own name."""
     where: str
-    """Where it is configured."""
+    """Where the connector is configured."""
     problem: str | None = None
-    """Why it can't be used as it is."""
+    """Why the connector can't be used as it is."""
     hint: str | None = None
-    """What to do about that."""
+    """How to fix that."""
 
     @property
     def ready(self) -> bool:
-        """Whether it can be used."""
+        """True if the connector can be used."""
         return self.problem is None
 
 
 class Models:
-    """The models of a project: each is made once, when it is first asked for."""
+    """The models of a project. Each is made once, when it is first needed."""
 
     def __init__(self, root: Path, env: Mapping[str, str], tables: Mapping[str, Any]) -> None:
         """`tables` are the `connectors` of `atp.toml`."""
         self._sources = Sources(root, env, tables)
-        self._shared = Shared(root, env)
-        self._made: dict[str, Model] = {}
+        self._context = ModelContext(root, env)
+        self._models: dict[str, Model] = {}
         self._secrets: set[str] = set()
 
     def get(self, connector: str | None, needed_by: str) -> Model:
-        """The model behind a connector, for whom (`the judge`) a message can name. Raises `NoModel`."""
+        """The model behind a connector, needed by `the judge`, say, in messages. Raises `ConfigurationError`."""
         if not connector:
-            raise NoModel(f"{needed_by} needs a model, and none is set", HOW)
-        if connector not in self._made:
+            raise ConfigurationError(f"{needed_by} needs a model, and none is set", HOW_TO_SET)
+        if connector not in self._models:
             try:
-                self._made[connector] = self._make(connector)
-            except NoModel as error:
-                raise NoModel(f"{needed_by} needs a model: {error}", error.hint) from error
-        return self._made[connector]
+                self._models[connector] = self._make(connector)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{needed_by} needs a model: {error}", error.hint) from error
+        return self._models[connector]
 
     def _make(self, name: str) -> Model:
         connector = self._sources.find(name)
         self._secrets |= connector.secrets
-        return make_model(connector, self._shared)
+        return make_model(connector, self._context)
 
     def described(self, connector: str, needed_by: str) -> Connector:
-        """A connector as it is configured, also without its key: for who replays answers. Raises `NoModel`."""
+        """A connector as it is configured, also without its key, for replays. Raises `ConfigurationError`."""
         try:
             return self._sources.find(connector, keyless=True)
-        except NoModel as error:
-            raise NoModel(f"{needed_by} needs a model: {error}", error.hint) from error
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{needed_by} needs a model: {error}", error.hint) from error
 
-    def lacking(self, connector: str, needed_by: str) -> NoModel | None:
-        """What a connector lacks to be used, if it is no more than its key or a variable. Raises `NoModel`."""
+    def lacking(self, connector: str, needed_by: str) -> ConfigurationError | None:
+        """The error of a connector that lacks only its key or a variable. Raises any other `ConfigurationError`."""
         try:
             self._sources.find(connector)
-        except NoModel as error:
+        except ConfigurationError as error:
             self.described(connector, needed_by)
-            return NoModel(f"{needed_by} needs a model: {error}", error.hint)
+            return ConfigurationError(f"{needed_by} needs a model: {error}", error.hint)
         return None
 
     def known(self) -> list[Known]:
-        """What the project has, and what there is without being configured."""
-        written = [self._known(name, places[0].where) for name, places in sorted(self._sources.written().items())]
+        """The connectors that the project configures, and those that need no configuration."""
+        configured = [
+            self._known(name, sources[0].where) for name, sources in sorted(self._sources.configured().items())
+        ]
         offers = [
             Known(
                 id=f"{kind}.<model>",
@@ -117,34 +120,34 @@ class Models:
             )
             for kind, lacking in self._sources.offers()
         ]
-        local = [] if LOCAL in self._sources.written() else [self._known(LOCAL, "built in")]
-        return [*written, *offers, *local]
+        local = [] if LOCAL in self._sources.configured() else [self._known(LOCAL, "built in")]
+        return [*configured, *offers, *local]
 
     def _known(self, name: str, where: str) -> Known:
         connector: Connector | None = None
         try:
             connector = self._sources.find(name)
             self._secrets |= connector.secrets
-            # Only here, not in `_made`: what is listed need not be closed.
-            model = make_model(connector, self._shared)
+            # Not kept in `_models`: a model that is only listed needs no closing.
+            model = make_model(connector, self._context)
             return Known(id=name, type=connector.type, model=model.name, where=where)
-        except NoModel as error:
+        except ConfigurationError as error:
             kind, model_name = (connector.type, connector.model) if connector else ("", "")
             return Known(id=name, type=kind, model=model_name, where=where, problem=str(error), hint=error.hint)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What no output may show: of all connectors that can be read."""
-        for name in self._sources.written():
+        """The secrets of all connectors that can be read, which no output may show."""
+        for name in self._sources.configured():
             try:
                 self._secrets |= self._sources.find(name).secrets
-            except NoModel:
-                continue  # it has no secrets, for it can't be used
+            except ConfigurationError:
+                continue  # an unusable connector sends no secret anywhere
         return frozenset(self._secrets)
 
     async def close(self) -> None:
-        """Leave nothing behind."""
-        made, self._made = list(self._made.values()), {}
-        for model in made:
+        """Close all models and connections."""
+        models, self._models = list(self._models.values()), {}
+        for model in models:
             await model.close()
-        await self._shared.close()
+        await self._context.close()

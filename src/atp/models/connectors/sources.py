@@ -1,4 +1,4 @@
-"""Where connectors are configured: tables of `atp.toml`, files below `connectors/`, and the environment."""
+"""Finds connectors: in tables of `atp.toml`, in files below `connectors/`, and in the environment."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -6,88 +6,90 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from atp.base.errors import ConfigurationError
 from atp.base.jsonc import NotJson, read_jsonc
 from atp.base.near import near_miss
 from atp.loader.variables import is_secret
 from atp.models.connectors.connector import ANTHROPIC, LOCAL, OPENAI, PROVIDER, Connector
 from atp.models.connectors.reading import read_connector
-from atp.models.model import NoModel
 
 SUFFIXES = (".conn.yao", ".conn.jsonc", ".conn.json")
 TABLES = "atp.toml"
 _VARIABLES = {OPENAI: ("OPENAI_API_KEY", "OPENAI_BASE_URL"), ANTHROPIC: ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")}
-HOW = (
+HOW_TO_SET = (
     "name one with `-c openai.gpt-4o` and set OPENAI_API_KEY (or `-c anthropic.…` and ANTHROPIC_API_KEY), configure "
     'one as [connectors."…"] in atp.toml, or use a small one on this machine: `atp models install smollm2`, then '
     "`-c local`"
 )
-"""How to set a model."""
+"""How to configure a model, as a hint."""
 
 
-class Place(NamedTuple):
-    """A connector that is written down somewhere."""
+class Source(NamedTuple):
+    """Where a connector is configured."""
 
     where: str
     """The file's name, for messages."""
     raw: Any
-    """As it is written; a `Path` if it is a file that wasn't read yet."""
+    """The connector's keys, unchecked; the `Path` of a file that wasn't read yet."""
 
 
 class Sources:
-    """All connectors of a project."""
+    """Finds the connectors of a project."""
 
     def __init__(self, root: Path, env: Mapping[str, str], tables: Mapping[str, Any]) -> None:
         self._root = root
         self._env = env
         self._tables = tables
-        self._places: dict[str, list[Place]] | None = None
+        self._sources: dict[str, list[Source]] | None = None
 
-    def written(self) -> dict[str, list[Place]]:
-        """The connectors that the project writes down, by id."""
-        if self._places is None:
-            self._places = {}
-            for name, place in (*_in_tables(self._tables), *_in_files(self._root)):
-                self._places.setdefault(name, []).append(place)
-        return self._places
+    def configured(self) -> dict[str, list[Source]]:
+        """The connectors that the project configures, by id."""
+        if self._sources is None:
+            self._sources = {}
+            for name, source in (*_in_tables(self._tables), *_in_files(self._root)):
+                self._sources.setdefault(name, []).append(source)
+        return self._sources
 
     def find(self, name: str, *, keyless: bool = False) -> Connector:
-        """The connector so called; `keyless`, it may lack its key and other variables. Raises `NoModel`."""
-        places = self.written().get(name, [])
-        if len(places) > 1:
-            raise NoModel(
-                f"the connector `{name}` is configured twice: in {places[0].where} and in {places[1].where}",
+        """The connector of this id; with `keyless`, also without its key. Raises `ConfigurationError`."""
+        sources = self.configured().get(name, [])
+        if len(sources) > 1:
+            raise ConfigurationError(
+                f"the connector `{name}` is configured twice: in {sources[0].where} and in {sources[1].where}",
                 "remove one of them",
             )
-        if not places:
-            return self._unwritten(name, keyless)
-        read = read_connector(name, self._raw(name, places[0]), places[0].where, self._env, keyless=keyless)
+        if not sources:
+            return self._unconfigured(name, keyless)
+        read = read_connector(name, self._raw(name, sources[0]), sources[0].where, self._env, keyless=keyless)
         return self._with_key(read, keyless)
 
-    def _raw(self, name: str, place: Place) -> Any:
-        if not isinstance(place.raw, Path):
-            return place.raw
+    def _raw(self, name: str, source: Source) -> Any:
+        if not isinstance(source.raw, Path):
+            return source.raw
         try:
-            return read_jsonc(place.raw.read_text(encoding="utf-8"))
+            return read_jsonc(source.raw.read_text(encoding="utf-8"))
         except (NotJson, UnicodeDecodeError) as error:
-            raise NoModel(f"{place.where}: the connector `{name}` is not JSON: {error}", "mend the file") from error
+            raise ConfigurationError(
+                f"{source.where}: the connector `{name}` is not JSON: {error}", "fix the file"
+            ) from error
         except OSError as error:
-            raise NoModel(f"{place.where}: can't be read: {error.strerror}") from error
+            raise ConfigurationError(f"{source.where}: can't be read: {error.strerror}") from error
 
     def _with_key(self, connector: Connector, keyless: bool) -> Connector:
-        """The environment's key serves the provider's own host, and no other: it must not leak."""
+        """The connector with the environment's key, which is sent to the provider's own host only."""
         if connector.key is not None or connector.host is not None or connector.type not in _VARIABLES or keyless:
             return connector
         variable, address = _VARIABLES[connector.type]
         key = self._env.get(variable, "").strip()
         if not key:
-            raise NoModel(
+            raise ConfigurationError(
                 f"{connector.where}: the connector `{connector.id}` has no key",
                 f'write key = "$ENV.{variable}" and set {variable}; a server of your own needs a `host`',
             )
         return replace(connector, key=key, host=self._env.get(address) or None, secrets=connector.secrets | {key})
 
-    def _unwritten(self, name: str, keyless: bool) -> Connector:
-        """What needs no configuration."""
+    def _unconfigured(self, name: str, keyless: bool) -> Connector:
+        """A connector that needs no configuration."""
         kind, _, model = name.partition(".")
         if kind == LOCAL:
             return Connector(id=name, type=LOCAL, model=model, where="built in")
@@ -95,13 +97,13 @@ class Sources:
             return self._from_environment(name, kind, model, keyless)
         if ":" in name:
             return Connector(id=name, type=PROVIDER, model=name, where="pydantic-ai", secrets=self._all_keys())
-        meant = near_miss(name, self.written())
-        raise NoModel(f"there is no connector `{name}`", f"did you mean `{meant}`?" if meant else HOW)
+        meant = near_miss(name, self.configured())
+        raise ConfigurationError(f"there is no connector `{name}`", f"did you mean `{meant}`?" if meant else HOW_TO_SET)
 
     def _from_environment(self, name: str, kind: str, model: str, keyless: bool) -> Connector:
         variable, address = _VARIABLES[kind]
         if not self._env.get(variable) and not keyless:
-            raise NoModel(
+            raise ConfigurationError(
                 f"the connector `{name}` is not configured, and {variable} is not set",
                 f'set {variable}, or configure it as [connectors."{name}"] in atp.toml',
             )
@@ -111,31 +113,31 @@ class Sources:
         return read_connector(name, raw, "the environment", self._env, keyless=keyless)
 
     def _all_keys(self) -> frozenset[str]:
-        # Which variable a provider's package reads is its own affair.
+        # pydantic-ai decides which variable a provider reads, so all keys are masked.
         return frozenset(
             value for name, value in self._env.items() if name.endswith("_API_KEY") and is_secret(name, value)
         )
 
     def offers(self) -> Iterator[tuple[str, str | None]]:
-        """The types that need no configuration, and the variable that each lacks."""
+        """The types that need no configuration, each with the variable that is not set."""
         for kind, (variable, _) in _VARIABLES.items():
             yield kind, None if self._env.get(variable) else variable
 
 
-def _in_tables(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Place]]:
+def _in_tables(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Source]]:
     """`[connectors."a.b"]` and `[connectors.a.b]` are the same."""
     for key, raw in tables.items():
         name = f"{above}{key}"
         if isinstance(raw, dict) and raw and "type" not in raw and all(isinstance(one, dict) for one in raw.values()):
             yield from _in_tables(raw, f"{name}.")
         else:
-            yield name, Place(TABLES, raw)
+            yield name, Source(TABLES, raw)
 
 
-def _in_files(root: Path) -> Iterator[tuple[str, Place]]:
+def _in_files(root: Path) -> Iterator[tuple[str, Source]]:
     folder = root / "connectors"
     for path in sorted(folder.rglob("*.conn.*")) if folder.is_dir() else ():
         suffix = next((one for one in SUFFIXES if path.name.endswith(one)), None)
         if suffix is not None and path.is_file():
             below = path.relative_to(folder).as_posix()
-            yield below.removesuffix(suffix).replace("/", "."), Place(f"connectors/{below}", path)
+            yield below.removesuffix(suffix).replace("/", "."), Source(f"connectors/{below}", path)

@@ -1,1 +1,1 @@
-"""The local model: a small model on this machine, without a key."""
+"""Local models: small ones that run on this machine, without a key."""

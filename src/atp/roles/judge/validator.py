@@ -65,7 +65,7 @@ class Validator:
     """Validates by asking a client."""
 
     def __init__(self, client: RoleClient, *, cassette: Cassette | None = None, allow_unfit: bool = False) -> None:
-        """Raises `NoModel` if the client must not judge."""
+        """Raises `ConfigurationError` if the client must not judge."""
         check_fit(client, allow_unfit=allow_unfit)
         self.client = client
         self._cassette = cassette
