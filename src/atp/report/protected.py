@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from atp.engine.prepare.named_files import named_in
+from atp.engine.prepare.keys import named_in
 from atp.engine.prepare.options import Options
 from atp.engine.run import Session
 

@@ -1,16 +1,17 @@
-"""Which agents are meant: those of the suite, or those the command line names."""
+"""Resolves the agents to test: those of the suite, those that the command line names, those of the project."""
 
+import ast
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostic, Diagnostics, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
-from atp.engine.prepare.forgotten import NAME_ONE, function_meant
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config
 from atp.engine.prepare.sources import CaseSource
@@ -32,7 +33,7 @@ _HOW = "use a name of the suite, module:function, a URL, or an id"
 
 
 class NamedAgent:
-    """An agent, and the folder that relative paths of its configuration start from."""
+    """An agent with the folder that relative paths in its configuration start from."""
 
     def __init__(
         self, agent: AnyAgent, base: Path, ad_hoc: bool = False, secrets: frozenset[str] = frozenset()
@@ -41,20 +42,20 @@ class NamedAgent:
         self.base = base
         self.ad_hoc = ad_hoc
         self.secrets = secrets
-        """Values in its configuration that no output may show."""
+        """Values in the configuration that no output may show."""
 
 
 class Project(NamedTuple):
-    """Where agents are looked for, and what their files may refer to."""
+    """The folder in which agents are looked for, and the variables that their files may use."""
 
     root: Path
     environment: Mapping[str, str]
 
 
 def resolve_agents(source: CaseSource, options: Options, project: Project, notes: Diagnostics) -> list[NamedAgent]:
-    """The agents that a suite's cases run against: those of the flag, its own, those of the environment or `atp.toml`.
+    """Return the agents of a suite: those of `-n`, else its own, else those of the environment or `atp.toml`.
 
-    Where none of these names any, it is the agent in whose folder the file stands (document 4).
+    Where none is named, the agent is the one whose folder contains the file (document 4).
     """
     suite = source.suite
     own = {agent.name: agent for agent in suite.agents}
@@ -79,7 +80,7 @@ def resolve_agents(source: CaseSource, options: Options, project: Project, notes
 
 
 def find_agent(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
-    """An agent that plays a role: one of the suite's own, or any that `-n` could name."""
+    """Return the agent of a role: one of the suite, or any that `-n` can name."""
     own = {agent.name: agent for agent in source.suite.agents} if source is not None else {}
     if source is not None and name in own:
         return NamedAgent(own[name], source.folder)
@@ -90,7 +91,7 @@ def find_agent(name: str, source: CaseSource | None, project: Project, notes: Di
 
 
 def _around(source: CaseSource) -> list[NamedAgent]:
-    """The agent in whose folder the file stands."""
+    """Return the agent whose folder contains the file."""
     for folder in [source.folder, *source.folder.parents]:
         if (folder / "package.yao").is_file():
             return [NamedAgent(_prompt(folder.name, folder), folder)]
@@ -110,9 +111,9 @@ def _prompt(name: str, path: Path) -> PromptAgent:
 
 
 def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False) -> NamedAgent | None:
-    """The agent that a Markdown file describes: a prompt, or one of another kind."""
+    """Return the agent that a Markdown file describes: a prompt, or an agent of another kind."""
     if not path.is_file():
-        return NamedAgent(_prompt(name, path), project.root, ad_hoc)  # its adapter says that it is not there
+        return NamedAgent(_prompt(name, path), project.root, ad_hoc)  # its adapter reports the missing file
     from atp.agents.prompt.file import agent_of_file
 
     secrets: set[str] = set()
@@ -142,7 +143,7 @@ def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics)
 
 
 def _described(name: str) -> AnyAgent | None:
-    """The agent that a URL or `module:function` is; nothing if it is only half of one."""
+    """Return the agent for a URL or `module:function`; None if the text is incomplete."""
     try:
         if name.startswith(_URLS):
             return HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name))
@@ -152,7 +153,7 @@ def _described(name: str) -> AnyAgent | None:
 
 
 def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
-    """An id `a.b`: an agent in the project's settings, below `assistants/`, or below `agents/`."""
+    """Return the agent with the id `a.b`: in the settings, below `assistants/`, or below `agents/`."""
     root, found = project.root, 0
     made: NamedAgent | None = None
     configured = _configured(root, notes)
@@ -166,7 +167,7 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     if is_id and file.is_file():
         found, made = found + 1, _in_file(name, file, project, notes, ad_hoc=True)
     if found > 1:
-        notes.error("ambiguous-agent", f"{found} agents are called `{name}`", hint="name its file instead")
+        notes.error("ambiguous-agent", f"{found} agents have the id `{name}`", hint="name the file of one instead")
         return None
     if not found:
         meant = near_miss(name, [*own, *configured])
@@ -186,7 +187,7 @@ AGENTS.on_change(lambda: _Agents.model_rebuild(force=True))
 
 
 def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
-    """The agents of the project's settings: `[agents.NAME]` with `type` and `config`."""
+    """Return the agents of the settings file: `[agents.NAME]` with `type` and `config`."""
     config = find_config(root)
     tables = config[1].get("agents") if config else None
     if config is None or not isinstance(tables, dict):
@@ -200,3 +201,89 @@ def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
 
 def _table(about: Any) -> dict[str, Any]:
     return about if isinstance(about, dict) else {"type": about}
+
+
+NAME_ONE = "name one with -n (`-n my_agent.py:answer`, `-n http://…`, an agent's id), or as `name` in atp.toml"
+
+
+def function_meant(name: str, folders: Sequence[Path]) -> str | None:
+    """Complete the name of a Python file with its first function that could be an agent."""
+    if not name.endswith(".py"):
+        return None
+    path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if path is None:
+        return None
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (OSError, SyntaxError, ValueError):
+        return None  # reported once a function of the file is named
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    usable = [node.name for node in found if not node.name.startswith("_") and _takes_something(node)]
+    return f"{name}:{usable[0]}" if usable else None
+
+
+def _takes_something(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    given = node.args
+    return bool(given.posonlyargs or given.args or given.vararg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAgent:
+    """An agent that `-n` can name."""
+
+    name: str
+    """The id of the agent."""
+    type: str
+    """The kind of the agent."""
+    place: str
+    """The file that describes the agent, relative to the root."""
+    description: str | None = None
+    """The purpose of the agent, if the file gives one."""
+
+
+def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
+    """Return all agents of a project, and the mistakes in those that can't be used. Raises `LoadError`."""
+    found: list[KnownAgent] = []
+    notes = Diagnostics()
+    for name, place in _named(project.root):
+        said = Diagnostics(place)
+        named = find_agent(name, None, project, said)
+        if named is not None and isinstance(named.agent.config, PromptConfig):
+            _check_files(name, project.root / named.agent.config.path, project, said)
+        notes.extend(said)
+        if named is not None and not has_errors(said):
+            agent = named.agent
+            found.append(KnownAgent(name=name, type=agent.type, place=place, description=agent.description))
+    return found, list(dict.fromkeys(notes))
+
+
+def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) -> None:
+    """Read the files of a prompt agent, which otherwise only its adapter does."""
+    from atp.agents.prompt.file import read_prompt_file
+    from atp.agents.prompt.package import read_package
+    from atp.agents.prompt.reading import Reading
+
+    reading = Reading(project.root, project.environment)
+    try:
+        (read_package if path.is_dir() else read_prompt_file)(path, reading)
+        reading.check()
+    except ConfigurationError as error:
+        notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
+
+
+def _named(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield each id with the file that it comes from."""
+    config = find_config(root)
+    tables = config[1].get("agents") if config else None
+    if config is not None and isinstance(tables, dict):
+        for name in tables:
+            yield name, config[0].name
+    for path in sorted((root / "agents").rglob("*.md")):
+        if not path.name.endswith(".test.md"):
+            yield _id(path.relative_to(root / "agents").with_suffix("")), path.relative_to(root).as_posix()
+    for path in sorted((root / "assistants").rglob("package.yao")):
+        yield _id(path.parent.relative_to(root / "assistants")), path.relative_to(root).as_posix()
+
+
+def _id(path: Path) -> str:
+    return ".".join(path.parts)

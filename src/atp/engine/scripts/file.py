@@ -16,8 +16,7 @@ from pydantic import Field, PrivateAttr
 
 from atp.base.diagnostics import Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
-from atp.engine.prepare.keys import digest
-from atp.engine.prepare.named_files import content, named_in
+from atp.engine.prepare.keys import content, digest, named_in
 from atp.suite.agent import CustomAgent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.suite import Suite
