@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics
-from atp.loader.given import Given
 from atp.loader.jsonl.records import stream_cases
+from atp.loader.source import LoadContext
 
 MANY, FEW = 100_000, 1_000
 MOST = 1.4
@@ -44,7 +44,7 @@ def stream(path: Path) -> tuple[int, float]:
     notes = Diagnostics(str(path))
     start = time.perf_counter()
     with path.open("rb") as file:
-        count = sum(1 for _ in stream_cases(file, Given(env={}), notes))
+        count = sum(1 for _ in stream_cases(file, LoadContext(env={}), notes))
     assert not notes
     return count, time.perf_counter() - start
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from atp.loader import Loaded, TestLoader
-from atp.loader.given import Given
 from atp.loader.load import load_path, load_text
 from atp.loader.outline import outline
+from atp.loader.source import LoadContext
 
 FOLDER = Path(__file__).parent / "yaml"
 ENV = {
@@ -53,7 +53,7 @@ def in_a_test(fragment: str) -> str:
 
 
 def load(text: str, env: dict[str, str] | None = None) -> Loaded:
-    loaded = load_text(text, "yaml", Given(env=ENV if env is None else env))
+    loaded = load_text(text, "yaml", LoadContext(env=ENV if env is None else env))
     assert loaded.diagnostics == []
     assert loaded.suite is not None
     return loaded
@@ -62,7 +62,7 @@ def load(text: str, env: dict[str, str] | None = None) -> Loaded:
 @pytest.mark.parametrize("name", files("complete"))
 def test_a_complete_suite_loads(name: str) -> None:
     path = FOLDER / "complete" / name
-    loaded = load_path(path, Given(env=ENV))
+    loaded = load_path(path, LoadContext(env=ENV))
     assert loaded.diagnostics == []
     assert loaded.suite is not None
     written = yaml.safe_load(path.read_text())
@@ -204,7 +204,7 @@ def test_the_python_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_comprehensive_suite_in_detail() -> None:
-    loaded = load_path(FOLDER / "complete" / "comprehensive-suite.yaml", Given(env=ENV))
+    loaded = load_path(FOLDER / "complete" / "comprehensive-suite.yaml", LoadContext(env=ENV))
     assert loaded.suite is not None
     first, second, third = loaded.suite.tests
     tools = ["file_read", "file_write", "python_repl", "web_search"]
@@ -224,6 +224,6 @@ def test_the_comprehensive_suite_in_detail() -> None:
 
 
 def test_a_variable_without_value_or_default_is_named() -> None:
-    loaded = load_path(FOLDER / "complete" / "comprehensive-suite.yaml", Given(env={}))
+    loaded = load_path(FOLDER / "complete" / "comprehensive-suite.yaml", LoadContext(env={}))
     assert {one.code for one in loaded.diagnostics} == {"missing-variable"}
     assert [one.line for one in loaded.diagnostics] == [27, 28, 34, 35]

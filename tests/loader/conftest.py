@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from atp.loader import Diagnostic, Loaded
-from atp.loader.given import Given
 from atp.loader.load import FileDialect, load_text
+from atp.loader.source import LoadContext
 
 _MARK = re.compile(r"«(?:(warning):)?([a-z0-9-]+)»")
 
@@ -52,7 +52,7 @@ def expect() -> Callable[..., Loaded]:
         simulator: bool = False,
     ) -> Loaded:
         text, expected = unmark(marked)
-        given = Given(env=env or {}, agent=agent, simulator=simulator)
+        given = LoadContext(env=env or {}, agent=agent, simulator=simulator)
         loaded = load_text(text, dialect, given)
         found = sorted(Expected.of(one) for one in loaded.diagnostics)
         assert found == expected, "\n".join(f"{one.line}:{one.column} {one.message}" for one in loaded.diagnostics)

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from atp.loader import Loaded
-from atp.loader.given import Given
 from atp.loader.load import FileDialect, load_text
 from atp.loader.outline import outline, text
+from atp.loader.source import LoadContext
 
 YAML = """\
 test_suite: "shop"
@@ -70,7 +70,7 @@ ENV = {"API_KEY": "sk-123456", "THING": "bread"}
 
 def check(source: str, dialect: FileDialect | None) -> Loaded:
     """Load a text, and look at all that comes of it."""
-    loaded = load_text(source, dialect, Given(env=ENV))
+    loaded = load_text(source, dialect, LoadContext(env=ENV))
     assert loaded.suite is not None or loaded.diagnostics
     lines = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for one in loaded.diagnostics:
@@ -201,7 +201,7 @@ def test_a_json_value_is_the_same_in_every_dialect(value: Any) -> None:
         (literal, "yaml"),
     ]
     for source, dialect in sources:
-        loaded = load_text(source, dialect, Given(env={}))
+        loaded = load_text(source, dialect, LoadContext(env={}))
         assert loaded.suite is not None
         assert loaded.ok, (source, loaded.diagnostics)
         assert repr(loaded.suite.cases[0].expected) == repr(value)

@@ -12,9 +12,9 @@ import yaml
 from jsonschema import Draft202012Validator
 from tests.waiting import WAIT_LIMIT
 
-from atp.loader.given import Given
 from atp.loader.load import load_text
 from atp.loader.schema import SchemaName, schema
+from atp.loader.source import LoadContext
 
 DOCUMENTS = Path(__file__).parents[1] / "documents"
 AGENT = {"name": "a", "type": "custom", "config": {}}
@@ -144,7 +144,7 @@ WRONG = {
 
 @pytest.mark.parametrize("value", RIGHT.values(), ids=RIGHT)
 def test_what_loads_is_valid(value: dict[str, Any]) -> None:
-    given = Given(env={"URL": "http://a", "STEPS": "3", "T": "30s"})
+    given = LoadContext(env={"URL": "http://a", "STEPS": "3", "T": "30s"})
     diagnostics = load_text(json.dumps(value), "yaml", given).diagnostics
     assert not [one for one in diagnostics if one.severity == "error"]
     assert check("yaml", value) == []
@@ -152,7 +152,7 @@ def test_what_loads_is_valid(value: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
 def test_what_does_not_load_is_not_valid(value: dict[str, Any]) -> None:
-    assert not load_text(json.dumps(value), "yaml", Given(env={})).ok
+    assert not load_text(json.dumps(value), "yaml", LoadContext(env={})).ok
     assert check("yaml", value)
 
 

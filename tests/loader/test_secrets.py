@@ -9,9 +9,9 @@ from subprocess import CompletedProcess
 import pytest
 
 from atp.loader import Loaded, LoadError, TestLoader
-from atp.loader.given import Given
 from atp.loader.load import load_text
 from atp.loader.outline import outline, text
+from atp.loader.source import LoadContext
 
 Atp = Callable[..., CompletedProcess[str]]
 
@@ -34,7 +34,7 @@ def everything(loaded: Loaded) -> str:
 
 
 def load(source: str, **env: str) -> Loaded:
-    return load_text(source, "yaml", Given(env=env))
+    return load_text(source, "yaml", LoadContext(env=env))
 
 
 @pytest.mark.parametrize(

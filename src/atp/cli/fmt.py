@@ -8,11 +8,10 @@ import click
 from atp.base.diagnostics import Diagnostics, has_errors
 from atp.base.diagnostics_text import printable, render
 from atp.base.files import write_file
-from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_path
 from atp.loader.markdown.format import try_format
-from atp.loader.source import read_source
+from atp.loader.source import LoadContext, read_source
 
 
 @click.command("fmt")
@@ -38,7 +37,9 @@ def _format(path: Path, check: bool, notes: Diagnostics) -> int:
         notes.error("not-markdown", f"{path}: only .test.md files have a canonical form", hint="name a .test.md file")
         return 2
     # Who is tested and who judges may come from the command line of the run: no reason not to format.
-    errors = [one for one in load_path(path, Given(agent=True, assessor=True)).diagnostics if one.severity == "error"]
+    errors = [
+        one for one in load_path(path, LoadContext(agent=True, assessor=True)).diagnostics if one.severity == "error"
+    ]
     if errors or read_source(path, notes) is None:
         notes.extend(errors)
         return 2

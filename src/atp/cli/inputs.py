@@ -11,9 +11,9 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.base.project import find_root
 from atp.engine.prepare.settings import environment
 from atp.engine.prepare.sources import Input
-from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
+from atp.loader.source import LoadContext
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,7 +38,9 @@ def load_all(
 ) -> tuple[list[Loaded], list[Diagnostic]]:
     """The files that are meant, loaded, and what is wrong with the paths themselves."""
     notes = Diagnostics()
-    given = Given(env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor))
+    given = LoadContext(
+        env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor)
+    )
     loaded = [load_path(path, given) for path in find_files(paths, notes)]
     if strict:
         loaded = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in loaded]

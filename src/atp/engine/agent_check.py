@@ -18,7 +18,7 @@ from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, open_input
 from atp.journal.folder import marking
-from atp.loader.given import Given
+from atp.loader.source import LoadContext
 from atp.usercode.environment import lent
 from atp.usercode.printed import CAPTURE
 
@@ -55,7 +55,7 @@ class AgentCheck:
         env = environment(root, flags.get("env_file"))
         options = resolve_options(flags, root, env)
         by_flag = options.given("name") and bool(options.name)
-        given = Given(env=env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True)
+        given = LoadContext(env=env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True)
         sources, _ = open_input(given_input, given, lambda _: True)
         notes = Diagnostics()
         project = Project(root, env)

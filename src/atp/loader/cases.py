@@ -7,8 +7,8 @@ from typing import Any
 from atp.base.diagnostics import Diagnostics
 from atp.base.near import near_miss
 from atp.loader.error_messages import unknown_key
-from atp.loader.given import Given
-from atp.loader.validate import Locator, Path, Respelt, read
+from atp.loader.source import LoadContext
+from atp.loader.validate import DataPath, Locator, RenamedKeys, validate
 from atp.suite.case import Case, Checkpoint, Limits
 from atp.suite.suite import Defaults
 
@@ -34,7 +34,7 @@ class CaseReader:
     """Reads the cases of one file, one after the other."""
 
     notes: Diagnostics
-    given: Given
+    context: LoadContext
     keys: frozenset[str]
     needs_name: bool = False
     defaults: Defaults = field(default_factory=Defaults)
@@ -52,7 +52,7 @@ class CaseReader:
         fills["runs"] = defaults.runs_per_test
         self._fills = {name: value for name, value in fills.items() if value is not None}
 
-    def read(self, raw: Any, index: int, locate: Locator, base: Path = ()) -> Case | None:
+    def read(self, raw: Any, index: int, locate: Locator, base: DataPath = ()) -> Case | None:
         """The case that `raw` describes, at `base` in its file."""
         if not isinstance(raw, dict):
             self.notes.error(
@@ -62,16 +62,16 @@ class CaseReader:
         written: dict[str, str] = {}
         unknown = self._check_keys(raw, locate, base, written)
         if written:
-            locate = Respelt(locate, base, written)
+            locate = RenamedKeys(locate, base, written)
         raw_case = {**raw, "index": index, "place": locate.value(base)}
-        case = read(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
+        case = validate(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
         if case is None:
             return None
         self._settle(case, locate, base)
         _check_content(case, raw, self, unknown, locate, base)
         return case
 
-    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: Path, written: dict[str, str]) -> bool:
+    def _check_keys(self, raw: dict[str, Any], locate: Locator, base: DataPath, written: dict[str, str]) -> bool:
         """Say which keys don't belong here; whether there are any. Those read as another go to `written`."""
         unknown = set() if raw.keys() <= self.keys else raw.keys() - self.keys
         for key in unknown:
@@ -95,7 +95,7 @@ class CaseReader:
             del raw["input"]
         return bool(unknown)
 
-    def _settle(self, case: Case, locate: Locator, base: Path) -> None:
+    def _settle(self, case: Case, locate: Locator, base: DataPath) -> None:
         """Bring the case's own limits and the suite's together."""
         if case.timeout is not None:
             if case.limits.timeout_seconds is not None:
@@ -121,7 +121,7 @@ class CaseReader:
 
 
 def _check_content(
-    case: Case, raw: dict[str, Any], reader: CaseReader, unknown: bool, locate: Locator, base: Path
+    case: Case, raw: dict[str, Any], reader: CaseReader, unknown: bool, locate: Locator, base: DataPath
 ) -> None:
     """The rules that hold between keys. Where there is a key nobody knows, it may be what another was meant to be."""
     notes = reader.notes
@@ -149,7 +149,7 @@ def _check_content(
             notes.error("unknown-agent-name", f"the suite has no agent `{name}`", at, _meant(name, reader.agent_names))
 
 
-def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path: Path) -> None:
+def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path: DataPath) -> None:
     """What is said to the agent has words."""
     if key == "task":
         words = value.get("description") if isinstance(value, dict) else None
@@ -165,7 +165,7 @@ def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path:
             _check_message(one, notes, locate, (*path, number))
 
 
-def _check_message(message: Any, notes: Diagnostics, locate: Locator, path: Path) -> None:
+def _check_message(message: Any, notes: Diagnostics, locate: Locator, path: DataPath) -> None:
     """Only an assistant that calls tools need not say anything."""
     if not isinstance(message, dict) or "role" not in message:
         return
@@ -179,9 +179,9 @@ def _check_message(message: Any, notes: Diagnostics, locate: Locator, path: Path
         notes.error("empty", "`content` is empty", at, "say something, or leave the message out")
 
 
-def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate: Locator, base: Path) -> None:
+def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate: Locator, base: DataPath) -> None:
     notes = reader.notes
-    if not reader.given.simulator:
+    if not reader.context.simulator:
         if "simulator" not in raw:
             at = locate.key((*base, "checkpoints"))
             notes.error("no-simulator", "checkpoints need a simulator", at, _PLAYER.format("simulator"))
@@ -194,7 +194,7 @@ def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate:
     _check_order(case.checkpoints, notes, locate, (*base, "checkpoints"))
 
 
-def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Locator, base: Path) -> None:
+def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Locator, base: DataPath) -> None:
     """Checkpoint ids are unique, `after` names others, and there is no circle."""
     seen: dict[str, Checkpoint] = {}
     for number, one in enumerate(checkpoints):

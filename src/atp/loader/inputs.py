@@ -24,29 +24,29 @@ _NOT_OURS = {"node_modules", "__pycache__", "site-packages"}
 def find_files(paths: Iterable[str], notes: Diagnostics) -> list[Path]:
     """The test files that paths, folders and patterns stand for, each once, in order."""
     found: dict[Path, None] = {}
-    for given in paths:
-        for path in _expand(given, notes):
+    for argument in paths:
+        for path in _expand(argument, notes):
             found.setdefault(path)
     return list(found)
 
 
-def _expand(given: str, notes: Diagnostics) -> Iterator[Path]:
-    path = Path(given)
-    if not given.strip():
+def _expand(argument: str, notes: Diagnostics) -> Iterator[Path]:
+    path = Path(argument)
+    if not argument.strip():
         hint = "a variable may be unset; leave the argument out, or write . for this folder"
         notes.error("no-such-file", "an empty path was given to test", hint=hint)
-    elif os.path.isdir(given):
+    elif os.path.isdir(argument):
         told = len(notes)
         inside = list(_in_folder(path, notes))
         if not inside and len(notes) == told:
             hint = "test files are *.test.md, *.jsonl, and *.yaml with a `test_suite`"
-            notes.error("no-test-files", f"no test files in {given}", hint=hint)
+            notes.error("no-test-files", f"no test files in {argument}", hint=hint)
         yield from inside
-    elif not os.path.lexists(given) and glob.has_magic(given):
-        matches = sorted(glob.glob(given, recursive=True))
+    elif not os.path.lexists(argument) and glob.has_magic(argument):
+        matches = sorted(glob.glob(argument, recursive=True))
         if not matches:
             notes.error(
-                "no-test-files", f"nothing matches {given}", hint="check the pattern, and quote it for the shell"
+                "no-test-files", f"nothing matches {argument}", hint="check the pattern, and quote it for the shell"
             )
         for match in matches:
             yield from _in_folder(Path(match), notes) if os.path.isdir(match) else [Path(match)]

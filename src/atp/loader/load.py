@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
-from atp.loader.given import Given
-from atp.loader.source import Source, check_text, read_source
+from atp.loader.source import LoadContext, Source, check_text, read_source
 from atp.suite.case import Case
 from atp.suite.message import Message
 from atp.suite.suite import Suite
@@ -41,9 +40,9 @@ def dialect_of(path: Path) -> FileDialect | None:
     return endings.get(path.suffix.lower())
 
 
-def load_path(path: Path, given: Given | None = None) -> Loaded:
+def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
     """The suite in a file, in the dialect its name tells."""
-    given = given or Given()
+    context = context or LoadContext()
     notes = Diagnostics(str(path))
     dialect = dialect_of(path)
     if dialect is None and os.path.isfile(path):
@@ -53,22 +52,22 @@ def load_path(path: Path, given: Given | None = None) -> Loaded:
         if dialect == "jsonl":
             from atp.loader.jsonl.records import load_jsonl_file
 
-            suite = load_jsonl_file(path, given, notes)
+            suite = load_jsonl_file(path, context, notes)
         else:
             source = read_source(path, notes)
-            suite = _load_source(source, dialect or "yaml", given, notes) if source else None
+            suite = _load_source(source, dialect or "yaml", context, notes) if source else None
     return Loaded(str(path), suite, notes.in_order())
 
 
 def load_text(
-    text: str, dialect: FileDialect | None = None, given: Given | None = None, path: str | None = None
+    text: str, dialect: FileDialect | None = None, context: LoadContext | None = None, path: str | None = None
 ) -> Loaded:
-    """The suite in a text, in a given dialect or the one it looks like."""
+    """The suite in a text, in a named dialect or the one it looks like."""
     notes = Diagnostics(path)
     checked = check_text(text, notes)
     with _no_garbage_collection():
         source = None if checked is None else Source(checked.removeprefix("\ufeff"), path)
-        suite = _load_source(source, dialect or sniff(source.text), given or Given(), notes) if source else None
+        suite = _load_source(source, dialect or sniff(source.text), context or LoadContext(), notes) if source else None
     return Loaded(path, suite, notes.in_order())
 
 
@@ -92,24 +91,24 @@ def sniff(text: str) -> FileDialect:
     return "markdown" if first.rstrip() == "---" and "---" in (line.rstrip() for line in lines[1:]) else "yaml"
 
 
-def _load_source(source: Source, dialect: FileDialect, given: Given, notes: Diagnostics) -> Suite | None:
+def _load_source(source: Source, dialect: FileDialect, context: LoadContext, notes: Diagnostics) -> Suite | None:
     match dialect:
         case "yaml":
             from atp.loader.yaml.suite import load_yaml
 
-            return load_yaml(source, given, notes)
+            return load_yaml(source, context, notes)
         case "markdown":
             from atp.loader.markdown import load_markdown
 
-            return load_markdown(source, given, notes)
+            return load_markdown(source, context, notes)
         case "jsonl":
             from atp.loader.jsonl.records import load_jsonl
 
-            return load_jsonl(source, given, notes)
+            return load_jsonl(source, context, notes)
         case "json":
             from atp.loader.jsonl.records import load_json
 
-            return load_json(source, given, notes)
+            return load_json(source, context, notes)
 
 
 @contextmanager
@@ -131,7 +130,7 @@ class TestLoader:
 
     def __init__(self, env: Mapping[str, str] | None = None, *, strict: bool = False) -> None:
         """`env` replaces the process environment; `strict` makes warnings errors."""
-        self._given = Given() if env is None else Given(env=env)
+        self._given = LoadContext() if env is None else LoadContext(env=env)
         self._strict = strict
 
     def load_file(self, path: str | Path) -> Suite:

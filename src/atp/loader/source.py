@@ -1,8 +1,9 @@
-"""Reading a file that may be anything: huge, a folder, a pipe, not text."""
+"""Reads the text of a file that may be anything: huge, a folder, a pipe, not text. Has the context of a load, too."""
 
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics, Place
@@ -15,8 +16,23 @@ MOST_VALUES = 1_000_000
 DEEPEST = 100
 """How deep values may be nested."""
 
-
 HALF_CHARACTER = "half of a surrogate pair, which is no character"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadContext:
+    """What the caller supplies, so that a file need not: the environment, and the parts that the command line names."""
+
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Where variables are looked up."""
+    agent: bool = False
+    """An agent is named (`-n`): a file needs none of its own."""
+    spare_agent: bool = False
+    """The environment or the project's settings name an agent for files that have none of their own."""
+    simulator: bool = False
+    """A simulator is named (`--simulator`)."""
+    assessor: bool = False
+    """An assessor is named (`--assessor`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,7 @@ def check_regular(path: Path, notes: Diagnostics) -> bool:
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         why = "there is no such file" if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        hint = _way_out(path) if missing else "check the path"
+        hint = _missing_file_hint(path) if missing else "check the path"
         notes.error("no-such-file" if missing else "unreadable", f"{path}: {why}", hint=hint)
         return False
     if stat.S_ISREG(mode):
@@ -49,8 +65,8 @@ def check_regular(path: Path, notes: Diagnostics) -> bool:
     return False
 
 
-def _way_out(path: Path) -> str:
-    """What to look at in place of a file that is not there."""
+def _missing_file_hint(path: Path) -> str:
+    """How to find the file that was meant."""
     if path.is_symlink():
         return f"it is a link to {os.readlink(path)}, which is not there"
     if not path.parent.is_dir():

@@ -1,7 +1,7 @@
-"""From plain data to a typed record, with every mistake at its place.
+"""Validates plain data as a record, and notes every mistake at its place in the file.
 
-pydantic finds the mistakes; this says them in the file's own terms. What is wrong is then left out and the rest read
-again, so that a file with mistakes still shows what could be understood.
+pydantic finds the mistakes, and `error_messages` words them in the file's own terms. Values with mistakes are then left
+out and the rest is validated again, so that a file with mistakes still shows what could be understood.
 """
 
 from collections.abc import Iterator
@@ -21,58 +21,59 @@ from atp.suite.kinds import Kinds
 from atp.suite.record import Defaulted, Filled
 
 Shape = TypeVar("Shape", bound=BaseModel)
-Path = tuple[str | int, ...]
+DataPath = tuple[str | int, ...]
+"""The keys and indexes that lead to a value in a file's data."""
 
 _FOLLOWS = Mistake("missing-key", "")
-"""A mistake that another one explains."""
-_SAID = Mistake("said", "")
-"""A mistake that has been told already."""
+"""A mistake that another one explains: not reported."""
+_REPORTED = Mistake("reported", "")
+"""A mistake that was reported before validation."""
 
 
 class Unfilled(str):
-    """Text with a variable that has no value, or no number after all. That has been said, so nothing else is."""
+    """Text with a variable that has no value, or that is no number after all. Reported already, so never again."""
 
     __slots__ = ()
 
 
 class Locator(Protocol):
-    """Finds the place of something in a file. Only asked when there is something to say."""
+    """Finds the place of a key or value in a file. Only called when there is a diagnostic to place."""
 
-    def key(self, path: Path) -> Place:
-        """Where the key stands that `path` ends in; of a key that isn't there, where it would belong."""
+    def key(self, path: DataPath) -> Place:
+        """The place of the last key of `path`; for a missing key, of the mapping that should have it."""
 
-    def value(self, path: Path) -> Place:
-        """Where the value begins."""
+    def value(self, path: DataPath) -> Place:
+        """The place where the value begins."""
 
 
-class Nowhere:
-    """The locator of what stands in no file."""
+class NoLocator:
+    """The locator of data that comes from no file."""
 
-    def key(self, path: Path) -> Place:
-        """At the beginning."""
+    def key(self, path: DataPath) -> Place:
+        """The first line and column."""
         return Place(1, 1)
 
     value = key
 
 
-class Respelt:
-    """A locator of a mapping whose keys were read as others, which they were probably meant to be."""
+class RenamedKeys:
+    """The locator of a mapping in which some keys were renamed before validation, such as a misspelled key."""
 
-    def __init__(self, locate: Locator, base: Path, written: dict[str, str]) -> None:
-        """`written` has the keys as they stand in the mapping at `base`, by what they were read as."""
+    def __init__(self, locate: Locator, base: DataPath, written: dict[str, str]) -> None:
+        """`written` has the keys as the file spells them in the mapping at `base`, by their new names."""
         self._locate = locate
         self._base = base
         self._written = written
 
-    def key(self, path: Path) -> Place:
-        """Where a key stands, however it is spelt there."""
+    def key(self, path: DataPath) -> Place:
+        """The place of a key by its new name."""
         return self._locate.key(self._as_written(path))
 
-    def value(self, path: Path) -> Place:
-        """Where its value begins."""
+    def value(self, path: DataPath) -> Place:
+        """The place of the key's value."""
         return self._locate.value(self._as_written(path))
 
-    def _as_written(self, path: Path) -> Path:
+    def _as_written(self, path: DataPath) -> DataPath:
         place = len(self._base)
         if len(path) <= place or path[:place] != self._base:
             return path
@@ -80,25 +81,26 @@ class Respelt:
         return (*self._base, self._written.get(str(key), key), *path[place + 1 :])
 
 
-def read(
+def validate(
     shape: type[Shape],
     raw: dict[str, Any],
     notes: Diagnostics,
     locate: Locator,
-    base: Path = (),
+    base: DataPath = (),
     spare: dict[str, Any] | None = None,
 ) -> Shape | None:
-    """`raw` as a `shape`; its mistakes are noted, with `base` as the path of `raw` in the file.
+    """`raw` as a `shape`, or None if nothing of it can be used. Mistakes are noted.
 
-    `spare` stands in for keys that can't do without a value but have none that can be used.
+    `base` is the path of `raw` in its file. `spare` has values for required keys whose own value is missing or has a
+    mistake.
     """
     try:
-        made: Shape = shape.__pydantic_validator__.validate_python(raw)
-        return made
+        record: Shape = shape.__pydantic_validator__.validate_python(raw)
+        return record
     except ValidationError as failure:
         first = failure
     if any(error["type"] == "union_tag_invalid" for error in first.errors(include_url=False, include_input=False)):
-        # A kind we don't know may be a plugin's, and only now is it worth looking for plugins.
+        # An unknown kind may be a plugin's. Finding plugins takes time, so it is done only now.
         ASSERTIONS.discover()
         AGENTS.discover()
         try:
@@ -110,11 +112,11 @@ def read(
             return shape.model_validate(raw)
         except ValidationError as failure:
             first = failure
-    return _Mending(shape, notes, locate, base, spare or {}).mend(_numbered(raw), first)
+    return _Recovery(shape, notes, locate, base, spare or {}).recover(_numbered(raw), first)
 
 
 def _read_filled(raw: dict[str, Any], failure: ValidationError) -> bool:
-    """Read text from a variable that stands where a list or a mapping belongs; whether there was any."""
+    """Parse each variable's text that stands where a list or a mapping belongs. True if there was any."""
     found = False
     for error in failure.errors(include_url=False, include_input=False):
         path = _place_in(raw, error)
@@ -130,19 +132,19 @@ def _read_filled(raw: dict[str, Any], failure: ValidationError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mending(Generic[Shape]):
-    """Saying what is wrong with a record, and reading it without that."""
+class _Recovery(Generic[Shape]):
+    """Notes the mistakes of a record and validates the record without them."""
 
     shape: type[Shape]
     notes: Diagnostics
     locate: Locator
-    base: Path
+    base: DataPath
     spare: dict[str, Any]
 
-    def mend(self, raw: Any, failure: ValidationError) -> Shape | None:
-        left_out: list[Path] = []
-        for _ in range(8):  # leaving a mistake out can bring another to light, but never for long
-            gone: dict[Path, Path] = {}
+    def recover(self, raw: Any, failure: ValidationError) -> Shape | None:
+        left_out: list[DataPath] = []
+        for _ in range(8):  # leaving a mistake out can reveal another, but not many times
+            gone: dict[DataPath, DataPath] = {}
             for path, mistake in _mistakes(self.shape, raw, failure, self.notes.secrets):
                 here = _as_written(raw, path)
                 if mistake.message and not _follows(mistake, here, left_out):
@@ -159,17 +161,17 @@ class _Mending(Generic[Shape]):
                 failure = again
         return None
 
-    def _note(self, mistake: Mistake, here: Path) -> None:
+    def _note(self, mistake: Mistake, here: DataPath) -> None:
         find = self.locate.key if mistake.at_key else self.locate.value
         self.notes.error(mistake.code, mistake.message, find(self.base + here + mistake.below), mistake.hint)
 
-    def _takes_record_along(self, mistake: Mistake, path: Path) -> bool:
+    def _takes_record_along(self, mistake: Mistake, path: DataPath) -> bool:
         """A record without a key it needs is no record."""
         is_record_itself = mistake.below or (len(path) == 1 and path[0] in self.spare)
         return mistake.code == "missing-key" and not is_record_itself
 
 
-def _follows(mistake: Mistake, path: Path, left_out: list[Path]) -> bool:
+def _follows(mistake: Mistake, path: DataPath, left_out: list[DataPath]) -> bool:
     """Whether something is only wrong because something in it, or its value under another spelling, was left out."""
     flat = tuple(step for step in path if step != "config")
     if mistake.code == "missing-key" and not mistake.below:
@@ -193,7 +195,7 @@ def _numbered(raw: Any) -> Any:
     return raw
 
 
-def _as_written(raw: Any, path: Path) -> Path:
+def _as_written(raw: Any, path: DataPath) -> DataPath:
     steps: list[str | int] = []
     for step in path:
         steps.append(raw.numbers[step] if isinstance(raw, _Numbered) and isinstance(step, int) else step)
@@ -208,7 +210,7 @@ def _item(raw: Any, step: str | int) -> Any:
         return None
 
 
-def _without(raw: Any, gone: set[Path], here: Path = ()) -> Any:
+def _without(raw: Any, gone: set[DataPath], here: DataPath = ()) -> Any:
     if isinstance(raw, dict):
         return {key: _without(item, gone, (*here, key)) for key, item in raw.items() if (*here, key) not in gone}
     if isinstance(raw, _Numbered):
@@ -219,9 +221,9 @@ def _without(raw: Any, gone: set[Path], here: Path = ()) -> Any:
 
 def _mistakes(
     shape: type[BaseModel], raw: Any, failure: ValidationError, secrets: set[str]
-) -> Iterator[tuple[Path, Mistake]]:
+) -> Iterator[tuple[DataPath, Mistake]]:
     """The mistakes by path in `raw`; where a value fits none of several types, one for all of them."""
-    by_path: dict[Path, Mistake] = {}
+    by_path: dict[DataPath, Mistake] = {}
     for error in failure.errors(include_url=False, include_input=False):
         path = _place_in(raw, error)
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
@@ -229,7 +231,7 @@ def _mistakes(
         known = partial(_spellings, shape, raw, path[:-1])
         mistake = word(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
         if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):
-            mistake = _SAID
+            mistake = _REPORTED
         if path not in by_path:
             by_path[path] = mistake
         elif by_path[path].code == mistake.code == "wrong-type":
@@ -248,7 +250,7 @@ def _either(one: Mistake, other: Mistake) -> Mistake:
     return Mistake(one.code, one.message.replace(", found ", f" or {expected}, found ", 1), one.hint or other.hint)
 
 
-def _place_in(raw: Any, error: ErrorDetails) -> Path:
+def _place_in(raw: Any, error: ErrorDetails) -> DataPath:
     """The path in the data of what an error is about."""
     path = _path_in(raw, error["loc"], error["type"] == "missing")
     context = error.get("ctx") or {}
@@ -258,18 +260,18 @@ def _place_in(raw: Any, error: ErrorDetails) -> Path:
     return path
 
 
-def _present(raw: Any, path: Path) -> bool:
+def _present(raw: Any, path: DataPath) -> bool:
     parent = _at(raw, path[:-1])
     return isinstance(parent, dict) and path[-1] in parent
 
 
-def _at(raw: Any, path: Path) -> Any:
+def _at(raw: Any, path: DataPath) -> Any:
     for step in path:
         raw = _item(raw, step)
     return raw
 
 
-def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> Path:
+def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> DataPath:
     """pydantic's location as a path of the data.
 
     It is told without the members of unions and the list around an object that stands for a list of one, and with the
@@ -300,7 +302,7 @@ def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> Path:
     return tuple(path)
 
 
-def _spellings(shape: type[BaseModel], raw: Any, path: Path) -> dict[str, str]:
+def _spellings(shape: type[BaseModel], raw: Any, path: DataPath) -> dict[str, str]:
     """The keys that are known at a path, each with the name of the field it stands for."""
     here: Any = shape
     for step in path:

@@ -9,9 +9,9 @@ from tests.loader.shop import Expect
 
 from atp.base.diagnostics import Diagnostics
 from atp.loader import Loaded, TestLoader
-from atp.loader.given import Given
 from atp.loader.jsonl.records import MOST_RECORD_BYTES, stream_cases
 from atp.loader.load import load_path
+from atp.loader.source import LoadContext
 
 
 def ids(loaded: Loaded) -> list[str]:
@@ -329,6 +329,6 @@ def test_cases_are_streamed_one_by_one() -> None:
             return super().readline(size)
 
     file = Watched(b"".join(b'{"id": "%d", "input": "x"}\n' % number for number in range(100)))
-    cases = stream_cases(file, Given(), Diagnostics())
+    cases = stream_cases(file, LoadContext(), Diagnostics())
     assert [next(cases).id for _ in range(3)] == ["0", "1", "2"]
     assert file.read_lines == 3

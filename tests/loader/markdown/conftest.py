@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from atp.loader.given import Given
 from atp.loader.load import Loaded, load_text
+from atp.loader.source import LoadContext
 from atp.suite.case import Case
 
 FRAME = "---\ntarget: agents/ocean.md\nassessor: agents/test-assessor.md\n---\n\n"
@@ -14,7 +14,7 @@ FRAME = "---\ntarget: agents/ocean.md\nassessor: agents/test-assessor.md\n---\n\
 @pytest.fixture
 def load() -> Callable[[str], Loaded]:
     """Loads a body below a frontmatter that is right."""
-    return lambda body: load_text(FRAME + body, "markdown", Given(env={}), "suites/ocean.test.md")
+    return lambda body: load_text(FRAME + body, "markdown", LoadContext(env={}), "suites/ocean.test.md")
 
 
 @pytest.fixture

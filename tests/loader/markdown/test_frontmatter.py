@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from atp.loader.given import Given
 from atp.loader.load import Loaded, load_text
 from atp.loader.markdown.frontmatter import agent_file
+from atp.loader.source import LoadContext
 
 CASE = "# Case\n\n**Prompts:**\n- a\n- b\n**Expectations:**\n- c\n"
 
@@ -94,7 +94,7 @@ def test_mistakes(text: str, expect: Callable[..., Loaded]) -> None:
 
 
 def test_the_command_line_names_agent_and_assessor() -> None:
-    given = Given(env={}, agent=True, assessor=True)
+    given = LoadContext(env={}, agent=True, assessor=True)
     assert load_text(f"---\ndescription: x\n---\n{CASE}", "markdown", given).diagnostics == []
     codes = [one.code for one in load_text(CASE, "markdown", given).diagnostics]
     assert codes == ["missing-frontmatter"]

@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from atp.loader.given import Given
 from atp.loader.load import FileDialect, load_text
+from atp.loader.source import LoadContext
 from atp.loader.writing import Written, write
 from atp.suite.case import Case
 from atp.suite.message import Message
@@ -44,7 +44,7 @@ tests:
 
 
 def convert(text: str, source: FileDialect, target: FileDialect) -> Written:
-    loaded = load_text(text, source, Given(env={}, agent=True, simulator=True, assessor=True))
+    loaded = load_text(text, source, LoadContext(env={}, agent=True, simulator=True, assessor=True))
     assert loaded.ok, loaded.diagnostics
     assert loaded.suite
     return write(loaded.suite, target)

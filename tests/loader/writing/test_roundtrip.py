@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from atp.loader.given import Given
 from atp.loader.load import FileDialect, load_path, load_text
 from atp.loader.outline import case_outline, suite_outline
+from atp.loader.source import LoadContext
 from atp.loader.writing import write
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
-FREE = Given(env={}, agent=True, simulator=True, assessor=True)
+FREE = LoadContext(env={}, agent=True, simulator=True, assessor=True)
 NASTY: list[str] = json.loads((Path(__file__).parent / "nasty.json").read_text())
 """Texts that YAML, JSON Lines or Markdown could take for something else."""
 
@@ -196,7 +196,7 @@ def _without_variables(raw: Any) -> Any:
     return [_without_variables(item) for item in raw] if isinstance(raw, list) else raw
 
 
-def load(text: str, dialect: FileDialect, given: Given = FREE) -> Suite:
+def load(text: str, dialect: FileDialect, given: LoadContext = FREE) -> Suite:
     loaded = load_text(text, dialect, given)
     assert loaded.ok, (loaded.diagnostics, text)
     assert loaded.suite
@@ -329,7 +329,7 @@ ENV = dict.fromkeys(("API_ENDPOINT", "BASELINE_ENDPOINT"), "https://example.com"
 
 @pytest.mark.parametrize("dialect", ["yaml", "jsonl", "json", "markdown"])
 def test_the_examples_are_stable(dialect: FileDialect) -> None:
-    given = Given(env={**ENV, "API_KEY": "short"}, agent=True, simulator=True, assessor=True)
+    given = LoadContext(env={**ENV, "API_KEY": "short"}, agent=True, simulator=True, assessor=True)
     suites = [loaded.suite for path in FILES if (loaded := load_path(path, given)).ok and loaded.suite]
     assert len(suites) > 100
     for suite in suites:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from atp.loader.given import Given
 from atp.loader.load import FileDialect, load_text
+from atp.loader.source import LoadContext
 from atp.loader.writing import write
 from atp.suite.suite import Suite
 
@@ -31,7 +31,7 @@ tests:
 
 
 def load(text: str, env: Mapping[str, str]) -> Suite:
-    loaded = load_text(text, "yaml", Given(env=env))
+    loaded = load_text(text, "yaml", LoadContext(env=env))
     assert loaded.ok, loaded.diagnostics
     assert loaded.suite
     return loaded.suite

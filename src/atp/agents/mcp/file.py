@@ -10,7 +10,7 @@ from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
-from atp.loader.validate import read
+from atp.loader.validate import validate
 from atp.suite.record import Record
 
 FOLDER = "mcps"
@@ -54,7 +54,7 @@ def read_server_file(path: Path, reading: Reading, shape: type[Shape]) -> Shape 
     own = filled(_own_keys(data, notes, locate), (), reading, notes, locate)
     _take_transport(own, notes, locate)
     _take_token(own, reading)
-    made = None if len(notes) > known else read(shape, own, notes, locate)
+    made = None if len(notes) > known else validate(shape, own, notes, locate)
     return made if len(notes) == known else None
 
 

@@ -22,8 +22,7 @@ from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.loader.error_messages import unknown_key
-from atp.loader.validate import Locator, read
-from atp.loader.validate import Path as DataPath
+from atp.loader.validate import DataPath, Locator, validate
 from atp.suite.record import Json, Record, Seconds, Text
 
 MOST_SERVERS = 16
@@ -192,7 +191,7 @@ class _Entry:
     def settings(self) -> ServerSettings | None:
         """The server, if it could be read."""
         value = filled(self._raw.value, self._raw.path, self._reading, self._notes, self._locate)
-        own = read(McpServer, value, self._notes, self._locate, self._raw.path)
+        own = validate(McpServer, value, self._notes, self._locate, self._raw.path)
         name = None if own is None else self._name(own)
         if own is None or name is None:
             return None

@@ -8,8 +8,7 @@ from typing import Any
 
 from atp.agents.prompt.reading import Reading
 from atp.base.diagnostics import Diagnostics
-from atp.loader.validate import Locator
-from atp.loader.validate import Path as DataPath
+from atp.loader.validate import DataPath, Locator
 from atp.loader.variables import is_secret
 
 _USE = re.compile(r"\$\$(?=ENV\.)|\{\{\s*\$ENV\.([A-Za-z_]\w*)\s*\}\}|\$ENV\.([A-Za-z_]\w*)")

@@ -16,7 +16,7 @@ from atp.base.errors import ConfigurationError
 from atp.loader.error_messages import unknown_key
 from atp.loader.markdown.frontmatter import Head
 from atp.loader.source import place_of
-from atp.loader.validate import read
+from atp.loader.validate import validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import Parsed, parse_yaml
 from atp.suite.agent import AGENTS, Agent, AnyAgent, PromptAgent, PromptConfig
@@ -66,7 +66,7 @@ def agent_of_file(
         hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
         notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
     raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
-    made = read(_One, {"agents": [raw]}, notes, _Inside(parsed))
+    made = validate(_One, {"agents": [raw]}, notes, _Inside(parsed))
     reading.check()
     if secrets is not None:
         secrets.update(reading.secrets)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Diagnostics
-from atp.loader.validate import Locator, read
+from atp.loader.validate import Locator, validate
 from atp.suite.matcher import check_no_matchers
 from atp.suite.paths import JsonSchemaObject
 from atp.suite.record import Amount, Count, Json, JsonObject, Record, Text
@@ -138,9 +138,12 @@ def read_head(raw: dict[str, Any], notes: Diagnostics, locate: Locator) -> Promp
     """What the head of an agent says, as far as it can be read."""
     tools = raw.get("tools")
     if not isinstance(tools, dict):
-        return read(PromptHead, raw, notes, locate) or PromptHead()
+        return validate(PromptHead, raw, notes, locate) or PromptHead()
     # Each on its own: a slip in a key is then told with the keys that a tool takes.
-    head = read(PromptHead, {key: value for key, value in raw.items() if key != "tools"}, notes, locate) or PromptHead()
+    head = (
+        validate(PromptHead, {key: value for key, value in raw.items() if key != "tools"}, notes, locate)
+        or PromptHead()
+    )
     for name, table in tools.items():
         here = ("tools", name)
         if not _TOOL_NAME.fullmatch(name):
@@ -148,6 +151,6 @@ def read_head(raw: dict[str, Any], notes: Diagnostics, locate: Locator) -> Promp
             notes.error("tool", message, locate.key(here), "use at most 64 letters, digits, `_` and `-`")
         if not isinstance(table, dict):
             notes.error("wrong-type", f"`{name}` must be a mapping", locate.value(here), "write `result: …` below it")
-        elif (made := read(CannedTool, table, notes, locate, here)) is not None:
+        elif (made := validate(CannedTool, table, notes, locate, here)) is not None:
             head.tools[name] = made
     return head

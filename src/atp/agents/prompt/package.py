@@ -13,8 +13,7 @@ from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
 from atp.loader.source import place_of
-from atp.loader.validate import Locator, read
-from atp.loader.validate import Path as DataPath
+from atp.loader.validate import DataPath, Locator, validate
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.agent import AGENTS
 from atp.suite.record import Record, Text
@@ -115,7 +114,7 @@ def _read_prompts(folder: Path, reading: Reading) -> list[dict[str, str]]:
         hint = "write `- role: system`, and `content: …` below it"
         notes.error("wrong-type", "prompts must be a list of messages", parsed.locator.value(()), hint)
         return []
-    made = read(_Prompts, {"prompts": parsed.data}, notes, _Inside(parsed.locator)) or _Prompts()
+    made = validate(_Prompts, {"prompts": parsed.data}, notes, _Inside(parsed.locator)) or _Prompts()
     for prompt in made.prompts:
         check_variables(prompt.content, reading.variables, notes, lambda use: place_of(text, text.find(use)))
     return [prompt.model_dump(exclude_none=True) for prompt in made.prompts]

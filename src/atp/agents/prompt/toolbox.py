@@ -10,7 +10,7 @@ from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.tools import AgentTool, Command, UsableTool
 from atp.base.diagnostics import Place
 from atp.base.errors import ConfigurationError
-from atp.loader.validate import Path as DataPath
+from atp.loader.validate import DataPath
 
 
 def make_tools(

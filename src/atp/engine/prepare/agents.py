@@ -15,7 +15,7 @@ from atp.base.near import near_miss
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config
 from atp.engine.prepare.sources import CaseSource
-from atp.loader.validate import Nowhere, read
+from atp.loader.validate import NoLocator, validate
 from atp.suite.agent import (
     AGENTS,
     AnyAgent,
@@ -194,7 +194,7 @@ def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
         return {}
     listed = [{"name": name, **_table(about)} for name, about in tables.items()]
     said = Diagnostics(str(config[0]))
-    made = read(_Agents, {"agents": listed}, said, Nowhere())
+    made = validate(_Agents, {"agents": listed}, said, NoLocator())
     notes.extend(said)
     return {agent.name: agent for agent in made.agents} if made else {}
 

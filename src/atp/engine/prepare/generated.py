@@ -20,8 +20,8 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.base.files import write_file
 from atp.base.near import near_miss
 from atp.engine.prepare.keys import digest
-from atp.loader.given import Given
 from atp.loader.load import load_path
+from atp.loader.source import LoadContext
 from atp.roles.ask import FunctionClient
 from atp.roles.generate.generator import Request, as_jsonl, generate
 from atp.roles.player import RoleClient, RoleError
@@ -160,11 +160,11 @@ async def generate_suite(
     target: str,
     root: Path,
     *,
-    given: Given | None = None,
+    given: LoadContext | None = None,
     reuse: bool = False,
 ) -> Generated:
     """The suite that a reference stands for; with `reuse`, as it was made before. Raises `LoadError`."""
-    given = given or Given(agent=True)
+    given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
     warnings: list[Diagnostic] = []
     usage = Usage()

@@ -15,13 +15,13 @@ from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.sources import CaseSource, in_memory
 from atp.engine.role_clients import RoleClients
 from atp.engine.signals import run_to_end
-from atp.loader.given import Given
+from atp.loader.source import LoadContext
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.player import RoleClient
 from atp.usercode.code_path import find_script
 
 
-def generate_source(text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
+def generate_source(text: str, given: LoadContext, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
     """The cases that an agent or a script makes, or a script's tests; on resume, those made before.
 
     Raises `LoadError`.
@@ -51,7 +51,7 @@ def _look_for(reference: Reference, text: str, setting: Setting, notes: Diagnost
         notes.error("no-generator", said, hint=error.hint)
 
 
-def _made(reference: Reference, text: str, given: Given, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
+def _made(reference: Reference, text: str, given: LoadContext, setting: Setting) -> tuple[CaseSource, list[Diagnostic]]:
     options, roles = setting.options, setting.roles()
     try:
         client = _client(reference, roles, _folders(setting))

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field
 from atp.base.diagnostics import Diagnostics, LoadError
 from atp.engine.prepare.options import Options
 from atp.loader.source import read_source
-from atp.loader.validate import read
+from atp.loader.validate import validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case
 from atp.suite.record import JsonObject, Record, Text
@@ -69,7 +69,9 @@ def _read_ctx(path: Path) -> Identity:
     parsed = parse_yaml(source.text, notes) if source else None
     if parsed is not None and not isinstance(parsed.data, dict):
         notes.error("wrong-type", "the test environment must be a mapping", hint="write user: …")
-    identity = read(Identity, parsed.data, notes, parsed.locator) if parsed and isinstance(parsed.data, dict) else None
+    identity = (
+        validate(Identity, parsed.data, notes, parsed.locator) if parsed and isinstance(parsed.data, dict) else None
+    )
     if notes or identity is None:
         raise LoadError(notes)
     return identity

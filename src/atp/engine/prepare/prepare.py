@@ -22,7 +22,7 @@ from atp.engine.run import Session
 from atp.engine.trial.hooks import Hooks
 from atp.journal.folder import sweep
 from atp.journal.read import bounds
-from atp.loader.given import Given
+from atp.loader.source import LoadContext
 from atp.usercode.environment import lent
 
 
@@ -31,7 +31,7 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
     root = find_root(given_input.anchor)
     env = environment(root, flags.get("env_file"))
     options = resolve_options(flags, root, env)
-    given = Given(
+    given = LoadContext(
         env=env,
         agent=options.given("name") and bool(options.name),
         spare_agent=bool(options.name),

@@ -12,8 +12,7 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
 from atp.base.near import near_miss
 from atp.base.project import unreadable
 from atp.engine.prepare.options import Options, settings
-from atp.loader.validate import Nowhere, read
-from atp.loader.validate import Path as DataPath
+from atp.loader.validate import DataPath, NoLocator, validate
 from atp.usercode.environment import Environment
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
@@ -145,7 +144,7 @@ def resolve_options(
     values |= _from_environment(env, allowed)
     lower = frozenset(values.keys() - flags.keys())
     notes = Diagnostics("<command line>")
-    made = read(Options, {**values, **flags, "lower": lower}, notes, Nowhere())
+    made = validate(Options, {**values, **flags, "lower": lower}, notes, NoLocator())
     if made is not None:
         _contradictions(made, notes)
     if notes or made is None:
@@ -198,7 +197,7 @@ def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -
         mistake = unknown_key(key, allowed | SECTIONS)
         notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
     known = {key: value for key, value in plain.items() if key in allowed}
-    read(Options, known, notes, locate)
+    validate(Options, known, notes, locate)
     if notes:
         raise LoadError(notes)
     return known
@@ -211,7 +210,7 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
         value = env.get(f"ATP_{name.upper()}")
         if value:
             found[name] = value.split(",") if name in ("name", "output") else value
-    read(Options, found, notes, Nowhere())
+    validate(Options, found, notes, NoLocator())
     if notes:
         raise LoadError(_as_given(notes, lambda name: f"ATP_{name.upper()}"))
     return found

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.engine.prepare.survey import Survey
-from atp.loader.given import Given
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_message, load_path
+from atp.loader.source import LoadContext
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
@@ -63,7 +63,7 @@ class Input:
         return Path.cwd()
 
 
-def open_input(given_input: Input, given: Given, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
+def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
     """The suites that are meant, and the warnings. Raises `LoadError` when any can't be used."""
     notes = Diagnostics()
     sources: list[CaseSource] = []
@@ -109,7 +109,7 @@ def _is_message(text: str) -> bool:
     return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
 
 
-def _open_file(path: Path, given: Given, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+def _open_file(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
     if dialect_of(path) == "jsonl":
         return _open_jsonl(path, given, wants)
     loaded = load_path(path, given)
@@ -124,7 +124,7 @@ def in_memory(suite: Suite, wants: Wants) -> CaseSource:
     return CaseSource(suite, lambda: iter(suite.cases), survey)
 
 
-def _open_jsonl(path: Path, given: Given, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+def _open_jsonl(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
     """Validated in one pass now, streamed in a second when it runs: the file may be larger than memory.
 
     A small one is read once: its cases stay in memory.

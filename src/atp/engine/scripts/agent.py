@@ -12,7 +12,7 @@ from atp.checks.subject import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.watch import Watch
-from atp.loader.validate import Nowhere, read
+from atp.loader.validate import NoLocator, validate
 from atp.suite.case import Case
 from atp.suite.result import Artifact, ToolCall, Transcript, Usage
 
@@ -179,7 +179,7 @@ def _messages(messages: Any) -> list[dict[str, Any]]:
     """Validate messages and return them in the form that agents get. Raises `ScriptError`."""
     __tracebackhide__ = True
     notes = Diagnostics()
-    read_ = read(Case, {"id": "said", "messages": messages}, notes, Nowhere())
+    read_ = validate(Case, {"id": "said", "messages": messages}, notes, NoLocator())
     if notes or read_ is None:
         raise ScriptError(f"`send`: {notes[0].message}")
     if not read_.messages:
@@ -191,7 +191,7 @@ def read_call_options(options: Any, metadata: Any) -> dict[str, Any]:
     """Validate the options and metadata of a conversation. Raises `ScriptError`."""
     about = {name: value for name, value in (("options", options), ("metadata", metadata)) if value is not None}
     notes = Diagnostics()
-    read(Case, {"id": "called", **about}, notes, Nowhere())
+    validate(Case, {"id": "called", **about}, notes, NoLocator())
     if notes:
         raise ScriptError(f"`agent`: {notes[0].message}")
     return about

@@ -11,7 +11,7 @@ from atp.checks.registry import run_check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.engine.scripts.agent import Response
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
-from atp.loader.validate import Nowhere, read
+from atp.loader.validate import NoLocator, validate
 from atp.suite.assertion import ASSERTIONS, AnyAssertion, Assertion
 from atp.suite.case import Case
 from atp.suite.record import Record
@@ -61,7 +61,7 @@ ASSERTIONS.on_change(lambda: _Holder.model_rebuild(force=True))
 def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:
     """Validate an assertion with the keys that a file would have. Raises `ScriptError`."""
     notes = Diagnostics()
-    made = read(_Holder, {"assertion": {"type": kind, **keys}}, notes, Nowhere())
+    made = validate(_Holder, {"assertion": {"type": kind, **keys}}, notes, NoLocator())
     if notes or made is None:
         hint = f" ({notes[0].hint})" if notes[0].hint else ""
         raise ScriptError(f"`{kind}`: {notes[0].message}{hint}")

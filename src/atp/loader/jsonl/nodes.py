@@ -13,7 +13,7 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.source import DEEPEST, HALF_CHARACTER, MOST_VALUES, place_of
-from atp.loader.validate import Path
+from atp.loader.validate import DataPath
 
 _TOKEN = re.compile(r'[ \t\n\r]*(?:([{}\[\]:,])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\]:,"]+))')
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -71,7 +71,7 @@ class JsonLocator:
             self._source = self._source.decode()
         return self._source
 
-    def key(self, path: Path) -> Place:
+    def key(self, path: DataPath) -> Place:
         """Where the last key of the path stands; else where its object begins."""
         parent = self._find(path[:-1])
         for name, start, _ in reversed(parent.members):
@@ -79,7 +79,7 @@ class JsonLocator:
                 return self.place(start)
         return self.place(parent.start)
 
-    def value(self, path: Path) -> Place:
+    def value(self, path: DataPath) -> Place:
         """Where the value begins; else the value nearest around it."""
         if not path:  # asked for every record, so it must not cost a scan
             begin = len(self._source) - len(self._source.lstrip())
@@ -103,7 +103,7 @@ class JsonLocator:
                 todo.append(below)
             todo.extend(spot.items)
 
-    def _find(self, path: Path) -> _Spot:
+    def _find(self, path: DataPath) -> _Spot:
         spot = self._spots()
         for step in path:
             below = (

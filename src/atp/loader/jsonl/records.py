@@ -11,9 +11,8 @@ from typing import Any, BinaryIO
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.cases import JSONL_KEYS, CaseReader
-from atp.loader.given import Given
 from atp.loader.jsonl.nodes import JsonLocator, parse_json, parse_line
-from atp.loader.source import Source, check_regular, place_of
+from atp.loader.source import LoadContext, Source, check_regular, place_of
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
@@ -131,9 +130,9 @@ def _values(file: BinaryIO, notes: Diagnostics) -> Iterator[tuple[Any, JsonLocat
         yield from record.value(notes)
 
 
-def stream_cases(file: BinaryIO, given: Given, notes: Diagnostics) -> Iterator[Case]:
+def stream_cases(file: BinaryIO, context: LoadContext, notes: Diagnostics) -> Iterator[Case]:
     """The cases of a JSONL file, one after the other."""
-    reader = CaseReader(notes, given, JSONL_KEYS)
+    reader = CaseReader(notes, context, JSONL_KEYS)
     index = 0
     for data, locate in _values(file, notes):
         if not isinstance(data, dict):
@@ -146,31 +145,31 @@ def stream_cases(file: BinaryIO, given: Given, notes: Diagnostics) -> Iterator[C
             yield case
 
 
-def load_jsonl(source: Source, given: Given, notes: Diagnostics) -> Suite:
+def load_jsonl(source: Source, context: LoadContext, notes: Diagnostics) -> Suite:
     """The suite in a JSONL text."""
-    return _suite(source.path, stream_cases(io.BytesIO(source.text.encode()), given, notes), notes)
+    return _suite(source.path, stream_cases(io.BytesIO(source.text.encode()), context, notes), notes)
 
 
-def load_jsonl_file(path: Path, given: Given, notes: Diagnostics) -> Suite | None:
+def load_jsonl_file(path: Path, context: LoadContext, notes: Diagnostics) -> Suite | None:
     """The suite in a JSONL file of any length."""
     if not check_regular(path, notes):
         return None
     try:
         with path.open("rb") as file:
-            return _suite(str(path), stream_cases(file, given, notes), notes)
+            return _suite(str(path), stream_cases(file, context, notes), notes)
     except OSError as error:
         notes.error("unreadable", f"{path} cannot be read: {error.strerror}", hint="check its permissions")
         return None
 
 
-def check_jsonl_file(path: Path, given: Given, notes: Diagnostics, see: Callable[[Case], object]) -> bool:
+def check_jsonl_file(path: Path, context: LoadContext, notes: Diagnostics, see: Callable[[Case], object]) -> bool:
     """Go through a JSONL file and show each case to `see`, keeping none. What is wrong goes to the diagnostics."""
     if not check_regular(path, notes):
         return False
     count = 0
     try:
         with path.open("rb") as file:
-            for case in stream_cases(file, given, notes):
+            for case in stream_cases(file, context, notes):
                 see(case)
                 count += 1
     except OSError as error:
@@ -181,19 +180,19 @@ def check_jsonl_file(path: Path, given: Given, notes: Diagnostics, see: Callable
     return bool(count)
 
 
-def stream_file(path: Path, given: Given) -> Iterator[Case]:
+def stream_file(path: Path, context: LoadContext) -> Iterator[Case]:
     """The cases of a JSONL file that was found in order."""
     with path.open("rb") as file:
-        yield from stream_cases(file, given, Diagnostics(str(path)))
+        yield from stream_cases(file, context, Diagnostics(str(path)))
 
 
-def load_json(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
+def load_json(source: Source, context: LoadContext, notes: Diagnostics) -> Suite | None:
     """The suite in a JSON file: a list of cases, or one case."""
     parsed = parse_json(source.text, notes)
     if parsed is None:
         return None
     data, locate = parsed
-    reader = CaseReader(notes, given, JSONL_KEYS)
+    reader = CaseReader(notes, context, JSONL_KEYS)
     if isinstance(data, dict):
         one = reader.read(data, 0, locate)
         return _suite(source.path, iter([one] if one else []), notes)

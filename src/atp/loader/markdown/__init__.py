@@ -7,7 +7,6 @@ A text goes through these steps, one module each: the frontmatter is cut off (`f
 """
 
 from atp.base.diagnostics import Diagnostics
-from atp.loader.given import Given
 from atp.loader.markdown.blocks import read_blocks
 from atp.loader.markdown.cases import CaseReader
 from atp.loader.markdown.frontmatter import Frontmatter, cut, read_frontmatter
@@ -15,7 +14,7 @@ from atp.loader.markdown.names import Titles, stem
 from atp.loader.markdown.outline import Outline
 from atp.loader.markdown.page import Page, read_page
 from atp.loader.markdown.sections import read_outline
-from atp.loader.source import Source
+from atp.loader.source import LoadContext, Source
 from atp.suite.case import Limits
 from atp.suite.suite import Defaults, Suite
 
@@ -25,13 +24,13 @@ MOST_LINES = 2_000_000
 """How many lines a file may have: each costs some hundred bytes while it is read, however short it is."""
 
 
-def load_markdown(source: Source, given: Given, notes: Diagnostics) -> Suite:
+def load_markdown(source: Source, context: LoadContext, notes: Diagnostics) -> Suite:
     """The suite that a text makes, as far as it can be read; what is wrong with it is noted."""
     if source.text.count("\n") > MOST_LINES:
         notes.error("too-large", f"the file has more than {MOST_LINES:,} lines", hint="split it")
         return Suite(name=stem(source.path), dialect="markdown", path=source.path)
     head = cut(source.text, notes)
-    front = read_frontmatter(head, given, notes)
+    front = read_frontmatter(head, context, notes)
     page = read_page(head.body, head.body_line, notes)
     outline = read_outline(read_blocks(page, notes), page, notes)
     return _suite(source, front, page, outline, notes)

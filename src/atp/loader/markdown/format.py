@@ -8,7 +8,6 @@ is given out, so the worst that can happen is that a file stays as it is.
 import re
 
 from atp.base.diagnostics import Diagnostics, has_errors
-from atp.loader.given import Given
 from atp.loader.markdown import load_markdown
 from atp.loader.markdown.blocks import read_blocks
 from atp.loader.markdown.canonical import Writer
@@ -16,7 +15,7 @@ from atp.loader.markdown.comments import find_comments
 from atp.loader.markdown.frontmatter import Frontmatter, Head, cut
 from atp.loader.markdown.page import read_page
 from atp.loader.markdown.sections import read_outline
-from atp.loader.source import Source, check_text
+from atp.loader.source import LoadContext, Source, check_text
 from atp.suite.suite import Suite
 
 _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
@@ -43,7 +42,7 @@ def try_format(text: str) -> str | None:
 
 def _parsed(text: str) -> Suite | None:
     notes = Diagnostics()
-    suite = load_markdown(Source(text), Given(env={}, agent=True, assessor=True), notes)
+    suite = load_markdown(Source(text), LoadContext(env={}, agent=True, assessor=True), notes)
     return None if has_errors(notes) else suite
 
 

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
-from atp.loader.given import Given
-from atp.loader.validate import Locator, Path, read
+from atp.loader.source import LoadContext
+from atp.loader.validate import DataPath, Locator, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.record import Amount, Count, Record, Seconds, Share, Text
 
@@ -85,23 +85,23 @@ class _Folded:
     locator: Locator
     written: dict[str, str]
 
-    def key(self, path: Path) -> Place:
+    def key(self, path: DataPath) -> Place:
         return self.locator.key(self._as_written(path))
 
-    def value(self, path: Path) -> Place:
+    def value(self, path: DataPath) -> Place:
         return self.locator.value(self._as_written(path))
 
-    def _as_written(self, path: Path) -> Path:
+    def _as_written(self, path: DataPath) -> DataPath:
         return (self.written.get(str(path[0]), path[0]), *path[1:]) if path else path
 
 
-def read_frontmatter(head: Head, given: Given, notes: Diagnostics) -> Frontmatter:
+def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Frontmatter:
     """What the frontmatter says, as far as it can be read."""
     if head.yaml is None:
         return Frontmatter()
     opening = Place(head.yaml_line - 1, 1)
     if all(not line.strip() or line.lstrip().startswith("#") for line in head.yaml.split("\n")):
-        _check_parts(set(), opening, given, notes)
+        _check_parts(set(), opening, context, notes)
         return Frontmatter()
     parsed = parse_yaml(head.yaml, notes, head.yaml_line)
     if parsed is None:
@@ -112,8 +112,8 @@ def read_frontmatter(head: Head, given: Given, notes: Diagnostics) -> Frontmatte
         return Frontmatter()
     raw, written = _fold(parsed.data, parsed.locator, notes)
     locate = _Folded(parsed.locator, written)
-    front = read(Frontmatter, raw, notes, locate) or Frontmatter()
-    _check_parts(set(written), opening, given, notes)
+    front = validate(Frontmatter, raw, notes, locate) or Frontmatter()
+    _check_parts(set(written), opening, context, notes)
     for key in ("target", "assessor", "generator"):
         path = getattr(front, key)
         if path is not None and agent_file(path) is None:
@@ -151,10 +151,10 @@ def _fold(data: dict[str, Any], locator: Locator, notes: Diagnostics) -> tuple[d
     return raw, written
 
 
-def _check_parts(said: set[str], opening: Place, given: Given, notes: Diagnostics) -> None:
-    if "target" not in said and not given.agent and not given.spare_agent:
+def _check_parts(said: set[str], opening: Place, context: LoadContext, notes: Diagnostics) -> None:
+    if "target" not in said and not context.agent and not context.spare_agent:
         notes.error("missing-target", "there is no `target`", opening, "add `target: agents/…`, or name an agent (-n)")
-    if "assessor" not in said and not given.assessor:
+    if "assessor" not in said and not context.assessor:
         message = "there is no `assessor`: the built-in one judges what has no exact meaning, on a model that you name"
         notes.warn("missing-assessor", message, opening, "add `assessor: agents/…`, or give --assessor")
 

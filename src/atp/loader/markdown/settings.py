@@ -10,7 +10,7 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.outline import Field, Section
 from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import unquoted
-from atp.loader.validate import Locator, Path, read
+from atp.loader.validate import DataPath, Locator, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case
 
@@ -22,10 +22,10 @@ class _Below:
     label: Place
     inside: Locator
 
-    def key(self, path: Path) -> Place:
+    def key(self, path: DataPath) -> Place:
         return self.inside.key(path[1:]) if len(path) > 1 else self.label
 
-    def value(self, path: Path) -> Place:
+    def value(self, path: DataPath) -> Place:
         return self.inside.value(path[1:])
 
 
@@ -46,7 +46,7 @@ def read_settings(section: Section, page: Page, notes: Diagnostics) -> dict[str,
         parsed = parse_yaml(*_yaml(field, page, notes))
         if parsed is None:
             continue
-        case = read(Case, {"id": "-", field.key: parsed.data}, notes, _Below(at, parsed.locator))
+        case = validate(Case, {"id": "-", field.key: parsed.data}, notes, _Below(at, parsed.locator))
         if case is not None and name in case.model_fields_set:
             settings[name] = getattr(case, name)
     return settings

@@ -4,11 +4,10 @@ import re
 from functools import lru_cache
 
 from atp.base.diagnostics import Diagnostics
-from atp.loader.given import Given
 from atp.loader.markdown import load_markdown
 from atp.loader.markdown.labels import label_alone, label_at_start
 from atp.loader.markdown.names import plain
-from atp.loader.source import Source
+from atp.loader.source import LoadContext, Source
 
 _FRAME = """\
 ---
@@ -61,7 +60,7 @@ def reads_plainly(text: str) -> bool:
     if _SURELY_PLAIN.fullmatch(text):
         return True
     notes = Diagnostics()
-    suite = load_markdown(Source(_FRAME.format(text)), Given(env={}), notes)
+    suite = load_markdown(Source(_FRAME.format(text)), LoadContext(env={}), notes)
     return [case.chains for case in suite.cases] == [[[text]]] and not notes
 
 

@@ -17,7 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.source import DEEPEST, MOST_VALUES, Source, place_of
-from atp.loader.validate import Path, Unfilled
+from atp.loader.validate import DataPath, Unfilled
 
 try:
     _Base: Any = yaml.CSafeLoader
@@ -112,7 +112,7 @@ class NodeLocator:
     root: Node
     places: Places
 
-    def key(self, path: Path) -> Place:
+    def key(self, path: DataPath) -> Place:
         """Where the last key of the path stands; else where its mapping begins."""
         parent = self._find(path[:-1])
         if path and isinstance(parent, MappingNode):
@@ -121,15 +121,15 @@ class NodeLocator:
                     return self.places.at(key.start_mark)
         return self.places.at(parent.start_mark)
 
-    def value(self, path: Path) -> Place:
+    def value(self, path: DataPath) -> Place:
         """Where the value begins; else the value nearest around it."""
         return self.places.at(self._find(path).start_mark)
 
-    def written(self, path: Path) -> str:
+    def written(self, path: DataPath) -> str:
         """The words of a value that is neither a list nor a mapping, as they were written."""
         return str(self._find(path).value)
 
-    def _find(self, path: Path) -> Node:
+    def _find(self, path: DataPath) -> Node:
         node = self.root
         for step in path:
             below = _child(node, step)

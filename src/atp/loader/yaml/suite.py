@@ -7,9 +7,8 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import SHORTEST_SECRET, is_number
 from atp.loader.cases import YAML_KEYS, CaseReader
 from atp.loader.error_messages import unknown_key
-from atp.loader.given import Given
-from atp.loader.source import Source
-from atp.loader.validate import Locator, Respelt, read
+from atp.loader.source import LoadContext, Source
+from atp.loader.validate import Locator, RenamedKeys, validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.agent import Agent
@@ -19,12 +18,12 @@ SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "age
 """What a suite takes at its top."""
 
 
-def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
+def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite | None:
     """The suite in a YAML text, with whatever could be read."""
     parsed = parse_yaml(source.text, notes)
     if parsed is None:
         return None
-    secrets = fill_variables(parsed, source.text, given.env, notes)
+    secrets = fill_variables(parsed, source.text, context.env, notes)
     data, locate = parsed.data, parsed.locator
     if not isinstance(data, dict):
         code, message = (
@@ -33,21 +32,21 @@ def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
         notes.error(code, message, locate.value(()), "begin with `test_suite:`")
         return None
     written: dict[str, str] = {}
-    suite = _read_head(data, given, notes, locate, written)
+    suite = _read_head(data, context, notes, locate, written)
     if suite is None:
         return None
-    places: Locator = Respelt(locate, (), written) if written else locate
+    places: Locator = RenamedKeys(locate, (), written) if written else locate
     suite.path = source.path
     suite.secrets = secrets | agent_secrets(suite.agents)
     notes.secrets.update(suite.secrets)
     reader = CaseReader(
         notes,
-        given,
+        context,
         YAML_KEYS,
         needs_name=True,
         defaults=suite.defaults,
         # An agent named on the command line may replace the suite's, and then the tests' own lists don't count.
-        agent_names=None if given.agent or (given.spare_agent and not suite.agents) else _names(data),
+        agent_names=None if context.agent or (context.spare_agent and not suite.agents) else _names(data),
     )
     tests = data.get("tests")
     for index, raw in enumerate(tests if isinstance(tests, list) else ()):
@@ -58,7 +57,7 @@ def load_yaml(source: Source, given: Given, notes: Diagnostics) -> Suite | None:
 
 
 def _read_head(
-    data: dict[str, Any], given: Given, notes: Diagnostics, locate: NodeLocator, written: dict[str, str]
+    data: dict[str, Any], context: LoadContext, notes: Diagnostics, locate: NodeLocator, written: dict[str, str]
 ) -> Suite | None:
     """The suite without its tests. Keys that are read as others go to `written`."""
     for key in data.keys() - SUITE_KEYS:
@@ -76,12 +75,12 @@ def _read_head(
         notes.error("missing-key", "`test_suite` is missing", locate.key(("test_suite",)), "add the suite's name")
         head["test_suite"] = "suite"
     _check_filled(data, "tests", "at least one test is required", notes, locate)
-    if not given.agent and not given.spare_agent:
+    if not context.agent and not context.spare_agent:
         _check_filled(data, "agents", "at least one agent is required", notes, locate)
     if data.get("agents") is None:
         head.pop("agents", None)
-    respelt = Respelt(locate, (), written)
-    suite = read(Suite, head, notes, respelt, spare={"test_suite": "suite"})
+    respelt = RenamedKeys(locate, (), written)
+    suite = validate(Suite, head, notes, respelt, spare={"test_suite": "suite"})
     _check_agent_names(data.get("agents"), notes, respelt)
     places = {name: respelt.value(("agents", number)) for number, name in _agent_names(data.get("agents"))}
     for agent in suite.agents if suite is not None else ():

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.base.found_json import find_json
-from atp.loader.given import Given
 from atp.loader.load import load_text
+from atp.loader.source import LoadContext
 from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 from atp.suite.result import Usage
 
@@ -63,7 +63,7 @@ class Request(Struct, kw_only=True):
     """What else the generator is told: `focus` …"""
     again: bool = True
     """Asking again may give more and mend what is wrong; a script would only do the same again."""
-    given: Given = field(default_factory=Given)
+    given: LoadContext = field(default_factory=LoadContext)
     """What the command line brings along, which cases may lean on."""
 
 
