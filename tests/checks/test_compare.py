@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from atp.base.canonical_json import canonical
 from atp.checks.compare import contained, difference, equal, fits, has_type, type_of
 from atp.checks.places import look_up
-from atp.checks.verdicts import cut, show
+from atp.checks.verdicts import show, small
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(max_size=8)
@@ -134,7 +134,7 @@ def test_what_is_shown_is_the_beginning_of_the_json(value: Any, most: int) -> No
 
 @given(JSON)
 def test_a_small_value_is_kept_as_it_is(value: Any) -> None:
-    kept = cut(value, 40)
+    kept = small(value, 40)
     if isinstance(value, str):
         assert kept == value
     elif not isinstance(kept, str):
@@ -154,6 +154,6 @@ def test_what_cannot_be_json_is_shown_all_the_same() -> None:
     endless: list[Any] = []
     endless.append(endless)
     assert show(endless, 50).startswith("[[[[")
-    assert cut(1 << 100_000) == "a number of 100001 bits"
-    assert cut("x" * 301) == "x" * 299 + "…"
-    assert cut({"a": "x" * 400}).startswith('{"a": "xxx')
+    assert small(1 << 100_000) == "a number of 100001 bits"
+    assert small("x" * 301) == "x" * 299 + "…"
+    assert small({"a": "x" * 400}).startswith('{"a": "xxx')

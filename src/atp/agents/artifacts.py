@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from atp.agents.adapter import AgentError
-from atp.agents.wire import ProtocolError, cut
+from atp.agents.wire import ProtocolError
+from atp.base.text import cut
 from atp.suite.result import Artifact
 
 _Name = Annotated[str, Meta(min_length=1)]

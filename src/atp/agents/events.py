@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from atp.agents.adapter import TurnRequest
-from atp.agents.wire import ProtocolError, cut
+from atp.agents.wire import RAW_LENGTH, ProtocolError
 from atp.base.near import near_miss
+from atp.base.text import cut
 from atp.suite.result import Event, ToolCall
 
 _Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None
@@ -104,7 +105,7 @@ def read_event(raw: Any, request: TurnRequest) -> Event:
             f"a `{kind}` event is about the task `{cut(envelope.task_id, 150)}`, not `{request.task_id}`"
         )
     if unknown := {key: value for key, value in raw.items() if key not in _KNOWN}:
-        request.log(f"beside a `{kind}` event: {cut(unknown)}")
+        request.log(f"beside a `{kind}` event: {cut(unknown, RAW_LENGTH)}")
     _count(envelope, request)
     return Event(type=kind, payload=envelope.payload, turn=request.turn)
 
@@ -128,7 +129,9 @@ def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
         name=payload["tool"],
         arguments=payload["input"] if "input" in payload else payload.get("args"),
         result=None if failed else output,
-        error=(output if isinstance(output, str) and output else cut(output or "failed")) if failed else None,
+        error=(output if isinstance(output, str) and output else cut(output or "failed", RAW_LENGTH))
+        if failed
+        else None,
         turn=turn,
         duration_ms=payload.get("duration_ms"),
     )

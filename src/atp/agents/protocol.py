@@ -9,7 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in, unknown_fields
 from atp.agents.reply import read_usage
-from atp.agents.wire import ProtocolError, broken, cut, json_text, read_json, write_json
+from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, json_text, read_json, write_json
+from atp.base.text import cut
 from atp.suite.result import Artifact
 
 VERSION = "1.0"
@@ -128,12 +129,12 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
     beside |= {"metrics": more} if more else {}
     beside |= {"artifacts": strange} if (strange := unknown_fields(message.get("artifacts"))) else {}
     if beside:
-        request.log(f"beside the response: {cut(beside)}")
+        request.log(f"beside the response: {cut(beside, RAW_LENGTH)}")
     reply = Reply(output=_answer(response, artifacts), artifacts=artifacts, usage=usage)
     if response.status != "completed":
-        said = response.error if isinstance(response.error, str) else cut(response.error)
+        said = response.error if isinstance(response.error, str) else cut(response.error, RAW_LENGTH)
         told = said if response.error else f"status `{response.status}`"
-        raise AgentError(f"agent error: {cut(told)}", reply=reply)
+        raise AgentError(f"agent error: {cut(told, RAW_LENGTH)}", reply=reply)
     return reply
 
 

@@ -8,8 +8,9 @@ from msgspec import Meta, Struct
 from atp.agents.adapter import Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.events import is_meant, read_event
-from atp.agents.wire import ProtocolError, broken, cut, read_json
+from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.numbers import is_number
+from atp.base.text import cut
 from atp.suite.result import ToolCall, Usage
 
 _USAGE_NAMES = {
@@ -57,7 +58,7 @@ class Answer:
         if text and not self._whole:
             self.reply.output = text
         elif text and text != self.reply.output:
-            self._request.log(f"in place of its answer, it first said: {cut(text)}")
+            self._request.log(f"in place of its answer, it first said: {cut(text, RAW_LENGTH)}")
         return self.reply
 
     def yielded(self, value: Any, at_ms: float = 0.0) -> None:
@@ -115,14 +116,14 @@ class Answer:
         if parts.get("usage") is not None:
             usage, unknown = read_usage(parts["usage"], "usage")
             if unknown:
-                self._request.log(f"beside the usage: {cut(unknown)}")
+                self._request.log(f"beside the usage: {cut(unknown, RAW_LENGTH)}")
             reply.usage = reply.usage or Usage()
             reply.usage.add(usage)
 
     def _tool_calls(self, raw: Any) -> list[ToolCall]:
         made = []
         for call in _convert(raw, list[_Call], "tool_calls"):
-            error = call.error if call.error is None or isinstance(call.error, str) else cut(call.error)
+            error = call.error if call.error is None or isinstance(call.error, str) else cut(call.error, RAW_LENGTH)
             made.append(
                 ToolCall(
                     name=call.name,
@@ -193,7 +194,7 @@ def _read_tool_call(raw: Any, turn: int) -> ToolCall:
         name=name,
         arguments=_arguments(_first(call, _ARGUMENT_KEYS)),
         result=_first(call, _RESULT_KEYS),
-        error=error if error is None or isinstance(error, str) else cut(error),
+        error=error if error is None or isinstance(error, str) else cut(error, RAW_LENGTH),
         turn=turn,
     )
 

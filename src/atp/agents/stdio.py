@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from atp.agents.adapter import AgentError, Capabilities, Reply, TurnRequest
 from atp.agents.events import read_event
 from atp.agents.protocol import read_response
-from atp.agents.wire import ProtocolError, broken, cut, read_json
+from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
+from atp.base.text import cut
 from atp.usercode.lines import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
@@ -60,7 +61,7 @@ def failure(how: str, output: bytes, request: TurnRequest, tail: str, speaks: bo
         except AgentError as error:
             if error.raw is None:  # a response in good form that tells of a failure
                 said, reply = str(error).removeprefix("agent error: "), error.reply
-    raw = cut(output) if output else None
+    raw = cut(output, RAW_LENGTH) if output else None
     return AgentError(f"agent error: {how}{f': {said}' if said else ''}", raw=raw, reply=reply)
 
 
@@ -98,7 +99,7 @@ class Stderr:
     @property
     def tail(self) -> str:
         """The last lines of the log."""
-        return cut("\n".join(self._tail)[-1000:])
+        return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
 
     def feed(self, piece: bytes) -> None:
         """Take a piece in. Raises what the engine raises when a limit is passed."""
@@ -139,6 +140,6 @@ class Stderr:
     def _keep(self, line: bytes, skipped: int) -> None:
         text = line[:_KEPT].decode(errors="replace").rstrip("\r")
         if len(line) > _KEPT:
-            text = f"{text[: LONGEST - 40]} … ({len(line) + skipped} bytes)"
+            text = f"{cut(text, LONGEST - 40)} ({len(line) + skipped} bytes)"
         self._kept.add(text)
-        self._tail.append(text[:500])
+        self._tail.append(cut(text, 500))

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from atp.agents.adapter import AgentError, Reply
+from atp.base.text import cut
 
 RAW_LENGTH = 2000
 """So much of what an agent sent goes into the report."""
@@ -16,18 +17,7 @@ class ProtocolError(Exception):
 
 def broken(why: object, raw: Any, reply: Reply | None = None) -> AgentError:
     """The agent's error, with what it sent."""
-    return AgentError(f"agent error: broke the protocol: {why}", raw=cut(raw), reply=reply)
-
-
-def cut(raw: Any, length: int = RAW_LENGTH) -> str:
-    """What an agent sent, as text of a readable size."""
-    if isinstance(raw, bytes | bytearray | memoryview):
-        text = bytes(raw[: length * 4 + 4]).decode(errors="replace")
-    elif isinstance(raw, str):
-        text = raw
-    else:
-        text = json_text(raw)
-    return text if len(text) <= length else f"{text[:length]} … (cut)"
+    return AgentError(f"agent error: broke the protocol: {why}", raw=cut(raw, RAW_LENGTH), reply=reply)
 
 
 def json_text(value: Any) -> str:

@@ -1,20 +1,33 @@
-"""Keeping secrets out of everything a person or a file gets to see."""
+"""Masks secrets in everything that is shown or written."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 MASK = "***"
 SHORTEST_SECRET = 6
-"""Shorter values are not masked: they would blacken harmless text."""
+"""Shorter values are not masked: harmless text would be full of masks."""
+
+Hide = Callable[[Any], Any]
+"""Masks the secrets in a value."""
 
 
 def mask(value: Any, secrets: Iterable[str], numbers: bool = True) -> Any:
     """The value with every secret in it replaced, also one that was read as a number.
 
-    Without `numbers` those stay: among measured figures, a duration may by chance be somebody's pin.
+    Without `numbers` numbers stay: among measured figures, a duration may by chance equal a secret.
     """
-    found = sorted(secrets, key=len, reverse=True)  # the longest first: one secret may hold another
+    found = sorted(secrets, key=len, reverse=True)  # the longest first: one secret may contain another
     return _mask(value, found, secret_numbers(found) if numbers else {}) if found else value
+
+
+def hider(secrets: Iterable[str]) -> Hide:
+    """A function that masks these secrets, but no numbers. Without secrets it costs a call and nothing more."""
+    known = tuple(secrets)
+    return (lambda value: mask(value, known, numbers=False)) if known else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def secret_numbers(secrets: Iterable[str]) -> dict[float, str]:

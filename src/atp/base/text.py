@@ -1,11 +1,13 @@
-"""Texts for a person's eyes: short, on one line, and unable to do anything to a terminal."""
+"""Text for people: cut to a readable length, on one line, unable to steer a terminal."""
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from atp.base.diagnostics_text import printable
 from atp.base.json_text import encode
+from atp.base.secrets import mask
 
 LONGEST = 300
 """How much of a text is shown."""
@@ -19,15 +21,27 @@ _COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[g
 INFO = "ℹ"  # noqa: RUF001  (document 5's sign)
 
 
+def cut(value: Any, longest: int = LONGEST, secrets: Iterable[str] = ()) -> str:
+    """The beginning of a value as text: at most `longest` characters, a `…` for the rest.
+
+    Text stays as it is, bytes are decoded, any other value is written as JSON. Secrets are masked before the cut: half
+    a secret would not be recognised afterwards.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        raw = value if secrets else value[: 4 * longest + 4]  # no character has more than four bytes
+        value = bytes(raw).decode(errors="replace")
+    text: str = mask(value if isinstance(value, str) else encode(value).decode(), secrets)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def one_line(text: str, longest: int = LONGEST) -> str:
     """The text, cut, with blanks for line breaks and U+FFFD for what could steer a terminal."""
-    if len(text) > longest:  # first of all: the text may have millions of characters
-        text = f"{text[: longest - 1]}…"
+    text = cut(text, longest)  # first of all: the text may have millions of characters
     return text if text.isprintable() else printable(text)
 
 
 def some_lines(text: str, indent: str, look: str = "detail") -> list[Line]:
-    """The lines of a text, each cut, and not too many."""
+    """The first lines of a text, each cut, at most `MOST_LINES`."""
     lines = text[: LONGEST * MOST_LINES].splitlines()
     found = [(indent + one_line(line), look) for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES or len(text) > LONGEST * MOST_LINES:
@@ -36,7 +50,7 @@ def some_lines(text: str, indent: str, look: str = "detail") -> list[Line]:
 
 
 def value_text(value: Any, longest: int = LONGEST) -> str:
-    """A value in JSON's notation, in which nothing is invisible."""
+    """A value in JSON's notation, in which nothing is invisible. A long text is cut inside its quotes."""
     if isinstance(value, str) and len(value) > longest:
         value = value[: longest - 1]
         return one_line(encode(value).decode()[:-1], 2 * longest) + '…"'
@@ -44,7 +58,7 @@ def value_text(value: Any, longest: int = LONGEST) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text as long as it is, line breaks and tabs included, unable to do anything to a terminal."""
+    """The whole text, line breaks and tabs included, with U+FFFD for what could steer a terminal."""
     if text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
@@ -53,7 +67,7 @@ def harmless(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """The text without what the CI system that we run in takes for a command: an agent must not give it any."""
+    """The text without the commands that the CI system around us would obey: no agent may give it any."""
     if not any(name in os.environ for name in _CI):
         return text
     return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", text)

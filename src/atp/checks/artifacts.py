@@ -6,12 +6,13 @@ from itertools import islice
 from typing import Any
 
 from atp.base.found_json import MISSING
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.globs import is_glob, normal_path
 from atp.checks.made import Made, NoFile, Unreadable, made_at
 from atp.checks.output import has, has_match
 from atp.checks.registry import check, in_background
-from atp.checks.verdicts import cut_text, failed, passed, unjudged
+from atp.checks.verdicts import failed, passed, unjudged
 from atp.suite.assertion import ArtifactExists
 from atp.suite.result import Verdict
 
@@ -44,7 +45,7 @@ def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
 
 
 def _is_as_wanted(assertion: ArtifactExists, made: Made) -> Verdict:
-    where = f"artifact {cut_text(made.name, 100)}"
+    where = f"artifact {cut(made.name, 100)}"
     try:
         made.must_be_a_file()
         for rule in _rules(assertion, made, where):
@@ -55,7 +56,7 @@ def _is_as_wanted(assertion: ArtifactExists, made: Made) -> Verdict:
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
     except Unreadable as error:
         return unjudged(f"`{made.name}` could not be looked into: {error}", where=where)
-    return passed(f"`{cut_text(made.name, 100)}` was made", expected=assertion.path, found=made.name, where=where)
+    return passed(f"`{cut(made.name, 100)}` was made", expected=assertion.path, found=made.name, where=where)
 
 
 def _rules(assertion: ArtifactExists, made: Made, where: str) -> Iterator[Callable[[], Verdict]]:
@@ -100,7 +101,7 @@ def _fits(schema: dict[str, Any], made: Made, where: str) -> Verdict:
 
 def _not_made(path: str, evidence: Evidence) -> Verdict:
     names = [*evidence.made, *(artifact.name for artifact in evidence.transcript.artifacts)]
-    shown = ", ".join(cut_text(name, 60) for name in list(dict.fromkeys(names))[:MOST_NAMED])
+    shown = ", ".join(cut(name, 60) for name in list(dict.fromkeys(names))[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     found = f"{shown}{more}" if names else "nothing"
     wanted = normal_path(path)

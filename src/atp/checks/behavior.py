@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from atp.base.canonical_json import canonical
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.registry import check
 from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
-from atp.checks.verdicts import SHORT, cut_text, failed, passed, show
+from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Behavior
 from atp.suite.result import Event, Outcome, ToolCall, Verdict
 
@@ -152,7 +153,7 @@ def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
 
 def _call(place: int, calls: list[ToolCall]) -> str:
     call = calls[place]
-    return f"call {place + 1}, {cut_text(call.name, 60)}({show(arguments_of(call), SHORT)}) in turn {call.turn}"
+    return f"call {place + 1}, {cut(call.name, 60)}({show(arguments_of(call), SHORT)}) in turn {call.turn}"
 
 
 def _counted(count: int, what: str) -> str:

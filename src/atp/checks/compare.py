@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING
+from atp.base.text import cut
 from atp.checks.patterns import search
 from atp.suite.matcher import is_matcher
 
@@ -90,7 +91,7 @@ def _in_list(expected: "list[Any] | tuple[Any, ...]", actual: Any, subset: bool,
 
 
 def _step(key: str) -> str:
-    return f".{key}" if key.isidentifier() else f"[{key[:80]!r}]"
+    return f".{key}" if key.isidentifier() else f"[{cut(key, 80)!r}]"
 
 
 def contained(expected: Any, actual: Any, *, matchers: bool = False) -> bool:

@@ -6,10 +6,10 @@ still open, because asking costs time and money.
 
 from collections.abc import Sequence
 
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.polarity import inside
 from atp.checks.registry import check, run_check
-from atp.checks.verdicts import cut_text
 from atp.suite.assertion import AllOf, AnyOf, Assertion, AtLeast, Group, NoneOf
 from atp.suite.result import Outcome, Verdict
 
@@ -87,7 +87,7 @@ def _verdict(group: Group, parts: list[Verdict], wanted: int, words: str) -> Ver
         verdict.message = _said(words, group, failing, "do not hold")
         verdict.critical = any(part.critical for part in failing)
     else:
-        verdict.message = cut_text(f"{words} of {len(group.assertions)} should hold; unjudged: {open_ones[0].message}")
+        verdict.message = cut(f"{words} of {len(group.assertions)} should hold; unjudged: {open_ones[0].message}")
     return verdict
 
 
@@ -96,4 +96,4 @@ def _said(words: str, group: Group, culprits: list[Verdict], what: str) -> str:
     if not culprits:
         return f"{whole}, and so it is"
     shown = "; ".join(f"{part.type}: {part.message}" for part in culprits[:3])
-    return cut_text(f"{whole}, but {len(culprits)} {what}: {shown}", 600)
+    return cut(f"{whole}, but {len(culprits)} {what}: {shown}", 600)

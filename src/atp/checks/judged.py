@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from atp.base.errors import ConfigurationError
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.made import made_at
 from atp.checks.registry import check, said
 from atp.checks.shown_files import content_of, files_of
-from atp.checks.verdicts import cut_text, failed, passed, unjudged
+from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judgement import Assessment, Judgement
 from atp.roles.judge.judges import HOW_TO_SET, Judging
 from atp.roles.judge.record import Record, make_record
@@ -78,7 +79,7 @@ async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
     if judgement.met is None:
         return unjudged(judgement.reason, where=assertion.use)
     verdict = passed if judgement.met else failed
-    return verdict(cut_text(judgement.reason, LONGEST_REASON), where=assertion.use, score=judgement.score)
+    return verdict(cut(judgement.reason, LONGEST_REASON), where=assertion.use, score=judgement.score)
 
 
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
@@ -144,7 +145,7 @@ def _scored(judgement: Judgement, threshold: float, where: str) -> Verdict:
         holds = judgement.score >= threshold
         message = f"scored {judgement.score:.3g}, at least {threshold:g} is wanted: {judgement.reason}"
         verdict = (passed if holds else failed)(
-            cut_text(message, LONGEST_REASON),
+            cut(message, LONGEST_REASON),
             expected=threshold,
             found=judgement.score,
             where=where,
@@ -155,21 +156,21 @@ def _scored(judgement: Judgement, threshold: float, where: str) -> Verdict:
 
 def _expectation(words: str, judgement: Judgement) -> Verdict:
     outcome: Outcome = "unjudged" if judgement.met is None else "passed" if judgement.met else "failed"
-    verdict = Verdict(type="expectation", outcome=outcome, message=cut_text(judgement.reason, LONGEST_REASON))
+    verdict = Verdict(type="expectation", outcome=outcome, message=cut(judgement.reason, LONGEST_REASON))
     verdict.name, verdict.judged = words, True
     return _filled(verdict, judgement, None)
 
 
 def _filled(verdict: Verdict, judgement: Judgement, threshold: float | None) -> Verdict:
     """Add the evidence, and the single votes."""
-    verdict.evidence = [cut_text(one) for one in judgement.evidence]
+    verdict.evidence = [cut(one) for one in judgement.evidence]
     for vote in judgement.votes:
         outcome: Outcome = "unjudged"
         if vote.judged:
             holds = vote.met if vote.score is None or threshold is None else vote.score >= threshold
             outcome = "passed" if holds else "failed"
-        part = Verdict(type="vote", outcome=outcome, message=cut_text(vote.reason), score=vote.score, judged=True)
-        part.evidence = [cut_text(one) for one in vote.evidence]
+        part = Verdict(type="vote", outcome=outcome, message=cut(vote.reason), score=vote.score, judged=True)
+        part.evidence = [cut(one) for one in vote.evidence]
         verdict.parts.append(part)
     return verdict
 

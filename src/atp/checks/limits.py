@@ -6,6 +6,7 @@ them at the end.
 
 from typing import Any, NamedTuple
 
+from atp.base.text import cut
 from atp.checks.tools import is_tool, untold
 from atp.suite.case import Limits
 from atp.suite.meter import Meter, fill, read_meter
@@ -60,7 +61,7 @@ class LimitMeter(Meter):
             found.append(Overrun("budget_usd", limits.budget_usd, usd, message))
         if limits.allowed_tools is not None and self._forbidden is not None:
             allowed = ", ".join(limits.allowed_tools) or "none"
-            message = f"tool `{self._forbidden[:100]}` is not allowed (allowed_tools: {allowed})"
+            message = f"tool `{cut(self._forbidden, 100)}` is not allowed (allowed_tools: {allowed})"
             found.append(Overrun("allowed_tools", limits.allowed_tools, self._forbidden, message))
         return found
 

@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.patterns import LONGEST, TooSlow, be_patient, be_quick
-from atp.checks.verdicts import cut_text, show, unjudged
+from atp.checks.verdicts import show, unjudged
 from atp.suite.assertion import ASSERTIONS, Assertion, Group
 from atp.suite.result import Verdict
 from atp.usercode.threads import in_thread
@@ -171,5 +172,5 @@ def name_of(assertion: Assertion) -> str | None:
     for key in _naming[kind]:
         value = getattr(assertion, key)
         if value is not None:
-            return cut_text(value, 80) if isinstance(value, str) else show(value, 80)
+            return cut(value, 80) if isinstance(value, str) else show(value, 80)
     return None

@@ -11,9 +11,10 @@ import msgspec
 
 from atp.base.errors import ConfigurationError
 from atp.base.numbers import is_score
+from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.registry import check, said
-from atp.checks.verdicts import cut_text, failed, passed, show, unjudged
+from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.result import Verdict
 from atp.usercode.code_path import load_function
@@ -38,7 +39,7 @@ async def script(assertion: ScriptAssertion, evidence: Evidence) -> Verdict:
         verdict = await _decided(assertion, evidence, context)
     finally:
         CAPTURE.end()
-    verdict.evidence = [cut_text(line) for line in printed.finish()[:MOST_LINES]]
+    verdict.evidence = [cut(line) for line in printed.finish()[:MOST_LINES]]
     return verdict
 
 
@@ -131,7 +132,7 @@ def read_answer(answer: Any, name: str) -> Verdict:
     message = answer.get("message") or f"{name} says {'yes' if answer['pass'] else 'no'}"
     score = None if answer.get("score") is None else float(answer["score"])
     verdict = passed if answer["pass"] else failed
-    return verdict(cut_text(message), where=name, score=score)
+    return verdict(cut(message), where=name, score=score)
 
 
 def _wrong(answer: Any) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atp.base.found_json import MISSING, read_whole
+from atp.base.text import cut
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
 from atp.checks.output import has, has_match, is_ready, is_value
@@ -15,7 +16,7 @@ from atp.checks.places import look_up
 from atp.checks.polarity import welcome
 from atp.checks.registry import check
 from atp.checks.subject import Subject
-from atp.checks.verdicts import SHORT, cut_text, failed, passed, show, unjudged
+from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
 from atp.suite.assertion import Assertion, NotToolCalled, ToolCalled, ToolOrder, ToolResult
 from atp.suite.result import Outcome, ToolCall, Transcript, Verdict
 
@@ -46,7 +47,7 @@ def in_words(calls: Sequence[ToolCall]) -> str:
     """The calls of an agent, in a line."""
     if not calls:
         return "no tool calls"
-    names = [cut_text(call.name, 60) for call in calls[:MOST_NAMED]]
+    names = [cut(call.name, 60) for call in calls[:MOST_NAMED]]
     more = f" and {len(calls) - MOST_NAMED} more" if len(calls) > MOST_NAMED else ""
     return f"{', '.join(names)}{more}"
 

@@ -6,6 +6,7 @@ A check says only what it found. The registry adds what every assertion has: typ
 import json
 from typing import Any
 
+from atp.base.text import cut
 from atp.suite.result import Outcome, Verdict
 
 READABLE = 300
@@ -43,28 +44,29 @@ def failed(
 
 def unjudged(reason: str, *, where: str | None = None) -> Verdict:
     """Nobody can say, for this reason."""
-    return Verdict(type="", outcome="unjudged", message=cut_text(reason), where=where)
+    return Verdict(type="", outcome="unjudged", message=cut(reason), where=where)
 
 
 def _verdict(
     outcome: Outcome, message: str, expected: Any, found: Any, where: str | None, score: float | None
 ) -> Verdict:
     return Verdict(
-        type="", outcome=outcome, message=message, expected=cut(expected), found=cut(found), where=where, score=score
+        type="",
+        outcome=outcome,
+        message=message,
+        expected=small(expected),
+        found=small(found),
+        where=where,
+        score=score,
     )
 
 
-def cut_text(text: str, most: int = READABLE) -> str:
-    """Text of at most `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def cut(value: Any, most: int = READABLE) -> Any:
+def small(value: Any, most: int = READABLE) -> Any:
     """The value itself if it is small, else the beginning of its text."""
     if value is None or value is True or value is False or type(value) is float:
         return value
     if isinstance(value, str):
-        return cut_text(value, most)
+        return cut(value, most)
     if type(value) is int:
         return _shown_int(value)
     text, whole = _text(value, most)
@@ -79,10 +81,10 @@ def show(value: Any, most: int = READABLE) -> str:
 def _text(value: Any, most: int) -> tuple[str, bool]:
     """The beginning of a value's JSON text, and whether it is all of it."""
     if isinstance(value, str):
-        return _ENCODE(cut_text(value, most)), len(value) <= most
+        return _ENCODE(cut(value, most)), len(value) <= most
     beginning, room = _beginning(value, most)
     text = _ENCODE(beginning)
-    return cut_text(text, most), room > 0 and len(text) <= most
+    return cut(text, most), room > 0 and len(text) <= most
 
 
 def _beginning(value: Any, room: int) -> tuple[Any, int]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from atp.base.near import meant_key, near_miss
+from atp.base.text import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,9 @@ def describe(value: Any) -> str:
         case bool():
             return f"`{str(value).lower()}`"
         case int() | float():
-            digits = str(value) if abs(value) < 10**40 else f"{str(value)[:37]}…"
-            return f"the number {digits}"
+            return f"the number {cut(str(value), 40)}"
         case str():
-            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:37] + '…'!r}"
+            return f"the text {cut(value, 40)!r}"
         case list():
             return "a list"
         case dict():

@@ -5,6 +5,7 @@ from itertools import zip_longest
 from typing import Any
 
 from atp.base.secrets import mask
+from atp.base.text import cut
 from atp.loader.load import Loaded
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case
@@ -115,5 +116,4 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
 
 
 def _short(value: Any, most: int = 100) -> str:
-    flat = " ".join(str(value).split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return cut(" ".join(str(value).split()), most)

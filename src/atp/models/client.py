@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from atp.base.errors import ConfigurationError
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
+from atp.base.text import cut
 from atp.models.connections import Limiter, ModelContext
 from atp.models.connectors.connector import AuthMode, Connector
 from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest
@@ -297,7 +298,7 @@ def error_text(body: Any) -> str:
         if isinstance(body, dict) and body.get(name):
             body = body[name]
     text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
-    return " ".join(text.split())[:500]
+    return cut(" ".join(text.split()), 500)
 
 
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from atp.base.found_json import MISSING, read_whole
 from atp.base.jsonc import NotJson, no_key_twice
+from atp.base.text import cut
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 
 SHOWN = 300
@@ -143,5 +144,4 @@ def _read(text: str) -> Any:
 
 
 def _shown(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} … (cut)"
+    return cut(" ".join(text.split()), SHOWN)

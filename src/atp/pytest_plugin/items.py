@@ -11,6 +11,7 @@ import pytest
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
+from atp.base.secrets import hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.piecemeal import NotRun, Piecemeal
 from atp.engine.prepare.plan import Unit
@@ -19,7 +20,6 @@ from atp.loader.inputs import is_test_file
 from atp.pytest_plugin.plugin import theatre
 from atp.pytest_plugin.session import NAME_FLAG
 from atp.report.console.case_text import case_lines
-from atp.report.hiding import hider
 from atp.report.result_object import is_failure, reason, shown_trial
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult

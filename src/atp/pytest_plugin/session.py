@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atp.base.project import find_root
+from atp.base.secrets import hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.background_loop import BackgroundLoop
 from atp.engine.piecemeal import Piecemeal
@@ -25,7 +26,6 @@ from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.workspace import Workspace
 from atp.report.console.conversation_text import conversation_lines
-from atp.report.hiding import hider
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
 from atp.suite.suite import Suite

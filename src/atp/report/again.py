@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.project import find_root, runs_folder
+from atp.base.secrets import Hide
 from atp.engine.prepare.options import settings
 from atp.engine.prepare.sources import is_reference
 from atp.journal.records import RunInfo
-from atp.report.hiding import Hide
 from atp.suite.result import CaseResult
 
 _DECIDING = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from atp.base.registry import Registry
+from atp.base.secrets import hider
 from atp.journal.listeners import Listener
-from atp.report.hiding import hider
 
 
 class Reporter(Listener):

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from atp.base.json_text import encode
-from atp.report.hiding import Hide
+from atp.base.secrets import Hide
 from atp.report.stability_object import stability_object
 from atp.report.used import agent_usage, total_usage
 from atp.stats.stability import blames_agent, case_score

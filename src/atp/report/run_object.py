@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.report.hiding import Hide
 from atp.report.result_object import milliseconds, reason
 from atp.suite.case import Case
 from atp.suite.result import CaseResult

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from atp.base.found_json import MISSING, read_whole
 from atp.base.near import near_miss
+from atp.base.text import cut
 from atp.roles.judge.record import content_text
 from atp.roles.player import RoleError
 from atp.suite.result import Usage
@@ -99,5 +100,4 @@ def _normal(text: str) -> str:
 
 
 def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}…"
+    return cut(repr(value), 100)

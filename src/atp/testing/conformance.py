@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atp.base.text import cut
 from atp.suite.result import Blame, CaseResult, Status, TrialResult
 from atp.testing.reference.behaviour import BIG, DATA, ODD, REASON
 
@@ -224,8 +225,8 @@ def _differs(trial: TrialResult, expected: Expected) -> list[str]:
     if (trial.status, trial.blame) != (expected.status, expected.blame):
         came = trial.status if trial.blame is None else f"{trial.status} ({trial.blame})"
         must = expected.status if expected.blame is None else f"{expected.status} ({expected.blame})"
-        found.append(f"{came} instead of {must}: {(trial.error or '')[:500]}")
+        found.append(f"{came} instead of {must}: {cut(trial.error or '', 500)}")
     elif expected.says not in (trial.error or ""):
-        found.append(f"its reason doesn't say {expected.says!r}: {(trial.error or '')[:500]}")
+        found.append(f"its reason doesn't say {expected.says!r}: {cut(trial.error or '', 500)}")
     unjudged = [one.message for one in trial.verdicts if one.outcome == "unjudged"]
     return [*found, *(f"unjudged: {one}" for one in unjudged)]

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
+from atp.base.text import cut
+
 HEAD = 500
 TAIL = 500
 LONGEST = 2000
@@ -21,7 +23,7 @@ class KeptLines:
         """Keep a line."""
         self._count += 1
         if len(line) > LONGEST:
-            line = f"{line[:LONGEST]} … ({len(line)} characters)"
+            line = f"{cut(line, LONGEST)} ({len(line)} characters)"
         if self._count <= HEAD:
             self._log(line)
         else:

@@ -14,7 +14,8 @@ from aiodocker.exceptions import DockerError
 from atp.agents.adapter import AgentError
 from atp.agents.docker.context import BuildContext
 from atp.agents.docker.engine import Engine
-from atp.agents.wire import cut
+from atp.agents.wire import RAW_LENGTH
+from atp.base.text import cut
 from atp.suite.agent import DockerConfig
 from atp.usercode.threads import in_thread
 
@@ -113,7 +114,7 @@ async def _carry_out(engine: Engine, context: BuildContext, tag: str) -> None:
             with engine.asked(f"the image can't be built from {context.folder}"):
                 await _follow(engine, archive, tag, said)
         except AgentError as error:
-            told = cut("\n".join([str(error), *said]))
+            told = cut("\n".join([str(error), *said]), RAW_LENGTH)
             raise AgentError(told, error.blame, retryable=error.retryable) from error
 
 

@@ -5,7 +5,8 @@ from typing import Any
 from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.agents.reply import read_tool_calls, read_usage
-from atp.agents.wire import ProtocolError, cut, read_json, write_json
+from atp.agents.wire import RAW_LENGTH, ProtocolError, read_json, write_json
+from atp.base.text import cut
 from atp.suite.agent import HttpSpeech
 from atp.suite.options import Options
 from atp.suite.result import Usage
@@ -35,7 +36,9 @@ class ChatDialect:
         answer = read_json(raw, "the answer")
         if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
             error = answer["error"]
-            raise AgentError(f"agent error: {cut(error.get('message', error) if isinstance(error, dict) else error)}")
+            raise AgentError(
+                f"agent error: {cut(error.get('message', error) if isinstance(error, dict) else error, RAW_LENGTH)}"
+            )
         message = _message(answer)
         calls = message.get("tool_calls")
         if calls is None and message.get("function_call"):

@@ -9,8 +9,9 @@ import aiohttp
 import yarl
 
 from atp.agents.adapter import AgentError
-from atp.agents.wire import ProtocolError, cut, read_json
+from atp.agents.wire import RAW_LENGTH, ProtocolError, read_json
 from atp.base.errors import ConfigurationError
+from atp.base.text import cut
 from atp.models.client import retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
@@ -56,13 +57,15 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Add
     said = f": {said}" if said else ""
     text = f"HTTP {status}{said}"
     if status in PASSING:
-        return AgentError(text, "environment", retryable=True, retry_after=retry_after(headers), raw=cut(body))
+        return AgentError(
+            text, "environment", retryable=True, retry_after=retry_after(headers), raw=cut(body, RAW_LENGTH)
+        )
     if status in WRONG_PATH:
         text = f"HTTP {status} to POST {address}{said}; {address.check_path}"
     if 300 <= status < 400:
         place = cut(_shown(headers.get("Location", "nowhere")), 200)
         text = f"HTTP {status}, a redirect to {place}: set `{address.key}` to it"
-    return AgentError(f"agent error: {text}", raw=cut(body))
+    return AgentError(f"agent error: {text}", raw=cut(body, RAW_LENGTH))
 
 
 def of_exception(error: Exception, answered: bool) -> AgentError:

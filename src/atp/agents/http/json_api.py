@@ -15,6 +15,7 @@ from atp.agents.reply import read_tool_calls, read_usage
 from atp.agents.wire import ProtocolError, json_text, read_json, write_json
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.text import cut
 from atp.suite.agent import HttpSpeech
 from atp.suite.paths import full_path, is_one_place
 
@@ -108,7 +109,7 @@ def _check_template(template: Any) -> None:
                 hint = f"did you mean `{{{{{meant}}}}}`?" if meant else f"there are {', '.join(_NAMES)}"
                 raise ConfigurationError(f"`body`: nothing is called `{{{{{name}}}}}`", hint)
         if "{{" in _PLACEHOLDER.sub("", template):
-            raise ConfigurationError(f"`body`: `{template[:80]}` has a `{{{{` that begins no placeholder")
+            raise ConfigurationError(f"`body`: `{cut(template, 80)}` has a `{{{{` that begins no placeholder")
 
 
 def _fill(template: Any, request: TurnRequest) -> Any:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from atp.base.text import cut
+
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
@@ -22,7 +24,7 @@ def told(error: BaseException, tools: list[Any]) -> str:
 
 def short(name: str) -> str:
     """A name in a message, which must not push out what else there is to say."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    return cut(name, _LONGEST_NAME)
 
 
 def _misshapen(error: "ErrorDetails", tools: list[Any]) -> str:

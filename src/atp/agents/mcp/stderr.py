@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from atp.agents.wire import cut
+from atp.agents.wire import RAW_LENGTH
+from atp.base.text import cut
 from atp.usercode.lines import LONGEST, KeptLines
 
 _WAITING = 200
@@ -30,7 +31,7 @@ class ServerLog:
     @property
     def tail(self) -> str:
         """The last lines, for a message."""
-        return cut("\n".join(self._tail)[-1000:])
+        return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
 
     def begin_life(self) -> None:
         """The server is started: what its last life wrote explains nothing any more."""
@@ -38,7 +39,7 @@ class ServerLog:
 
     def add(self, line: str) -> None:
         """A line was written."""
-        self._tail.append(line[:LONGEST])
+        self._tail.append(cut(line, LONGEST))
         if not self._listeners:
             self._waiting.append(line)
         for kept in self._listeners:

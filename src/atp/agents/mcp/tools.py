@@ -12,7 +12,8 @@ from atp.agents.mcp.server import Server
 from atp.agents.mcp.settings import ServerSettings, nearest
 from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
 from atp.agents.python.plain import plain
-from atp.agents.wire import cut
+from atp.agents.wire import RAW_LENGTH
+from atp.base.text import cut
 from atp.models.model import Tool
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class McpTool(UsableTool):
         except TimeoutError as error:
             raise ToolFailed(f"no answer within {self._server.settings.seconds:g}s") from error
         except CallRefused as error:
-            raise ToolFailed(cut(str(error))) from error
+            raise ToolFailed(cut(str(error), RAW_LENGTH)) from error
         result = read_result(answer)
         if len(text := result_text(result)) > LARGEST_RESULT:
             raise ToolFailed(f"the result is larger than {LARGEST_RESULT // 1024 // 1024} MB")

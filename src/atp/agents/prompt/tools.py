@@ -19,8 +19,9 @@ from atp.agents.prompt.signature import BadArguments, Signature
 from atp.agents.python.plain import NotJson, plain
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
-from atp.agents.wire import cut, json_text
+from atp.agents.wire import RAW_LENGTH, json_text
 from atp.base.errors import ConfigurationError
+from atp.base.text import cut
 from atp.models.model import Tool
 from atp.suite.result import Event, Usage
 from atp.usercode.contain import contained
@@ -121,7 +122,7 @@ class Command(UsableTool):
 def _value(outcome: Any) -> Any:
     if isinstance(outcome, Raised):
         error = outcome.error
-        raise ToolFailed(cut(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
+        raise ToolFailed(cut(f"{type(error).__name__}: {error}".removesuffix(": "), RAW_LENGTH)) from error
     return outcome
 
 
@@ -169,7 +170,7 @@ class AgentTool(UsableTool):
                 raise
             reply = error.reply or Reply()
             told.take(reply)
-            raise ToolFailed(cut(str(error)), reply.usage) from error
+            raise ToolFailed(cut(str(error), RAW_LENGTH), reply.usage) from error
         told.take(reply)
         return ToolCalled(result=plain(reply.output), usage=reply.usage)
 

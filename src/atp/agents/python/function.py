@@ -10,7 +10,8 @@ from atp.agents.adapter import Adapter, AgentError, Finding, Reply, TurnRequest
 from atp.agents.python.calling import Offer
 from atp.agents.python.plain import plain, refusal
 from atp.agents.reply import Answer
-from atp.agents.wire import cut
+from atp.agents.wire import RAW_LENGTH
+from atp.base.text import cut
 from atp.usercode.contain import contained
 from atp.usercode.exits import mark_foreign
 from atp.usercode.printed import CAPTURE, Printed
@@ -55,7 +56,9 @@ class FunctionAdapter(Adapter):
             await self._call(request, answer, context)
         except _AgentRaised as raised:
             printed.write(traceback_text(raised.error))
-            raise AgentError(f"agent error: {cut(said(raised.error))}", reply=answer.finish()) from raised.error
+            raise AgentError(
+                f"agent error: {cut(said(raised.error), RAW_LENGTH)}", reply=answer.finish()
+            ) from raised.error
         finally:
             for line in printed.finish():
                 request.log(line)

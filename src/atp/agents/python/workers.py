@@ -14,7 +14,8 @@ from atp.agents.python.worker_pool import Pool, Worker
 from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
-from atp.agents.wire import ProtocolError, broken, cut
+from atp.agents.wire import RAW_LENGTH, ProtocolError, broken
+from atp.base.text import cut
 from atp.usercode.entry import misconfigured
 from atp.usercode.threads import in_thread
 from atp.usercode.unusable import Unusable
@@ -93,7 +94,7 @@ class WorkerAdapter(Adapter):
             await process.ask({"load": self._spec}, hear)
             takes = self._takes(said)
         except WorkerDied as died:
-            printed = cut(process.printed()[-1000:]).strip()
+            printed = cut(process.printed()[-1000:], RAW_LENGTH).strip()
             if "loading" in said:
                 why = f"`{self._code}` in {self._interpreter}: its import ended the process: {died}"
                 why += f": {printed}" if printed else ""
@@ -115,7 +116,7 @@ class WorkerAdapter(Adapter):
         wrong = misconfigured(Unusable.read(said["unusable"]))
         hint = f" ({wrong.hint})" if wrong.hint else ""
         # Whatever is wrong with it: it was never asked. In our own process, nothing would run at all.
-        raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong))}{hint}", "environment")
+        raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong), RAW_LENGTH)}{hint}", "environment")
 
 
 class _Heard:
@@ -137,11 +138,11 @@ class _Heard:
             case {"ended": True}:
                 pass
             case {"refused": str(why)}:
-                self.error = AgentError(f"agent error: {cut(why)}", reply=self.answer.finish())
+                self.error = AgentError(f"agent error: {cut(why, RAW_LENGTH)}", reply=self.answer.finish())
             case {"raised": {"said": str(said), "traceback": str(traceback)}}:
                 for line in traceback.rstrip("\n").split("\n"):
                     self._request.log(line)
-                self.error = AgentError(f"agent error: {cut(said)}", reply=self.answer.finish())
+                self.error = AgentError(f"agent error: {cut(said, RAW_LENGTH)}", reply=self.answer.finish())
             case _:
                 raise ProtocolError("the worker said something strange")
         return True

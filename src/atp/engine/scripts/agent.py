@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from atp.agents.adapter import Capabilities
 from atp.base.diagnostics import Diagnostics
 from atp.base.found_json import MISSING
+from atp.base.text import cut
 from atp.checks.subject import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.engine.trial.conversation import Conversation
@@ -43,7 +44,7 @@ class Response:
         """The JSON value of the answer, also if the answer is text that contains JSON. Raises `ValueError`."""
         found = Subject(self.output, "the output", "output").json
         if found is MISSING:
-            raise ValueError(f"there is no JSON in the answer: {self.content[:200]!r}")
+            raise ValueError(f"there is no JSON in the answer: {cut(self.content, 200)!r}")
         return found
 
     @property

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from atp.base.diagnostics import Diagnostics, Place
+from atp.base.text import cut
 from atp.loader.markdown.befores import Befores, Directory
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import PLACEHOLDER
@@ -237,5 +238,4 @@ def _tags(entry: Entry) -> list[str]:
 
 
 def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= 60 else f"{flat[:59]}…"
+    return cut(" ".join(text.split()), 60)

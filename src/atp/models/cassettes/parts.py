@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from atp.base.text import cut
+
 _KEY = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BEFORE = 20
@@ -122,5 +124,4 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = _LINE(value)
-    return text if len(text) <= _BEFORE + _AFTER else f"{text[: _BEFORE + _AFTER]}…"
+    return cut(_LINE(value), _BEFORE + _AFTER)

@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterator
 
 from atp.base.durations import elapsed
+from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.conversation_text import conversation_lines
-from atp.report.hiding import Hide
 from atp.report.result_object import messages_count, no_assertions, reason, shown_trial, warnings
 from atp.report.stability_object import stability_text
 from atp.stats.stability import blames_agent

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from atp.base.secrets import hider
 from atp.base.text import INFO, Line, one_line, some_lines
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
@@ -12,7 +13,6 @@ from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.notable import Notable
 from atp.report.console.page import Page
 from atp.report.console.summary_text import THICK, counted, heading, summary_lines
-from atp.report.hiding import hider
 from atp.report.reporter import Reporter
 from atp.report.used import Used
 from atp.suite.case import Case

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
-from atp.report.hiding import Hide
 from atp.report.result_object import given_messages
 from atp.suite.result import CaseResult, ToolCall, TrialResult
 

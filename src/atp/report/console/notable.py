@@ -1,8 +1,8 @@
 """The cases of a run that are worth a look although they may have passed: the slowest, and the flakiest."""
 
 from atp.base.durations import elapsed
+from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
-from atp.report.hiding import Hide
 from atp.suite.result import CaseResult
 
 MOST = 3

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atp.base.durations import elapsed
+from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
-from atp.report.hiding import Hide
 from atp.report.run_object import not_run
 from atp.report.stability_object import trials_text
 

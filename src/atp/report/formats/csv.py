@@ -6,9 +6,9 @@ import re
 from typing import IO, Any
 
 from atp.base.json_text import whole_text
+from atp.base.secrets import Hide
 from atp.base.text import harmless
 from atp.journal.listeners import RunEnd
-from atp.report.hiding import Hide
 from atp.report.result_object import assertion_errors, response
 from atp.report.run_object import timestamp
 from atp.report.spool import Spool

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from atp.base.json_text import encode, whole_text
+from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.report.console.case_text import went_wrong
-from atp.report.hiding import Hide
 from atp.report.result_object import is_failure, milliseconds, reason, shown_trial, usage
 from atp.report.run_object import agent_id, environment_object, timestamp
 from atp.report.spool import Spool

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TextIO
 
 from atp.base.json_text import whole_text
+from atp.base.secrets import hider
 from atp.base.text import one_line
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
 from atp.report.formats.markdown import case_section, summary_section
-from atp.report.hiding import hider
 from atp.report.reporter import Reporter
 from atp.report.result_object import reason, shown_trial
 from atp.report.sink import let_go

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from atp.base.secrets import Hide
 from atp.base.text import harmless, one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import went_wrong
 from atp.report.console.conversation_text import conversation_lines
-from atp.report.hiding import Hide
 from atp.report.result_object import is_failure, no_assertions, reason, shown_trial
 from atp.report.run_object import agent_id, timestamp
 from atp.report.spool import Order, Spool

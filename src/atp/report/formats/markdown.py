@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from atp.base.durations import elapsed
+from atp.base.secrets import Hide
 from atp.engine.prepare.identity import Identity
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.formats.markdown_text import block, code, plain, table
-from atp.report.hiding import Hide
 from atp.report.result_object import is_failure, no_assertions, reason, response, shown_trial, warnings
 from atp.report.run_object import agent_id, not_run
 from atp.report.spool import Spool

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec import Struct
 
 from atp.base.json_text import encode
+from atp.base.secrets import Hide
 from atp.journal.records import RunInfo
 from atp.report.again import case_command
-from atp.report.hiding import Hide
 from atp.report.stability_object import stability_object
 from atp.suite.result import Artifact, CaseResult, TrialResult
 

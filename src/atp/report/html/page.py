@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
-from atp.report.hiding import Hide
 from atp.report.run_object import environment_object, metadata_object, not_run, summary_object
 
 SCRIPTS = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from atp.report.hiding import Hide
+from atp.base.secrets import Hide
 from atp.report.result_object import no_assertions, reason, shown_trial, warnings
 from atp.report.run_object import skipped_object
 from atp.report.stability_object import stability_object

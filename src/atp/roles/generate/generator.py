@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
 from atp.base.found_json import find_json
+from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
 from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
@@ -269,5 +270,4 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return (line if len(line) <= 100 else f"{line[:99]}…") or "it is empty"
+    return cut(" ".join(text.split()), 100) or "it is empty"

@@ -13,6 +13,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
+from atp.base.text import cut
+
 NEAR = 0.85
 """From this similarity on, two prompts count as the same."""
 _NUMBER_WORDS = (
@@ -123,8 +125,7 @@ def _writable(text: str) -> bool:
 
 
 def _shown(part: str) -> str:
-    line = " ".join(part.split())
-    return line if len(line) <= 60 else f"{line[:59]}…"
+    return cut(" ".join(part.split()), 60)
 
 
 def same_text(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from atp.base.diagnostics import Diagnostic, Place
+from atp.base.text import cut
 from atp.roles.generate.guard import Known, chain_changed, must_keep, nearest
 from atp.roles.generate.rules import rule_chains
 from atp.roles.player import Call, RoleClient, RoleError, WrongAnswer
@@ -257,6 +258,6 @@ def read_chains(answer: Any, name: str) -> list[tuple[int | None, list[str]]]:
         of, prompts = (one.get("of"), one.get("prompts")) if isinstance(one, dict) else (None, one)
         prompts = [prompts] if isinstance(prompts, str) else prompts
         if not isinstance(prompts, list) or not prompts or not all(isinstance(text, str) for text in prompts):
-            raise WrongAnswer(f"{name}: a chain must be a list of texts, not {str(one)[:100]}")
+            raise WrongAnswer(f"{name}: a chain must be a list of texts, not {cut(str(one), 100)}")
         found.append((of if isinstance(of, int) and not isinstance(of, bool) else None, prompts))
     return found

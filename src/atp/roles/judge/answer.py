@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from atp.base.numbers import is_score
+from atp.base.text import cut
 from atp.roles.judge.judgement import Judgement
 from atp.roles.judge.prompt import Question
 from atp.roles.judge.quotes import Shown
@@ -89,5 +90,4 @@ def _wrong_evidence(entry: dict[str, Any], shown: Shown) -> str | None:
 
 
 def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return cut(repr(value), MOST_SHOWN)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from atp.base.numbers import is_score
+from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.judge.judgement import Judgement
@@ -127,5 +128,4 @@ def _wrong(answer: Any) -> str | None:
 
 
 def _cut(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}…"
+    return cut(value if isinstance(value, str) else repr(value), 100)
