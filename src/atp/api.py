@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.project import find_root
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.prepare import plan_session
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment
 from atp.engine.prepare.sources import Input, in_memory
+from atp.engine.prepare.survey import Filter
 from atp.engine.run import Session
 from atp.engine.signals import run_to_end
 from atp.engine.stop import Stop

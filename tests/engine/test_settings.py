@@ -89,7 +89,7 @@ def test_a_variable_that_is_nearly_a_setting(project: Project) -> None:
     )
     assert warned.code == 0
     assert warned.err.count("warning[unknown-setting]") == 2
-    assert "ATP_PARALEL is no setting" in warned.err
+    assert "ATP_PARALEL is not a setting" in warned.err
     assert "did you mean `ATP_PARALLEL`?" in warned.err
     assert "ATP_TAGS has no effect" in warned.err
     assert (strict.code, right.code) == (2, 0)

@@ -43,9 +43,9 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.base.project import find_root
-    from atp.engine.prepare.filter import Filter
     from atp.engine.prepare.setting import Setting
     from atp.engine.prepare.settings import environment, resolve_options
+    from atp.engine.prepare.survey import Filter
     from atp.engine.signals import run_to_end
     from atp.report.choose import Reads, reports
     from atp.report.protected import of_run

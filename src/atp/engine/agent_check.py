@@ -13,10 +13,10 @@ from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
 from atp.base.secrets import mask
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, open_input
+from atp.engine.prepare.survey import Filter
 from atp.journal.folder import marking
 from atp.loader.source import LoadContext
 from atp.usercode.environment import lent

@@ -12,13 +12,13 @@ from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.background_loop import BackgroundLoop
 from atp.engine.piecemeal import Piecemeal
 from atp.engine.prepare.agents import NamedAgent
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.prepare import prepare
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, in_memory
+from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 from atp.engine.run import Session
 from atp.engine.scripts.file import placeholder_agent

@@ -1,4 +1,4 @@
-"""`--dry-run`: what would run, who decides on what, how many calls that makes, and what it may cost at the most."""
+"""`--dry-run`: lists the trials, the judge of each expectation, the number of calls, and the highest cost."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,11 +13,11 @@ from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
 from atp.suite.case import MOST_TURNS, Case
 
 MOST = 200
-"""How many trials are listed for people."""
+"""The most trials that the text lists."""
 
 
 class DryRun:
-    """Goes through a plan and adds up what it comes to."""
+    """Lists the trials of a plan and adds up their calls and costs."""
 
     def __init__(self, session: Session) -> None:
         self._plan = session.plan
@@ -30,7 +30,7 @@ class DryRun:
         self._open_ended = 0
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """A `trial` for each, and the `plan`, for programs."""
+        """Yield an event `trial` for each trial and one event `plan`, for programs."""
         for trial in self._trials():
             case = trial.case
             event = {
@@ -62,12 +62,12 @@ class DryRun:
         }
 
     def lines(self) -> Iterator[str]:
-        """The same in words. What a case expects is told with its first trial."""
-        told: tuple[str | None, int] | None = None
+        """Yield the plan as text. The expectations of a case come with its first trial."""
+        last: tuple[str | None, int] | None = None
         for number, trial in enumerate(self._trials()):
             if number < MOST:
                 yield _line(trial)
-                if told != (told := (trial.source.suite.path, trial.case.index)):
+                if last != (last := (trial.source.suite.path, trial.case.index)):
                     yield from (printable(mask(line, self._secrets)) for line in _expected(trial.case))
         cases, trials = self._plan.counts()
         if self._listed > MOST:
@@ -105,7 +105,7 @@ class DryRun:
 
 
 def exact_forms(case: Case) -> list[str | None]:
-    """For each expectation of a case the exact check that it stands for, or nothing if it is for the assessor."""
+    """Return, for each expectation of a case, the exact check that it compiles to; None if the assessor decides."""
     from atp.checks.expectations.compile import compile_expectation, describe  # a grammar, which only some suites need
 
     compiled = map(compile_expectation, case.expectations)
@@ -113,7 +113,7 @@ def exact_forms(case: Case) -> list[str | None]:
 
 
 def judge_calls(case: Case, *, each: bool) -> int:
-    """How often a model or an agent is asked to judge one trial, after its conversation."""
+    """Return the number of calls of judges for one trial."""
     in_words = exact_forms(case).count(None) if case.expectations else 0
     return (in_words if each else min(in_words, 1)) + sum(map(_asks, assertions_of(case)))
 
@@ -148,7 +148,7 @@ def _line(trial: Trial) -> str:
 
 
 def _turns(trial: Trial) -> int:
-    """The turns of a trial; of a dialogue, the most that it may have; of a test in Python nobody knows, so one."""
+    """Return the turns of a trial: the most of a dialogue; one of a test in Python, whose turns are unknown."""
     if trial.case.mode == "dialogue":
         return trial.case.max_turns or MOST_TURNS
     return len(trial.chain) if trial.chain else 1

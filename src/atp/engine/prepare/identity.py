@@ -1,4 +1,4 @@
-"""Who a trial runs as, and the rest of the test environment (document 4)."""
+"""The user, team and locale that a trial runs with, and the rest of the test environment (document 4)."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class Identity(Record):
 
 
 class Identities:
-    """Rulings §1: flag, case, `--ctx`, environment or `atp.toml`, default."""
+    """Resolves the identity of each case (rulings §1): flag, case, `--ctx`, environment or `atp.toml`, default."""
 
     def __init__(self, options: Options) -> None:
         from_file = _read_ctx(Path(options.ctx)) if options.ctx else Identity()
@@ -52,7 +52,7 @@ class Identities:
                 self._base[name] = value
 
     def of(self, case: Case) -> dict[str, Any]:
-        """The environment of a case."""
+        """Return the identity of a case."""
         found = dict(self._base)
         if case.user is not None:
             found["user"] = case.user

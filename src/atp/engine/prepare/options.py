@@ -1,4 +1,4 @@
-"""The one options object.
+"""The options of a run.
 
 A setting is spelled once, here, with its type and its help text. The command line, `atp.toml` or `[tool.atp]`, the
 environment (`ATP_…`) and the Python API are made from it.
@@ -13,7 +13,7 @@ from atp.suite.record import Amount, Count, Record, Regex, Seconds, Text, Whole
 
 
 def setting(help: str, *flags: str, default: Any = None, factory: Any = None, only_flag: bool = False) -> Any:  # noqa: A002
-    """A setting with its help, its flags beside the one made from its name, and whether files may set it."""
+    """Declare a setting: its help, its short flags, and whether only the command line may set it."""
     extra: Any = {"flags": list(flags), "only_flag": only_flag}
     if factory is not None:
         return Field(default_factory=factory, description=help, json_schema_extra=extra)
@@ -21,7 +21,7 @@ def setting(help: str, *flags: str, default: Any = None, factory: Any = None, on
 
 
 class Options(Record):
-    """How to run."""
+    """The options of a run."""
 
     input: list[Text] = setting(
         "Input: a file, a folder, a pattern, a message, or agents:… / scripts:…", "-i", factory=list, only_flag=True
@@ -46,7 +46,9 @@ class Options(Record):
     judge_cache: bool = setting("Don't judge the same transcript twice", default=True)
     weak_judge: bool = setting("Let a model judge that is known to be unfit for it", default=False)
     record: Text | None = setting("Record what models, tools and roles answer to this folder", only_flag=True)
-    replay: Text | None = setting("Play back what was recorded in this folder, calling nobody", only_flag=True)
+    replay: Text | None = setting(
+        "Play back what was recorded in this folder; call no model, tool or role", only_flag=True
+    )
     run: Regex | None = setting("Only cases whose id or name matches this regular expression", only_flag=True)
     tags: Text | None = setting("Only cases with these tags; !tag leaves out (a,!b)", only_flag=True)
     only_failed: bool = setting(
@@ -77,11 +79,11 @@ class Options(Record):
     )
 
     lower: frozenset[str] = Field(default_factory=frozenset, exclude=True)
-    """The settings that come from a file or the environment, so that a case's own word goes before them."""
+    """The settings that come from a file or the environment: a value in a case goes before them."""
 
     @classmethod
     def from_project(cls, path: str | Path = ".", **given: Any) -> "Options":
-        """The options that `atp test` has for an input there: those given here, before `ATP_…`, before `atp.toml`.
+        """Return the options that `atp test` has for an input at `path`: `given` before `ATP_…`, before `atp.toml`.
 
         Raises `LoadError`. `Options(…)` itself reads neither.
         """
@@ -89,15 +91,15 @@ class Options(Record):
         from atp.engine.prepare.settings import environment, resolve_options
 
         root = find_root(Path(path))
-        return resolve_options(given, root, environment(root, given.get("env_file")), called=str)
+        return resolve_options(given, root, environment(root, given.get("env_file")), spell=str)
 
     def given(self, name: str) -> bool:
-        """Whether the command line, or the caller in code, set it."""
+        """True if the command line, or the caller in code, set the option."""
         return name in self.model_fields_set and name not in self.lower
 
 
 def settings() -> dict[str, dict[str, Any]]:
-    """Every setting with its help and flags, for the command line, the files and the docs."""
+    """Return every setting with its help and flags, for the command line, the files and the docs."""
     found: dict[str, dict[str, Any]] = {}
     for name, field in Options.model_fields.items():
         extra = field.json_schema_extra

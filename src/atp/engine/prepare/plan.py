@@ -8,12 +8,11 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.keys import CaseFiles, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import listed
+from atp.engine.prepare.survey import Filter, listed
 from atp.suite.case import Case
 from atp.suite.result import Origin, TrialRef
 

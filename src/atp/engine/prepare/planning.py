@@ -11,12 +11,12 @@ from atp.checks.case_checks import unjudgeable
 from atp.checks.observable import met
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.keys import CaseFiles, agent_digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.sources import CaseSource
+from atp.engine.prepare.survey import Filter
 from atp.suite.agent import AnyAgent, PromptConfig
 
 MakeAdapter = Callable[[AnyAgent, AdapterContext], Adapter]

@@ -9,7 +9,6 @@ from atp.agents.registry import make_adapter
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, refused
 from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan
 from atp.engine.prepare.planning import make_plan
@@ -18,6 +17,7 @@ from atp.engine.prepare.roles import check_roles
 from atp.engine.prepare.setting import Setting
 from atp.engine.prepare.settings import environment, misnamed, resolve_options
 from atp.engine.prepare.sources import CaseSource, Input, is_reference, open_input
+from atp.engine.prepare.survey import Filter
 from atp.engine.run import Session
 from atp.engine.trial.hooks import Hooks
 from atp.journal.folder import sweep

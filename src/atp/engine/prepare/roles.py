@@ -6,9 +6,8 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
 from atp.base.errors import ConfigurationError
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.plan import Plan, Unit
-from atp.engine.prepare.survey import is_varied
+from atp.engine.prepare.survey import Filter, is_varied
 from atp.engine.role_clients import RoleClients
 from atp.models.model import CassetteError, CassetteMiss
 from atp.suite.case import Case

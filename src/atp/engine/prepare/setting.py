@@ -6,9 +6,9 @@ from pathlib import Path
 
 from atp.agents.registry import make_adapter
 from atp.base.diagnostics import refused
-from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import connectors
+from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 
 

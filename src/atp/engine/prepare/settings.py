@@ -1,4 +1,4 @@
-"""Where settings come from: the command line, the environment, `atp.toml`; a case has its say after the first."""
+"""Settings: flags before a case's own values, before the environment, before `atp.toml` or `pyproject.toml`."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 
 
 class _TomlLocator:
-    """Places in a TOML text, found by the key's name: tomllib keeps none."""
+    """Finds keys in a TOML text by their name, because tomllib keeps no positions."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
@@ -42,7 +42,7 @@ class _TomlLocator:
 
 
 def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
-    """The project's settings file, its settings and its text."""
+    """Return the settings file of a project, its settings and its text. Raises `LoadError`."""
     for name in ("atp.toml", "pyproject.toml"):
         path = root / name
         if not path.is_file():
@@ -67,7 +67,7 @@ def _read(path: Path) -> str:
 
 
 def connectors(root: Path) -> dict[str, Any]:
-    """The connectors of the project's file: `[connectors."NAME"]`. Raises `LoadError`."""
+    """Return the connectors of the settings file: `[connectors."NAME"]`. Raises `LoadError`."""
     config = find_config(root)
     tables = config[1].get("connectors", {}) if config else {}
     if config is not None and not isinstance(tables, dict):
@@ -81,12 +81,12 @@ def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> Diagnostics:
     notes = Diagnostics(str(path))
     found = re.search(r"line (\d+), column (\d+)", str(error))
     at = Place(int(found[1]), int(found[2])) if found else None
-    notes.error("syntax", f"not TOML: {str(error).partition(' (at')[0]}", at, "mend the file")
+    notes.error("syntax", f"not TOML: {str(error).partition(' (at')[0]}", at, "fix the file")
     return notes
 
 
 def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
-    """The variables of a `.env` file."""
+    """Return the variables of a `.env` file. Raises `LoadError`."""
     notes = Diagnostics(str(path))
     if not path.is_file():
         if must_exist:
@@ -100,7 +100,7 @@ def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(bare)
         if match is None:
-            notes.error("syntax", "expected NAME=value", Place(number, 1), "mend the line, or begin it with #")
+            notes.error("syntax", "expected NAME=value", Place(number, 1), "fix the line, or begin it with #")
             continue
         found[match[1]] = _unquote(match[2])
     if notes:
@@ -116,7 +116,7 @@ def _unquote(value: str) -> str:
 
 
 def environment(root: Path, env_file: str | None) -> Environment:
-    """The process environment, with what `.env` adds: it never overrides what is really set."""
+    """Return the process environment with the variables of `.env`, which never override variables that are set."""
     extra = (
         read_env_file(Path(env_file), must_exist=True) if env_file else read_env_file(root / ".env", must_exist=False)
     )
@@ -128,11 +128,11 @@ def _flag(name: str) -> str:
 
 
 def resolve_options(
-    flags: Mapping[str, Any], root: Path, env: Mapping[str, str], called: Callable[[str], str] = _flag
+    flags: Mapping[str, Any], root: Path, env: Mapping[str, str], spell: Callable[[str], str] = _flag
 ) -> Options:
-    """The options of a run: flags before the environment before the project's file.
+    """Return the options of a run: flags before the environment, before the settings file. Raises `LoadError`.
 
-    `called` says what whoever gives them calls one.
+    `spell` turns the name of a setting into the form that the caller used: `--name` on the command line.
     """
     known = settings()
     allowed = {name for name, about in known.items() if not about["only_flag"]}
@@ -148,12 +148,12 @@ def resolve_options(
     if made is not None:
         _contradictions(made, notes)
     if notes or made is None:
-        raise LoadError(_as_given(notes, called))
+        raise LoadError(_respell(notes, spell))
     return made
 
 
 def _contradictions(options: Options, notes: Diagnostics) -> None:
-    """Flags that together, or by themselves, say nothing that could be done: a filter that filters nothing."""
+    """Report flags that contradict each other, and a filter without a tag."""
     tags = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
     if options.tags and (not tags or "!" in tags):
         notes.error("empty", f"`tags` names no tag: {options.tags!r}", hint="write a,!b")
@@ -165,7 +165,7 @@ def _contradictions(options: Options, notes: Diagnostics) -> None:
 
 
 def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
-    """Warnings about variables that look like settings and are none: nobody would notice otherwise."""
+    """Warn of variables `ATP_…` that are no settings: a typo would have no effect."""
     notes = Diagnostics("<environment>")
     flags = {name.upper() for name, about in settings().items() if about["only_flag"]}
     known = {name.upper() for name in settings()} - flags
@@ -174,14 +174,14 @@ def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
         if name == variable or name in known:
             continue
         if name in flags:
-            notes.warn("unknown-setting", f"{variable} has no effect", hint="it is a flag alone: see atp test --help")
+            notes.warn("unknown-setting", f"{variable} has no effect", hint="use the flag instead: atp test --help")
         elif meant := near_miss(name, known):
-            notes.warn("unknown-setting", f"{variable} is no setting", hint=f"did you mean `ATP_{meant}`?")
+            notes.warn("unknown-setting", f"{variable} is not a setting", hint=f"did you mean `ATP_{meant}`?")
     return list(notes)
 
 
 SECTIONS = frozenset({"agents", "connectors"})
-"""Tables of the project's file that aren't settings."""
+"""Tables of the settings file that aren't settings."""
 
 
 def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -> dict[str, Any]:
@@ -212,16 +212,16 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
             found[name] = value.split(",") if name in ("name", "output") else value
     validate(Options, found, notes, NoLocator())
     if notes:
-        raise LoadError(_as_given(notes, lambda name: f"ATP_{name.upper()}"))
+        raise LoadError(_respell(notes, lambda name: f"ATP_{name.upper()}"))
     return found
 
 
-def _as_given(notes: Diagnostics, called: Callable[[str], str]) -> list[Diagnostic]:
-    """Mistakes in settings, in the words of whoever gave them: there, all that is given is text."""
+def _respell(notes: Diagnostics, spell: Callable[[str], str]) -> list[Diagnostic]:
+    """Name settings in messages as the user wrote them. On the command line and in variables every value is text."""
     known = settings()
 
     def name(found: "re.Match[str]") -> str:
-        return f"`{called(found[1])}`" if found[1] in known else found[0]
+        return f"`{spell(found[1])}`" if found[1] in known else found[0]
 
     return [
         replace(one, message=re.sub(r"^`(\w+)`", name, one.message).replace("found the text '", "found '"))

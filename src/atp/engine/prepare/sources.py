@@ -1,4 +1,4 @@
-"""What is given to test: files, folders, a message; each becomes a suite whose cases can be gone through."""
+"""Opens the input of a run: each file or message becomes a suite whose cases can be iterated repeatedly."""
 
 import os
 import re
@@ -17,43 +17,43 @@ from atp.suite.case import Case
 from atp.suite.suite import Suite
 
 Wants = Callable[[Case], bool]
-"""Whether a case is among those to run."""
+"""True for a case that is to run."""
 _KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
 
 
 SMALL = 1_000_000
-"""Bytes: the cases of such a file take up a few tens of megabytes, and reading them again a fifth of the time."""
+"""Bytes. The cases of a file up to this size stay in memory, because reading them again takes a fifth of the run."""
 
 
 class CaseSource:
-    """A suite whose cases can be gone through as often as needed, without all of them being in memory."""
+    """A suite whose cases can be iterated repeatedly, without all of them being in memory."""
 
     def __init__(self, suite: Suite, cases: Callable[[], Iterator[Case]], survey: Survey) -> None:
         self.suite = suite
         self.cases = cases
         self.survey = survey
         self.folder = Path(suite.path).resolve().parent if suite.path else Path.cwd()
-        """Where relative paths of the file start."""
+        """The folder that relative paths in the file start from."""
         fixtures = self.folder / "fixtures"
         self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
-        """The folder that trials find as `fixtures/`."""
+        """The folder that is copied into each workspace as `fixtures/`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the command line gave: each `-i` and each positional path."""
+    """The input of the command line: each `-i` and each positional path."""
 
     texts: tuple[str, ...]
     paths: tuple[str, ...] = ()
 
     @property
     def identity(self) -> list[str]:
-        """The same for the same input, wherever it is called from."""
+        """Identifies the input, independent of the working directory."""
         return [str(Path(one).resolve()) if os.path.exists(one) else one for one in (*self.texts, *self.paths)]
 
     @property
     def anchor(self) -> Path:
-        """Where to start looking for the project's root."""
+        """The folder from which the project's root is searched."""
         for one in (*self.paths, *self.texts):
             path = Path(one)
             if has_magic(one) and not os.path.lexists(one):
@@ -64,7 +64,7 @@ class Input:
 
 
 def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
-    """The suites that are meant, and the warnings. Raises `LoadError` when any can't be used."""
+    """Load all suites of the input; return them with the warnings. Raises `LoadError` if any can't be used."""
     notes = Diagnostics()
     sources: list[CaseSource] = []
     paths = list(given_input.paths)
@@ -91,12 +91,12 @@ def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[li
 
 
 def is_reference(text: str) -> bool:
-    """Whether an input names an agent or a script that makes cases."""
+    """True if an input names an agent or a script that generates cases."""
     return text.startswith(("agents:", "scripts:"))
 
 
 def _is_unicode(path: Path) -> bool:
-    """Whether the file's name can be written down, in a journal or a report."""
+    """True if the path can be encoded in a journal or a report."""
     try:
         str(path.resolve()).encode()
     except UnicodeEncodeError:
@@ -105,7 +105,7 @@ def _is_unicode(path: Path) -> bool:
 
 
 def _is_message(text: str) -> bool:
-    """An existing path is a file; what looks like a path but isn't one is an error; the rest is a message."""
+    """True if an input is a message: no existing path, and nothing that looks like a path."""
     return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
 
 
@@ -117,17 +117,17 @@ def _open_file(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource
 
 
 def in_memory(suite: Suite, wants: Wants) -> CaseSource:
-    """A suite that is loaded, surveyed."""
+    """Return the source of a loaded suite, with its survey."""
     survey = Survey(wants)
     for case in suite.cases:
-        survey.see(case)
+        survey.add(case)
     return CaseSource(suite, lambda: iter(suite.cases), survey)
 
 
 def _open_jsonl(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
-    """Validated in one pass now, streamed in a second when it runs: the file may be larger than memory.
+    """Validate a JSONL file now; stream it again when it runs, because the file may be larger than memory.
 
-    A small one is read once: its cases stay in memory.
+    A small file is read once: its cases stay in memory.
     """
     from atp.loader.jsonl.records import check_jsonl_file, stream_file
 
@@ -136,12 +136,12 @@ def _open_jsonl(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSourc
     kept: list[Case] = []
     small = path.is_file() and path.stat().st_size <= SMALL
 
-    def see(case: Case) -> None:
-        survey.see(case)
+    def keep(case: Case) -> None:
+        survey.add(case)
         if small:
             kept.append(case)
 
-    if not check_jsonl_file(path, given, notes, see):
+    if not check_jsonl_file(path, given, notes, keep):
         return None, notes.in_order()
     suite = Suite.model_construct(name=path.stem, dialect="jsonl", path=str(path), cases=[], agents=[])
     cases = partial(iter, kept) if small else partial(stream_file, path, given)

@@ -1,52 +1,54 @@
-"""What a pass over the cases finds out for the plan, so that they need not be gone through again."""
+"""Which cases are to run, and what one pass over them tells the plan: counts, needs, judges, simulators."""
 
+import re
 from collections.abc import Callable
 
 from atp.base.diagnostics import Place
 from atp.checks.case_checks import unjudgeable
 from atp.checks.deciders import Decider, deciders
 from atp.checks.observable import Need, needs
+from atp.engine.prepare.options import Options
 from atp.suite.case import Case
 from atp.suite.result import Origin
 
 Narrowed = tuple[str, ...] | None
-"""The agents that a case is only for; none means all of the suite's."""
+"""The agents that a case is limited to; None means all agents of the suite."""
 MOST_EXAMPLES = 20
-"""How many cases with the same problem are worth naming."""
+"""The most examples that a message names."""
 
 
 class Survey:
-    """Counts and needs of the cases that are to run."""
+    """Counts and needs of the cases that are to run, collected in one pass."""
 
     def __init__(self, wants: Callable[[Case], bool]) -> None:
         self._wants = wants
         self.count = 0
-        """Cases to run."""
+        """The number of cases to run."""
         self.skipped: list[Case] = []
-        """Cases that their file leaves out."""
+        """Cases that the file marks as skipped."""
         self.variations: dict[int | None, int] = {}
-        """How many variations there are in all, by the `runs` their case asks for."""
+        """The number of variations, by the `runs` of their case."""
         self.needs: dict[tuple[Need, Narrowed], list[tuple[str, Place]]] = {}
-        """What cases need to see of an agent, with examples of who needs it."""
+        """What an agent must be able to report, with examples of cases that need it."""
         self.deciders: dict[Decider, list[tuple[str, Place]]] = {}
-        """Who must decide beside exact rules, with examples of cases that need them."""
+        """The judges that are needed beside exact checks, with examples of cases that need them."""
         self.simulators: dict[str | None, list[tuple[str, Place]]] = {}
-        """Who plays the user, none being the run's own, with examples of their cases."""
+        """The simulators that cases name (None: the run's own), with examples of cases."""
         self.leading: set[int] = set()
-        """Cases, by index, that others go on from."""
+        """The indexes of cases that are befores of others."""
         self.varied = 0
-        """Cases that ask for more variations of their prompt than they list."""
+        """The number of cases that ask for more variations than they list."""
         self.narrowed = False
-        """Some case names its agents."""
+        """True if a case is limited to some agents."""
         self.hooks: set[str] = set()
-        """The hooks that cases name."""
+        """The hooks of cases."""
         self.doubtful: dict[tuple[str, Narrowed], Case] = {}
-        """Cases with checks that can only be judged if something is found, a script for example; one for each."""
+        """Reasons why a check may be impossible (a script that is missing), each with one case."""
         self.workspaces: dict[str, list[tuple[str, Place]]] = {}
-        """The folders that trials start with, with examples of cases that name them."""
+        """The workspace folders of cases, with examples of cases that name them."""
 
-    def see(self, case: Case) -> None:
-        """Take a case into account."""
+    def add(self, case: Case) -> None:
+        """Count a case and what it needs."""
         if not self._wants(case):
             return
         if case.skip:
@@ -85,19 +87,45 @@ def _example(examples: list[tuple[str, Place]], case: Case) -> None:
 
 
 def listed(case: Case) -> list[tuple[list[str] | None, Origin | None]]:
-    """The chains that a case runs with, as far as it lists them; a task and a message history have one variation."""
+    """Return the chains that a case lists. A task and a message history have one variation."""
     if not case.chains or case.task is not None or case.messages:
         return [(None, None)]
     return [(chain, "listed") for chain in case.chains[: case.iterations]]
 
 
 def is_varied(case: Case) -> bool:
-    """Whether a case asks for more variations of its prompt than it lists."""
+    """True if a case asks for more variations than it lists."""
     return bool(case.chains) and case.iterations is not None and case.iterations > len(case.chains)
 
 
 def how_many(case: Case) -> int:
-    """The number of variations a case runs with."""
+    """Return the number of variations of a case."""
     if not case.chains:
         return 1
     return case.iterations if is_varied(case) and case.iterations else len(listed(case))
+
+
+class Filter:
+    """Selects cases by id and name, by tag, and for `--only-failed` by their last result."""
+
+    def __init__(self, options: Options) -> None:
+        self._pattern = re.compile(options.run) if options.run else None
+        words = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
+        self._with = {word for word in words if not word.startswith("!")}
+        self._without = {word[1:] for word in words if word.startswith("!")}
+        self.only: set[tuple[str, str]] | None = None
+        """With `--only-failed`: the pairs (agent, case) to run."""
+        self._wants_all = not (self._pattern or self._with or self._without)
+
+    def wants(self, case: Case) -> bool:
+        """True if the case is to run."""
+        if self._wants_all:
+            return True
+        if self._pattern and not (self._pattern.search(case.id) or self._pattern.search(case.name)):
+            return False
+        tags = set(case.tags)
+        return not (tags & self._without) and (not self._with or bool(tags & self._with))
+
+    def wants_pair(self, agent: str, case: Case) -> bool:
+        """True if the case is to run against this agent."""
+        return self.only is None or (agent, case.id) in self.only
