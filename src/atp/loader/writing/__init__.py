@@ -1,8 +1,8 @@
-"""Suites become files again, in any dialect, with a list of what the dialect can't say."""
+"""Writes suites as files of any dialect, with a list of what the dialect can't say."""
 
 from atp.base.secrets import mask
 from atp.loader.load import FileDialect
-from atp.loader.writing.written import Written
+from atp.loader.writing.losses import Written
 from atp.suite.suite import Suite
 
 __all__ = ["Written", "write"]

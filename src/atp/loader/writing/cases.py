@@ -1,14 +1,13 @@
-"""What YAML tests and JSONL records have in common: a case as the keys that both take, and what neither can say."""
+"""What YAML tests and JSONL records have in common: a case as the keys that both take, and the losses of both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from atp.loader.writing.to_plain import said
-from atp.loader.writing.written import Losses
-from atp.suite.assertion import Assertion
+from atp.loader.writing.losses import Losses
+from atp.suite.assertion import Assertion, Group
 from atp.suite.case import Case, Checkpoint, Limits, Task
 from atp.suite.message import Message
 from atp.suite.record import Record
@@ -27,10 +26,10 @@ class CaseWriter:
     """What the file says once for all cases, so that they needn't."""
 
     def write(self, case: Case) -> dict[str, Any] | None:
-        """The case as a record in the documents' order of keys, or nothing when its heart can't be said."""
+        """The case as a record in the documents' order of keys, or None if its prompt can't be written."""
         says = self._says(case)
         if says is None:
-            self.losses.case(case, "everything", _why_unsaid(case))
+            self.losses.case(case, "everything", _why_unwritable(case))
             return None
         self._note_losses(case)
         defaults = self.defaults
@@ -42,19 +41,19 @@ class CaseWriter:
             "skip": case.skip or None,
             "agents": case.agents,
             **says,
-            "simulator": _said(case.simulator),
+            "simulator": _plain_or_none(case.simulator),
             "checkpoints": [self._checkpoint(one) for one in case.checkpoints] or None,
             "max_turns": case.max_turns,
             "constraints": self._limits(case) or None,
             "assertions": [self.assertion(one) for one in case.assertions] or None,
             "expectations": case.expectations or None,
             "expected": case.expected,
-            "scoring": _said(_unless(defaults.scoring, case.scoring)),
+            "scoring": _plain_or_none(_unless(defaults.scoring, case.scoring)),
             **{key: _unless(getattr(defaults, key), getattr(case, key)) for key in ("min_score", "pass_rate")},
             "runs": _unless(defaults.runs_per_test, case.runs),
             **{key: getattr(case, key) for key in ("user", "team", "locale")},
             "metadata": case.metadata or None,
-            "options": _said(case.options),
+            "options": _plain_or_none(case.options),
             **{key: getattr(case, key) for key in ("workspace", "before_hook", "after_hook")},
         }
         expects_null = "expected" in case.model_fields_set and case.expected is None
@@ -63,12 +62,12 @@ class CaseWriter:
         }
 
     def _says(self, case: Case) -> dict[str, Any] | None:
-        """What the agent is told: the only form of a chain that both dialects have is a task."""
+        """The keys with the prompt. The only form of a chain that both dialects have is a task."""
         if case.task is not None:
-            return {"task": said(case.task)}
+            return {"task": to_plain(case.task)}
         if case.messages:
             text = plain_message(case.messages)
-            return {"messages": [said(one) for one in case.messages]} if text is None else {"input": text}
+            return {"messages": [to_plain(one) for one in case.messages]} if text is None else {"input": text}
         if case.chains:
             single = next((chain[0] for chain in case.chains if len(chain) == 1 and _fits_task(chain[0])), None)
             if single is None:
@@ -81,7 +80,7 @@ class CaseWriter:
         return {} if case.mode == "dialogue" else None
 
     def _checkpoint(self, checkpoint: Checkpoint) -> dict[str, Any]:
-        plain = said(checkpoint)
+        plain = to_plain(checkpoint)
         del plain["assertion"]
         return plain | {"assertion": self.assertion(checkpoint.assertion)}
 
@@ -91,7 +90,7 @@ class CaseWriter:
         inherited = wider | (defaults.constraints or Limits()).given()
         return {
             key: value
-            for key, value in said(case.limits).items()
+            for key, value in to_plain(case.limits).items()
             if value is not None and (key not in inherited or inherited[key] != value)
         }
 
@@ -109,11 +108,11 @@ class CaseWriter:
 def plain_message(messages: list[Message]) -> str | None:
     """The text of a conversation that is nothing but one thing a user says."""
     text = messages[0].content if len(messages) == 1 else None
-    return text if isinstance(text, str) and said(messages[0]) == {"role": "user", "content": text} else None
+    return text if isinstance(text, str) and to_plain(messages[0]) == {"role": "user", "content": text} else None
 
 
-def _said(record: Record | None) -> dict[str, Any] | None:
-    return None if record is None else said(record)
+def _plain_or_none(record: Record | None) -> dict[str, Any] | None:
+    return None if record is None else to_plain(record)
 
 
 def _unless(default: Any, value: Any) -> Any:
@@ -128,8 +127,57 @@ def _fits_task(prompt: str) -> bool:
     return True
 
 
-def _why_unsaid(case: Case) -> str:
+def _why_unwritable(case: Case) -> str:
     if not case.chains:
         return "it says nothing to the agent"
     several = all(len(chain) > 1 for chain in case.chains)
     return "its chains have several prompts" if several else "its prompt is too long"
+
+
+def to_plain(record: Record) -> dict[str, Any]:
+    """The record as JSON values: the keys that the file had, spelled-out defaults included, in one spelling."""
+    plain = {
+        field.serialization_alias or name: _plain(getattr(record, name), _takes_fractions(field.annotation))
+        for name, field in type(record).model_fields.items()
+        if name in record.model_fields_set and not field.exclude
+    }
+    return plain | (record.model_extra or {})
+
+
+def _plain(value: Any, is_number: bool) -> Any:
+    if isinstance(value, Record):
+        return to_plain(value)
+    if isinstance(value, list):
+        return [_plain(item, is_number=False) for item in value]
+    if is_number and isinstance(value, float) and value.is_integer():
+        return int(value)  # `timeout: 30` has become 30.0; a free value's 30.0 is left as it is
+    return value
+
+
+def _takes_fractions(annotation: Any) -> bool:
+    return annotation is float or any(_takes_fractions(part) for part in get_args(annotation))
+
+
+def flat_assertion(assertion: Assertion) -> dict[str, Any]:
+    """An assertion as documents 4 and 5 write it: the kind's own keys beside the common ones."""
+    own, common = _parts(assertion, flat_assertion)
+    return {"type": assertion.type, **own, **common}
+
+
+def nested_assertion(assertion: Assertion) -> dict[str, Any]:
+    """An assertion as document 1 writes it: the kind's own keys in `config`."""
+    own, common = _parts(assertion, nested_assertion)
+    if isinstance(assertion, Group) or not own:
+        return {"type": assertion.type, **own, **common}
+    return {"type": assertion.type, "config": own, **common}
+
+
+def _parts(assertion: Assertion, inner: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    own, common = to_plain(assertion), {}
+    for key in Assertion.model_fields:
+        if key in own:
+            common[key] = own.pop(key)
+    del common["type"]
+    if isinstance(assertion, Group):
+        own["assertions"] = [inner(one) for one in assertion.assertions]
+    return own, common

@@ -1,14 +1,12 @@
-"""JSONL test files (documents 4, 5), and JSON files with a list of the same cases."""
+"""Writes JSONL test files (documents 4, 5), and JSON files with a list of the same cases."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from atp.loader.markdown.names import stem
-from atp.loader.writing.cases import CaseWriter
-from atp.loader.writing.hide_secrets import Hiding
-from atp.loader.writing.to_plain import flat_assertion
-from atp.loader.writing.written import Losses, Written
+from atp.loader.writing.cases import CaseWriter, flat_assertion
+from atp.loader.writing.losses import Losses, SecretHider, Written
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
@@ -29,7 +27,7 @@ def write_json(suite: Suite) -> Written:
 def _lines(suite: Suite, losses: Losses) -> list[str]:
     _note_losses(suite, losses)
     writer = CaseWriter(suite, losses, flat_assertion)
-    hiding = Hiding(suite.secrets)
+    hiding = SecretHider(suite.secrets)
     lines = []
     for case in suite.cases:
         record = writer.write(case)

@@ -1,19 +1,21 @@
-"""Markdown test files (documents 2, 3)."""
+"""Writes Markdown test files (documents 2, 3): frontmatter, and a section a case."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from atp.loader.markdown.frontmatter import agent_file
 from atp.loader.markdown.names import slug, stem
-from atp.loader.writing.hide_secrets import Hiding
+from atp.loader.writing.cases import to_plain
+from atp.loader.writing.losses import Losses, SecretHider, Written
 from atp.loader.writing.markdown_cases import Sheet, make_sheets, set_settings
-from atp.loader.writing.markdown_head import front_keys
 from atp.loader.writing.markdown_text import fenced, item, reads_plainly, title
-from atp.loader.writing.written import Losses, Written
-from atp.loader.writing.yaml_text import yaml_text
+from atp.loader.writing.yaml import yaml_text
+from atp.suite.case import Case, Limits
 from atp.suite.suite import Suite
 
 _DEEPEST = 6
@@ -25,10 +27,10 @@ _PLAIN_WORD = re.compile(r"[^\W_][\w./-]*")
 def write_markdown(suite: Suite) -> Written:
     """Frontmatter, and a section a case."""
     losses = Losses()
-    hiding = Hiding(suite.secrets)
+    hiding = SecretHider(suite.secrets)
     name = _suite_name(hiding.hide(suite.name, losses.secret(), ("name",)), losses)
     sheets = make_sheets(suite.cases, name, hiding, losses)
-    front = front_keys(suite, [sheet.case for sheet in sheets], losses)
+    front = _front_keys(suite, [sheet.case for sheet in sheets], losses)
     for sheet in sheets:
         set_settings(sheet, front, hiding, losses)
     front = hiding.hide(front, losses.secret())
@@ -37,6 +39,52 @@ def write_markdown(suite: Suite) -> Written:
         return Written("", losses)
     first = [] if name == (_first_heading(sheets) or stem(suite.path)) else [_heading(1, name)]
     return Written("\n".join([_head(front), *first, *_sections(sheets, [name] if first else [])]), losses)
+
+
+def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, Any]:
+    """The frontmatter: what the file says for all of its cases, in the documents' order."""
+    if suite.version != "1.0":
+        losses.suite("version", suite.version)
+    defaults = suite.defaults
+    limits = to_plain(Limits(timeout_seconds=defaults.timeout_seconds)) | to_plain(defaults.constraints or Limits())
+    front = {
+        "target": _target(suite, losses),
+        "assessor": suite.assessor,
+        "iterations": suite.iterations,
+        "description": suite.description,
+        "runs": _common([case.runs for case in cases], defaults.runs_per_test),
+        "timeout": _common(
+            [to_plain(case.limits).get("timeout_seconds") for case in cases], limits.get("timeout_seconds")
+        ),
+        "pass_rate": _common([case.pass_rate for case in cases], defaults.pass_rate),
+        "budget_usd": _common([to_plain(case.limits).get("budget_usd") for case in cases], limits.get("budget_usd")),
+        "generator": suite.generator,
+    }
+    return {key: value for key, value in front.items() if value is not None}
+
+
+def _target(suite: Suite, losses: Losses) -> str | None:
+    """The target of a Markdown file, or an only agent that can be one."""
+    if len(suite.agents) == 1 and suite.agents[0].type == "prompt":
+        agent = suite.agents[0]
+        path = str(agent.config.path)
+        if agent_file(path) is not None and to_plain(agent.config) == {"path": path}:
+            if agent.name != PurePosixPath(path).stem or agent.description is not None:
+                losses.suite("agents", f"the name and description of `{agent.name}`")
+            return path
+    for agent in suite.agents:
+        losses.suite("agents", f"`{agent.name}`")
+    return suite.target
+
+
+def _common(values: list[Any], default: Any) -> Any:
+    """The suite's default, else the value that most cases have; but only if all have one.
+
+    A case can change what the file says for all, but it can't take it back.
+    """
+    if None in values or not values:
+        return None
+    return Counter(values).most_common(1)[0][0] if default is None else default
 
 
 def _head(front: dict[str, Any]) -> str:

@@ -1,20 +1,18 @@
-"""What Markdown can say of a case, and what it can't."""
+"""Cases as sections of a Markdown file, and what is lost of each."""
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from atp.loader.markdown.names import Uniques, case_name, slug
-from atp.loader.writing.cases import plain_message
-from atp.loader.writing.hide_secrets import Hiding
+from atp.loader.writing.cases import plain_message, to_plain
+from atp.loader.writing.losses import Losses, SecretHider
 from atp.loader.writing.markdown_text import can_say, title
-from atp.loader.writing.to_plain import said
-from atp.loader.writing.written import Losses
 from atp.suite.case import Case
 from atp.suite.record import Record
 
-_UNSAID = ("description", "agents", "simulator", "checkpoints", "max_turns", "assertions", "expected")
-"""What a case can say in the other dialects only."""
+_UNWRITABLE = ("description", "agents", "simulator", "checkpoints", "max_turns", "assertions", "expected")
+"""The keys that only the other dialects have."""
 _SETTINGS = (
     *("skip", "runs", "pass_rate", "scoring", "min_score", "team", "locale", "metadata", "options"),
     *("workspace", "before_hook", "after_hook"),
@@ -46,7 +44,7 @@ class Sheet:
         return case_name(self.path[-1])
 
 
-def make_sheets(cases: list[Case], suite_name: str, hiding: Hiding, losses: Losses) -> list[Sheet]:
+def make_sheets(cases: list[Case], suite_name: str, hiding: SecretHider, losses: Losses) -> list[Sheet]:
     """The sheets of all cases that still have something to say."""
     sheets = {case.index: sheet for case in cases if (sheet := _sheet(case, suite_name, hiding, losses))}
     for sheet in sheets.values():
@@ -66,7 +64,7 @@ def _set_ids(sheets: list[Sheet]) -> None:
         sheet.id = sheet.id or uniques.take(slug(sheet.path[-1]) or f"case-{number}")
 
 
-def _sheet(case: Case, suite_name: str, hiding: Hiding, losses: Losses) -> Sheet | None:
+def _sheet(case: Case, suite_name: str, hiding: SecretHider, losses: Losses) -> Sheet | None:
     keys = ("id", "path", "intent", "user", "tags", "expectations")
     says = {key: getattr(case, key) for key in keys} | {"chains": case.chains or _message_chain(case)}
     says = hiding.hide(says | {"name": case.name or case.id}, losses.secret(case))
@@ -77,7 +75,7 @@ def _sheet(case: Case, suite_name: str, hiding: Hiding, losses: Losses) -> Sheet
     }
     judges_befores = not says["chains"] and case.befores and kept["expectations"]
     if not kept["chains"] and not judges_befores:
-        losses.case(case, "everything", _why_unsaid(case))
+        losses.case(case, "everything", _why_unwritable(case))
         return None
     for key, texts in kept.items():
         if lost := len(says[key]) - len(texts):
@@ -91,7 +89,7 @@ def _sheet(case: Case, suite_name: str, hiding: Hiding, losses: Losses) -> Sheet
         losses.case(case, "name")
     if says["path"] and sheet.path[:-1] != says["path"][:-1]:
         losses.case(case, "path")
-    _note_unsaid(case, losses)
+    _note_losses(case, losses)
     return sheet
 
 
@@ -101,14 +99,14 @@ def _message_chain(case: Case) -> list[list[str]]:
     return [] if text is None else [[text]]
 
 
-def set_settings(sheet: Sheet, front: dict[str, Any], hiding: Hiding, losses: Losses) -> None:
+def set_settings(sheet: Sheet, front: dict[str, Any], hiding: SecretHider, losses: Losses) -> None:
     """Give a sheet what its case says of the keys that every dialect takes, unless the frontmatter says it for all."""
     settings: dict[str, Any] = {}
     for key in _SETTINGS:
         value = getattr(sheet.case, key)
         if value != Case.model_fields[key].get_default(call_default_factory=True) and value != front.get(key):
-            settings[key] = said(value) if isinstance(value, Record) else value
-    limits = {key: value for key, value in said(sheet.case.limits).items() if value is not None}
+            settings[key] = to_plain(value) if isinstance(value, Record) else value
+    limits = {key: value for key, value in to_plain(sheet.case.limits).items() if value is not None}
     seconds = limits.pop("timeout_seconds", None)
     if seconds != front.get("timeout"):
         settings["timeout"] = f"{seconds}s" if isinstance(seconds, int) else seconds
@@ -130,11 +128,11 @@ def _path(says: dict[str, Any], suite_name: str) -> list[str]:
     return [*(around if says["path"] else [suite_name]), own]
 
 
-def _note_unsaid(case: Case, losses: Losses) -> None:
-    for key in _UNSAID:
+def _note_losses(case: Case, losses: Losses) -> None:
+    for key in _UNWRITABLE:
         if getattr(case, key) != Case.model_fields[key].get_default(call_default_factory=True):
             losses.case(case, key, _which(case, key))
-    if case.task is not None and (more := [key for key in said(case.task) if key != "description"]):
+    if case.task is not None and (more := [key for key in to_plain(case.task) if key != "description"]):
         losses.case(case, "task", ", ".join(more))
 
 
@@ -144,7 +142,7 @@ def _which(case: Case, key: str) -> str:
     return ", ".join(one.id for one in case.checkpoints) if key == "checkpoints" else ""
 
 
-def _why_unsaid(case: Case) -> str:
+def _why_unwritable(case: Case) -> str:
     if case.chains or _message_chain(case):
         return "its prompts are empty or have line ends that Markdown changes"
     if case.messages:

@@ -1,0 +1,91 @@
+"""What a written file can't say: the losses, and the secrets that variables replace."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from atp.base.secrets import is_number, secret_numbers
+from atp.loader.variables import is_secret
+from atp.suite.case import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A suite as the text of a file."""
+
+    text: str
+    """The file. Empty when the format can't say any of the cases."""
+    losses: list[str]
+    """What the format can't say, each as `case …: key (why)` or `suite: key (why)`."""
+
+
+class Losses(list[str]):
+    """The losses of one suite, collected while it is written. Keys are those that `atp show --json` prints."""
+
+    def suite(self, key: str, why: str = "") -> None:
+        """Note the loss of a key that all cases share."""
+        self.append(f"suite: {key}{f' ({why})' if why else ''}")
+
+    def case(self, case: Case, key: str, why: str = "") -> None:
+        """Note the loss of a case's key."""
+        self.append(f"case `{case.id}`: {key}{f' ({why})' if why else ''}")
+
+    def secret(self, case: Case | None = None) -> Callable[[str, str], None]:
+        """A function that notes a secret that was replaced by a variable, in a case or in what all cases share."""
+
+        def note(place: str, variable: str) -> None:
+            why = f"a secret: ${{{variable}}} stands there"
+            self.suite(place, why) if case is None else self.case(case, place, why)
+
+        return note
+
+
+class SecretHider:
+    """Replaces secrets by `${NAME}`, the same name for the same secret throughout a file."""
+
+    def __init__(self, secrets: Iterable[str], escape: Callable[[str], str] = str) -> None:
+        """`escape` is how the format writes text that only looks like a variable."""
+        longest_first = sorted(secrets, key=len, reverse=True)  # one secret may hold another
+        # A dollar sign right before a variable would make it plain text, so it goes with the secret.
+        self._secret = re.compile("|".join(rf"\$*{re.escape(one)}" for one in longest_first)) if longest_first else None
+        self._numbers = secret_numbers(longest_first)
+        self._escape = escape
+        self._names: dict[str, str] = {}
+
+    def hide(self, value: Any, note: Callable[[str, str], None], place: tuple[str, ...] = ()) -> Any:
+        """The value without secrets. `note` is called with the keys that lead to a secret, and its variable's name."""
+        if isinstance(value, str):
+            return self._text(value, note, place, self._escape)
+        if isinstance(value, list):
+            return [self.hide(item, note, place) for item in value]
+        if isinstance(value, dict):
+            return {
+                self._text(key, note, place, str): self.hide(item, note, (*place, key)) for key, item in value.items()
+            }
+        if self._numbers and is_number(value) and value in self._numbers:
+            return self._text(self._numbers[value], note, place, self._escape)
+        return value
+
+    def _text(
+        self, text: str, note: Callable[[str, str], None], place: tuple[str, ...], escape: Callable[[str], str]
+    ) -> str:
+        if self._secret is None:
+            return escape(text)
+        parts, end = [], 0
+        for found in self._secret.finditer(text):
+            name = self._name(found.group(), place)
+            note(".".join(place), name)
+            parts += [escape(text[end : found.start()]), f"${{{name}}}"]
+            end = found.end()
+        return "".join([*parts, escape(text[end:])])
+
+    def _name(self, secret: str, place: tuple[str, ...]) -> str:
+        if secret not in self._names:
+            name = re.sub(r"[^A-Z0-9]+", "_", place[-1].upper() if place else "").strip("_")
+            if not name or name[0].isdigit() or not is_secret(name, secret):
+                name = f"{name}_SECRET" if name and not name[0].isdigit() else "SECRET"
+            taken = set(self._names.values())
+            numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
+            self._names[secret] = name if name not in taken else next(one for one in numbered if one not in taken)
+        return self._names[secret]
