@@ -1,9 +1,9 @@
 """Markdown test files (`*.test.md`, documents 2 and 3).
 
-A text goes through these steps, one module each: the frontmatter is cut off (`frontmatter`), comments are taken out
-(`comments`, `page`), Markdown becomes a tree of blocks (`blocks`), headings and labels make sections and fields of it
-(`sections`, `fields`, `split`, `labels`), fields become texts (`items`, `render`), sections cases (`cases`, `names`,
-`befores`). No step knows the ones after it, and every mistake is noted at its place on the way.
+A text goes through these steps: the frontmatter is cut off (`frontmatter`), comments are removed (`page`), Markdown
+becomes a tree of blocks (`blocks`), headings and labels make sections and fields of the blocks (`sections`, `fields`,
+`split`, `labels`), fields become texts (`items`, `render`), sections become cases (`cases`, `names`, `befores`). No
+step knows the steps after it, and each notes the mistakes that it finds.
 """
 
 from atp.base.diagnostics import Diagnostics

@@ -1,7 +1,8 @@
 """From the outline of a file to its cases."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.text import cut
@@ -15,7 +16,8 @@ from atp.loader.markdown.names import Titles, Uniques, case_name, slug
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page
 from atp.loader.markdown.render import render, unquoted
-from atp.loader.markdown.settings import read_settings
+from atp.loader.validate import DataPath, Locator, validate
+from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case, Limits
 
 _BETWEEN_TAGS = re.compile(r",|;\s+(?=\S)")
@@ -69,7 +71,7 @@ class CaseReader:
         actor = self._single(section, "actor")
         tags = [tag for entry in self._listed(section, "tags") for tag in _tags(entry)]
         front = self._front
-        settings = read_settings(section, self._page, self._notes)
+        settings = _read_settings(section, self._page, self._notes)
         case = Case(
             index=index,
             id="?",  # known when all others are
@@ -224,6 +226,74 @@ class CaseReader:
                 message = f"`{one.title}` stands in a section that has neither prompts nor expectations"
                 at = self._page.place(one.line, one.column)
                 self._notes.warn("label-without-case", message, at, "add `**Prompts:**` and `**Expectations:**`")
+
+
+@dataclass(slots=True)
+class _SettingPlaces:
+    """Places in the values of a section's settings, each of which is a YAML text of its own."""
+
+    labels: dict[str, Place] = field(default_factory=dict)
+    """The place of each label, by key."""
+    values: dict[str, Locator] = field(default_factory=dict)
+    """The places in each value, by key."""
+
+    def key(self, path: DataPath) -> Place:
+        return self.values[str(path[0])].key(path[1:]) if len(path) > 1 else self._label(path)
+
+    def value(self, path: DataPath) -> Place:
+        return self.values[str(path[0])].value(path[1:]) if path else self._label(path)
+
+    def _label(self, path: DataPath) -> Place:
+        """The place of a setting's label; of a mistake between settings, of the first label."""
+        return self.labels[str(path[0])] if path else next(iter(self.labels.values()))
+
+
+def _read_settings(section: Section, page: Page, notes: Diagnostics) -> dict[str, Any]:
+    """The settings of a section, by the fields of a case.
+
+    Settings are the keys that a case takes in every dialect, as labels: `**Timeout:** 30s`, or `**Metadata:**` and a
+    list. The values are YAML: on the label's line, in a fence, or as a list of `key: value`.
+    """
+    raw: dict[str, Any] = {}
+    places = _SettingPlaces()
+    for one in section.fields:
+        if one.kind != "setting":
+            continue
+        at = page.place(one.line, one.column)
+        if not one.contents:
+            notes.error("empty", f"`{one.title}` is empty", at, "give it a value, or remove it")
+        elif one.key in raw:
+            notes.error("given-twice", f"`{one.title}` is given twice", at, "remove one of them")
+        elif (parsed := parse_yaml(*_setting_yaml(one, page, notes))) is not None:
+            raw[one.key], places.labels[one.key], places.values[one.key] = parsed.data, at, parsed.locator
+    case = validate(Case, {"id": "-", **raw}, notes, places) if raw else None
+    names = {"limits" if key == "constraints" else key for key in raw}
+    return {} if case is None else {name: getattr(case, name) for name in names & case.model_fields_set}
+
+
+def _setting_yaml(field: Field, page: Page, notes: Diagnostics) -> tuple[str, Diagnostics, int]:
+    """The value of a setting as YAML, indented as in the file, so that places in it are right."""
+    first = field.contents[0]
+    if first.kind in ("fence", "code"):
+        column = len(page.lines[first.line]) - len(page.lines[first.line].lstrip())
+        start = first.line + (first.kind == "fence")
+        return "\n".join(" " * column + line for line in first.text.split("\n")), notes, page.first_line + start
+    rows: list[str] = []
+    for block in (inner for one in field.contents for inner in (one.children if one.kind == "item" else [one])):
+        lines = block.text.rstrip("\n").split("\n")
+        for number, line in enumerate(lines, block.line):
+            rows.extend([""] * (number - first.line - len(rows)))
+            rows.append(_padded(line, page.lines[number], continues=number > block.line))
+    return "\n".join(rows), notes, page.first_line + first.line
+
+
+def _padded(line: str, whole: str, continues: bool) -> str:
+    """A line at its column. A line that continues a value is indented by one more, as YAML needs."""
+    text = line.strip()
+    column = max(0, whole.rfind(text)) + continues
+    if text[:1] == "`":
+        text = f" {unquoted(text)}"
+    return " " * column + text
 
 
 def _tags(entry: Entry) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
 from atp.loader.source import LoadContext
-from atp.loader.validate import DataPath, Locator, validate
+from atp.loader.validate import Locator, RenamedKeys, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.record import Amount, Count, Record, Seconds, Share, Text
 
@@ -78,23 +78,6 @@ def cut(text: str, notes: Diagnostics) -> Head:
     return Head(yaml, start + 2, "\n".join(lines[body:]), body + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Folded:
-    """Places of keys that were written in any letter case."""
-
-    locator: Locator
-    written: dict[str, str]
-
-    def key(self, path: DataPath) -> Place:
-        return self.locator.key(self._as_written(path))
-
-    def value(self, path: DataPath) -> Place:
-        return self.locator.value(self._as_written(path))
-
-    def _as_written(self, path: DataPath) -> DataPath:
-        return (self.written.get(str(path[0]), path[0]), *path[1:]) if path else path
-
-
 def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Frontmatter:
     """What the frontmatter says, as far as it can be read."""
     if head.yaml is None:
@@ -111,7 +94,7 @@ def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Fr
         notes.error("wrong-type", "the frontmatter must be a mapping", at, "write `target: agents/…`")
         return Frontmatter()
     raw, written = _fold(parsed.data, parsed.locator, notes)
-    locate = _Folded(parsed.locator, written)
+    locate = RenamedKeys(parsed.locator, (), written)
     front = validate(Frontmatter, raw, notes, locate) or Frontmatter()
     _check_parts(set(written), opening, context, notes)
     for key in ("target", "assessor", "generator"):
