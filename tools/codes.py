@@ -14,8 +14,8 @@ _ERRORS = {"error", "note", "Mistake", "_TooMuch", "refused", "_refused", "_try"
 _WARNINGS = {"warn", "Unread"}
 _BUILT = {"unknown-assertion", "unknown-agent", "unknown-part", "unknown-check"}
 """Codes that are put together, or chosen, before they are noted."""
-_INNER = {"said", "near_miss", "too_short"}
-"""Names that never come out: the first was said before, the others are said as `unknown-key` and `empty`."""
+_INNER = {"reported", "near_miss", "too_short"}
+"""Codes that are never shown: the first was reported before, the others are shown as `unknown-key` and `empty`."""
 
 
 _CODE = re.compile(r"[a-z][a-z0-9_-]*")
