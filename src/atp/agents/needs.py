@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 
-from atp.agents.adapter import AgentError, Finding
+from atp.agents.adapter import Finding
 from atp.suite.agent import AGENTS
 
 
@@ -51,7 +51,11 @@ async def _needs(name: str, environment: Mapping[str, str]) -> list[Finding]:
     match name:
         case "docker":
             package = _package("aiodocker", "pip install 'agent-test-platform[docker]'")
-            return [package, await engine_found(environment)] if package.ok else [package]
+            if not package.ok:
+                return [package]
+            from atp.agents.docker.engine import check_engine
+
+            return [package, await check_engine(environment)]
         case "langgraph" | "crewai":
             return [_package(name, f"pip install {name}, here or in the environment that `python` names")]
         case "prompt":
@@ -71,15 +75,3 @@ def _package(name: str, how: str, least: int = 0) -> Finding:
     if major is not None and int(major[0]) < least:
         return Finding(what=what, ok=False, detail=f"{version} is installed, and {least} or newer is needed", hint=how)
     return Finding(what=what, ok=True, detail=version)
-
-
-async def engine_found(environment: Mapping[str, str]) -> Finding:
-    """Whether there is a container engine."""
-    from atp.agents.docker.engine import Engine
-
-    try:
-        engine = await Engine.open(environment)
-    except AgentError as error:
-        return Finding(what="engine", ok=False, detail=str(error))
-    await engine.close()
-    return Finding(what="engine", ok=True, detail=f"{engine.place.url} ({engine.architecture})")

@@ -72,7 +72,7 @@ def make_adapter(agent: Agent, context: AdapterContext) -> Adapter:
 adapter_at("custom", "atp.agents.python.custom:custom_adapter")
 adapter_at("http", "atp.agents.http.adapter:HttpAdapter")
 adapter_at("cli", "atp.agents.command.adapter:CliAdapter")
-adapter_at("docker", "atp.agents.docker.kinds:docker_adapter")
+adapter_at("docker", "atp.agents.docker:docker_adapter")
 adapter_at("prompt", "atp.agents.prompt.adapter:PromptAdapter")
 adapter_at("langgraph", "atp.agents.python.langgraph:langgraph_adapter")
 adapter_at("crewai", "atp.agents.python.crewai:crewai_adapter")

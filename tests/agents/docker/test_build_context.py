@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atp.agents.adapter import AgentError
-from atp.agents.docker.context import BuildContext
+from atp.agents.docker.image import BuildContext
 
 
 def context(folder: Path, ignore: str = "", dockerfile: str = "FROM scratch", files: str = "") -> BuildContext:

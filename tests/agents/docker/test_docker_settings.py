@@ -7,9 +7,8 @@ import pytest
 from tests.agents.support.docker_talk import boxed
 
 from atp.agents.adapter import AdapterContext, AgentError
-from atp.agents.docker.engine import Engine
-from atp.agents.docker.kinds import docker_adapter
-from atp.agents.docker.place import Place
+from atp.agents.docker import docker_adapter
+from atp.agents.docker.engine import Engine, EngineAddress
 from atp.agents.docker.settings import Settings
 from atp.base.diagnostics import LoadError
 from atp.base.errors import ConfigurationError
@@ -19,7 +18,7 @@ from atp.suite.container import memory_bytes
 
 def engine(url: str = "unix:///run/docker.sock") -> Engine:
     """An engine that nobody talks to."""
-    return Engine(Place(url), cast("Any", None))
+    return Engine(EngineAddress(url), cast("Any", None))
 
 
 def settings(**config: Any) -> Settings:
@@ -31,10 +30,10 @@ def test_limits_that_an_engine_cannot_keep() -> None:
     unable = engine()
     unable.unable = frozenset({"memory", "cpus"})
     assert settings(pids=10).check(unable) == [
-        "the container engine can't keep the default limit `cpus`",
-        "the container engine can't keep the default limit `memory`",
+        "the container engine can't enforce the default limit `cpus`",
+        "the container engine can't enforce the default limit `memory`",
     ]
-    with pytest.raises(AgentError, match="can't keep the limit `memory`") as caught:
+    with pytest.raises(AgentError, match="can't enforce the limit `memory`") as caught:
         settings(memory="1g").check(unable)
     assert caught.value.blame == "environment"
 

@@ -16,7 +16,7 @@ from tests.agents.support.talk import Talk, run
 from tests.parts import needs_root
 
 from atp.agents.adapter import AgentError
-from atp.agents.docker.place import Place, find_engine
+from atp.agents.docker.engine import EngineAddress, find_engine
 from atp.base.errors import ConfigurationError
 
 
@@ -29,7 +29,7 @@ def listening(path: Path) -> None:
 
 def test_docker_host_goes_first(tmp_path: Path) -> None:
     around = {"HOME": str(tmp_path), "DOCKER_HOST": "tcp://box:2375", "DOCKER_CONTEXT": "other"}
-    assert find_engine(around) == Place("tcp://box:2375")
+    assert find_engine(around) == EngineAddress("tcp://box:2375")
     assert find_engine(around).host == "box"
     assert find_engine({**around, "DOCKER_TLS_VERIFY": "1"}).certificates == tmp_path / ".docker"
     assert find_engine({**around, "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/c"}).certificates == Path("/c")
@@ -41,9 +41,9 @@ def test_the_current_context(tmp_path: Path) -> None:
     meta.parent.mkdir(parents=True)
     meta.write_text(json.dumps({"Name": "box", "Endpoints": {"docker": {"Host": "unix:///run/box.sock"}}}))
     home = {"HOME": str(tmp_path)}
-    assert find_engine({**home, "DOCKER_CONTEXT": "box"}) == Place("unix:///run/box.sock")
+    assert find_engine({**home, "DOCKER_CONTEXT": "box"}) == EngineAddress("unix:///run/box.sock")
     (tmp_path / ".docker/config.json").write_text('{"currentContext": "box"}')
-    assert find_engine(home) == Place("unix:///run/box.sock")
+    assert find_engine(home) == EngineAddress("unix:///run/box.sock")
     certificates = tmp_path / ".docker/contexts/tls" / key / "docker"
     certificates.mkdir(parents=True)
     (certificates / "ca.pem").touch()
@@ -63,7 +63,7 @@ def test_the_usual_sockets(tmp_path: Path) -> None:
     assert caught.value.blame == "environment"
     for path in ("run/podman/podman.sock", "home/.docker/run/docker.sock", "run/docker.sock"):  # each before the last
         listening(tmp_path / path)
-        assert find_engine(around) == Place(f"unix://{tmp_path / path}")
+        assert find_engine(around) == EngineAddress(f"unix://{tmp_path / path}")
 
 
 def test_an_address_of_another_kind(talk: Talk) -> None:
@@ -88,7 +88,7 @@ def test_an_engine_that_does_not_run(talk: Talk) -> None:
     use(talk, f"unix://{talk.folder}/s")
     error = run(talk.fail(boxed("echo")))
     assert error.blame == "environment"
-    assert "doesn't run: nobody listens there" in str(error)
+    assert "doesn't run: nothing listens there" in str(error)
 
 
 @pytest.mark.parametrize(

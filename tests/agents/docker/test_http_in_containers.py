@@ -128,7 +128,7 @@ def test_a_port_that_somebody_has(talk: Talk) -> None:
         error = run(talk.fail(boxed("serves", str(port), port=port, network="host")))
     assert (error.blame, str(error)) == (
         "environment",
-        f"the port {port} is taken by somebody else on 127.0.0.1",
+        f"the port {port} is taken by another process on 127.0.0.1",
     )
 
 

@@ -238,7 +238,7 @@ class TestHowItEnds:
 
         error = run(scene())
         assert error.blame == "environment"
-        assert str(error) == "the container was removed by somebody else while it was in use"
+        assert str(error) == "the container was removed by another program while it was in use"
 
 
 class TestWhatCanBeWrong:

@@ -1,4 +1,4 @@
-"""What both kinds of agents in containers share: an engine, an image, and containers that don't outlive them."""
+"""The base of both adapters of containers: connects to the engine, has the image, and removes all containers."""
 
 import asyncio
 import os
@@ -13,16 +13,15 @@ from aiodocker.exceptions import DockerError
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding
 from atp.agents.docker.container import Container, Ended
-from atp.agents.docker.engine import Engine
+from atp.agents.docker.engine import Engine, check_engine
 from atp.agents.docker.image import Image, find_image
 from atp.agents.docker.leftovers import labels, remove_leftovers, remove_own
 from atp.agents.docker.settings import Settings
-from atp.agents.needs import engine_found
 from atp.base.errors import ConfigurationError
 from atp.suite.agent import Agent, DockerConfig
 
 CLOSING_SECONDS = 30.0
-"""How long the end may wait for containers that are being removed."""
+"""Seconds that `close` may wait for containers that are being removed."""
 
 
 class DockerAdapter(Adapter):
@@ -49,24 +48,24 @@ class DockerAdapter(Adapter):
         self._notes: list[str] = []
         self._removals: set[asyncio.Task[None]] = set()
         self._stuck = False
-        """A container could not be removed when its time had come."""
+        """True if a container could not be removed after its turn."""
 
     async def start(self) -> None:
-        """Find the engine, remove what earlier runs left on it, and have the image."""
+        """Connect to the engine, remove containers of earlier runs, and find or build the image."""
         self._starting = asyncio.current_task()
         try:
             self._opened = engine = await Engine.open(self._context.environment)
-            with engine.asked("containers of earlier runs can't be listed"):
+            with engine.explained("containers of earlier runs can't be listed"):
                 await remove_leftovers(engine)
             self._notes = self._settings.check(engine)
             self._image = await find_image(engine, self._config, self._context.base)
-            await self._settle_in()
+            await self._start_server()
         finally:
             self._starting = None
 
     async def check(self) -> list[Finding]:
-        """See that there is an engine and the image, and with `port` that the server gets ready."""
-        engine = await engine_found(self._context.environment)
+        """Look for the engine and the image, and with `port` whether the server gets ready."""
+        engine = await check_engine(self._context.environment)
         if not engine.ok:
             return [engine]
         what = "image" if self._config.port is None else "server"
@@ -78,26 +77,26 @@ class DockerAdapter(Adapter):
         return [engine, image, *(Finding(what="limit", ok=True, detail=note) for note in self._notes)]
 
     @abstractmethod
-    async def _settle_in(self) -> None:
-        """What is left to do before the first turn."""
+    async def _start_server(self) -> None:
+        """Start what runs between turns."""
 
-    async def _move_out(self) -> None:
-        """What is to be done after the last turn."""
+    async def _stop_server(self) -> None:
+        """Stop what runs between turns."""
 
     @property
     def _engine(self) -> Engine:
-        assert self._opened is not None, "it was started"
+        assert self._opened is not None, "start() was called"
         return self._opened
 
     async def close(self) -> None:
-        """Remove every container that is left."""
+        """Remove all containers, and disconnect."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait({self._starting})
         if self._opened is None:
             return
         try:
-            await self._move_out()
+            await self._stop_server()
             if self._removals:
                 await asyncio.wait(self._removals, timeout=CLOSING_SECONDS)
             if self._stuck or self._removals:
@@ -118,14 +117,14 @@ class DockerAdapter(Adapter):
             ) from error
 
     def _container(self, settings: dict[str, Any], case: str = "") -> Container:
-        """A container that is still to be made, with a name and labels that tell whose it is."""
+        """Return a container that is not created yet, labelled with its run, adapter, agent and case."""
         named = re.sub(r"[^a-zA-Z0-9_.-]+", "-", self._agent_name)[:40]
         about = {"atp.agent": self._agent_name, "atp.case": case}
         settings["Labels"] = {**labels(self._context.marker, self._id), **about}
         return Container(self._engine, f"atp-{named}-{secrets.token_hex(6)}", settings)
 
     async def _remove(self, container: Container) -> None:
-        """Remove a container, also if we are cancelled meanwhile."""
+        """Remove a container, even if the caller is cancelled meanwhile."""
         removal = asyncio.ensure_future(self._removed(container))
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
@@ -135,13 +134,13 @@ class DockerAdapter(Adapter):
         try:
             await container.remove()
         except AgentError:
-            self._stuck = True  # tried again at the end, and told then
+            self._stuck = True  # close() tries again, and raises then
 
     def _bad_end(self, ended: Ended, tail: str) -> AgentError | str:
-        """Why a container ended badly: somebody else's error, or in words what the agent did."""
+        """Explain a bad end: an `AgentError` if the environment is to blame, else text about what the agent did."""
         if ended.killed and ended.out_of_memory:
             return f"out of memory: it needs more than `memory: {self._config.memory}` ({ended})"
-        if ended.killed:  # not by us; some engines don't tell who did it
+        if ended.killed:  # not by ATP; some engines don't report who did it
             return f"{ended}, perhaps for want of memory: it has `memory: {self._config.memory}`"
         ours, theirs = self._engine.architecture, self._image.architecture
         if "exec format error" in tail and theirs not in ("", ours):

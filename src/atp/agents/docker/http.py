@@ -1,4 +1,4 @@
-"""HTTP agents in a container that is started once and shared over all trials."""
+"""HTTP servers in a container that is started once and shared by all trials."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ from atp.agents.http_exchange import HttpExchange
 from atp.suite.agent import Agent
 
 READY_SECONDS = 60.0
-"""How long an agent may take until it is ready, unless it says otherwise."""
+"""Seconds that a server may take until it is ready, unless `ready_within` says otherwise."""
 LINGER = 1.0
-"""Seconds that the end of a server may take to be known."""
+"""Seconds that the engine may take to report the end of a server."""
 _TAIL = 4000
 
 
 class SharedContainer(DockerAdapter):
-    """Keeps a server in a container and posts each turn to it."""
+    """Runs a server in a container, and posts each turn to it."""
 
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         super().__init__(agent, context)
@@ -29,8 +29,8 @@ class SharedContainer(DockerAdapter):
         self._http = self._exchange("127.0.0.1", self._port)  # until the published port is known
         self.capabilities = self._http.capabilities
         self._server: Container | None = None
-        self._hearing: asyncio.Task[None] | None = None
-        self._said: deque[bytes] = deque()
+        self._log_reader: asyncio.Task[None] | None = None
+        self._log: deque[bytes] = deque()
 
     def _exchange(self, host: str, port: int) -> HttpExchange:
         config = self._config
@@ -38,16 +38,16 @@ class SharedContainer(DockerAdapter):
         url = f"http://{host}:{port}{config.path or '/'}"
         return HttpExchange("path", url, config, config.protocol, self._context)
 
-    async def _settle_in(self) -> None:
+    async def _start_server(self) -> None:
         """Start the server and wait until it is ready."""
-        host, port = self._engine.place.host, self._port
+        host, port = self._engine.address.host, self._port
         if self._config.network == "host":
             await _must_be_free(host, port)
         self._server = server = self._container(self._settings.of_server(self._engine, self._image.id))
         await server.create()
         listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._hearing = asyncio.ensure_future(self._hear(server, listening))
-        with self._engine.asked("the container can't be listened to"):
+        self._log_reader = asyncio.ensure_future(self._read_log(server, listening))
+        with self._engine.explained("the container can't be listened to"):
             await listening
         await server.start()
         if self._config.network != "host":
@@ -58,7 +58,7 @@ class SharedContainer(DockerAdapter):
         )
 
     async def _published(self, server: Container) -> int:
-        """A server that has ended has no port any more; then that is what went wrong."""
+        """Return the published port. A server that has ended has none, so its end is the error then."""
         try:
             return await server.published(self._port)
         except AgentError as error:
@@ -72,7 +72,7 @@ class SharedContainer(DockerAdapter):
         headers |= self._config.headers
         async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds)) as session:
             while True:
-                problem = await self._ill(server, session, url)
+                problem = await self._problem(server, session, url)
                 if problem is None:
                     return
                 if (error := await self._ended(server)) is not None:
@@ -83,11 +83,11 @@ class SharedContainer(DockerAdapter):
                 await asyncio.sleep(wait)
                 wait = min(wait * 1.5, 1.0)
 
-    async def _ill(self, server: Container, session: aiohttp.ClientSession, url: str) -> str | None:
-        """What keeps it from being ready: its own health check if it has one, or its answers."""
+    async def _problem(self, server: Container, session: aiohttp.ClientSession, url: str) -> str | None:
+        """Return why the server is not ready: by the image's own health check if there is one, else by its answers."""
         health = ((await server.state()).get("Health") or {}).get("Status")
         if health and health not in ("none", "healthy"):
-            return f"its health check says `{health}`"
+            return f"the image's health check says `{health}`"
         try:
             async with session.get(url, allow_redirects=False) as response:
                 if self._config.health_path is not None and response.status >= 300:
@@ -97,73 +97,73 @@ class SharedContainer(DockerAdapter):
             return f"{url}: {str(error) or type(error).__name__}"
 
     async def turn(self, request: TurnRequest) -> Reply:
-        """Post the turn. Where that fails because the server is gone, that is the reason."""
+        """Post the turn. If the server has ended, its end is the error."""
         for note in self._notes:
             request.log(note)
         try:
             return await self._http.turn(request)
         except AgentError as error:
             if isinstance(error.__cause__, aiohttp.ClientError | ConnectionError):
-                await self._last_words()
+                await self._wait_for_end()
                 if self._server is not None and (ended := await self._ended(self._server)) is not None:
                     raise ended from error
             raise
 
-    async def _last_words(self) -> None:
-        """A server that dies breaks its connections a moment before the engine knows of its end."""
-        if self._hearing is not None:
-            await asyncio.wait({self._hearing}, timeout=LINGER)
+    async def _wait_for_end(self) -> None:
+        """Wait for the end of the log: a dying server breaks its connections before the engine knows of its end."""
+        if self._log_reader is not None:
+            await asyncio.wait({self._log_reader}, timeout=LINGER)
 
     async def _ended(self, server: Container) -> AgentError | None:
-        """The error of a server that has ended: it should run as long as we do."""
+        """Return the error of a server that has ended, which should run until `close`."""
         ended = await server.exited()
         if ended is None:
             return None
-        await self._last_words()
+        await self._wait_for_end()
         tail = self._tail()
         why = self._bad_end(ended, tail)
         if isinstance(why, AgentError):
             return why
         return AgentError(f"agent error: the container has ended: {why}{f': {tail}' if tail else ''}")
 
-    async def _hear(self, server: Container, listening: "asyncio.Future[None]") -> None:
-        """Keep the end of what the server writes, from its first word."""
+    async def _read_log(self, server: Container, listening: "asyncio.Future[None]") -> None:
+        """Collect the server's log, and keep its end. `listening` is done once the engine sends the log."""
         size = 0
         try:
             async with server.listen() as heard:
                 if not listening.done():
                     listening.set_result(None)
                 while (message := await heard.read_out()) is not None:
-                    self._said.append(message.data)
+                    self._log.append(message.data)
                     size += len(message.data)
-                    while size > _TAIL and len(self._said) > 1:
-                        size -= len(self._said.popleft())
-        except Exception as error:  # to whoever waits; later, the next request shows what is wrong
+                    while size > _TAIL and len(self._log) > 1:
+                        size -= len(self._log.popleft())
+        except Exception as error:  # raised by `listening`; later on, the next request shows what is wrong
             if not listening.done():
                 listening.set_exception(error)
 
     def _tail(self) -> str:
-        """The last lines that the server wrote."""
-        text = b"".join(self._said)[-_TAIL:].decode(errors="replace").strip()
+        """Return the last lines of the server's log."""
+        text = b"".join(self._log)[-_TAIL:].decode(errors="replace").strip()
         return "\n".join(text.splitlines()[-10:])[-1000:]
 
-    async def _move_out(self) -> None:
+    async def _stop_server(self) -> None:
         """Stop the server and remove it."""
         await self._http.close()
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
             await self._remove(server)
-        if self._hearing is not None:
-            self._hearing.cancel()
-            await asyncio.wait({self._hearing})
+        if self._log_reader is not None:
+            self._log_reader.cancel()
+            await asyncio.wait({self._log_reader})
 
 
 async def _must_be_free(host: str, port: int) -> None:
-    """On the host's network somebody else may have the port, and would be taken for the agent."""
+    """Raise `AgentError` if another process listens on a port of the host's network."""
     with contextlib.suppress(OSError):
         _, writer = await asyncio.open_connection(host, port)
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
-        raise AgentError(f"the port {port} is taken by somebody else on {host}", "environment")
+        raise AgentError(f"the port {port} is taken by another process on {host}", "environment")

@@ -1,8 +1,8 @@
-"""Containers that runs left behind: each is labelled with whose it is, and those of the dead are removed.
+"""Removes containers that killed runs left behind.
 
-A run that is killed can't clean up. What tells its containers from those of a run that lives is the process that
-made them: its number and its start, on this machine since it was booted. Where that can't be told, because another
-machine or another container shares the engine, nothing is touched.
+Every container is labelled with the process that created it: its number and start time, on this machine since its boot.
+Containers of a process that no longer exists are removed. Containers of other machines, or of other process name spaces
+on the same engine, are never touched.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ from aiodocker.exceptions import DockerError
 from atp.agents.docker.engine import Engine
 
 OF_RUN = "atp.run"
-"""The label with the run's marker: every container of ours has it."""
+"""The label with the run's marker, on every container of ATP."""
 OF_ADAPTER = "atp.adapter"
-"""The label that tells the containers of one adapter from those of another."""
+"""The label with the adapter's id."""
 _HOST, _PID, _START = "atp.host", "atp.pid", "atp.start"
 
 
 def labels(marker: str, adapter: str) -> dict[str, str]:
-    """Whose a container is."""
+    """Return the labels of a container."""
     pid = os.getpid()
     return {OF_RUN: marker, OF_ADAPTER: adapter, _HOST: _host(), _PID: str(pid), _START: _start(pid) or ""}
 
 
 async def remove_leftovers(engine: Engine) -> None:
-    """Remove the containers of runs that are dead. What can't be removed stays for the next one to try."""
+    """Remove the containers of dead runs. Containers that can't be removed are left to the next run."""
     found = await _labelled(engine, OF_RUN)
     dead = [one["Id"] for one in found if _is_dead(one.get("Labels") or {})]
     await asyncio.gather(*(_remove(engine, name) for name in dead))
 
 
 async def remove_own(engine: Engine, adapter: str) -> int:
-    """Remove all containers of an adapter; how many there were."""
+    """Remove all containers of an adapter, and return their number."""
     found = await _labelled(engine, f"{OF_ADAPTER}={adapter}")
     for one in found:
         await engine.docker.containers.container(one["Id"]).delete(force=True, v=True)
@@ -58,7 +58,7 @@ async def _remove(engine: Engine, name: str) -> None:
 
 
 def _is_dead(labelled: Mapping[str, str]) -> bool:
-    """Whether the process that made a container is certainly gone."""
+    """Return whether the process that created a container is certainly gone."""
     pid = labelled.get(_PID, "")
     if labelled.get(_HOST) != _host() or not pid.isdecimal():
         return False
@@ -69,14 +69,14 @@ def _is_dead(labelled: Mapping[str, str]) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except OSError:  # somebody else's
+    except OSError:  # another user's process
         return False
     return False
 
 
 @cache
 def _host() -> str:
-    """The machine since it was booted, and the name space that process numbers are of."""
+    """Return an id of the machine since its boot, and of the name space of process numbers."""
     try:
         booted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{booted}-{os.stat('/proc/self/ns/pid').st_ino}"
@@ -85,7 +85,7 @@ def _host() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a process was started, in the system's own measure; nothing if there is none of this number."""
+    """Return the start time of a process in clock ticks, or None if no such process runs."""
     try:
         about = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

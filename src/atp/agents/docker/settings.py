@@ -1,4 +1,4 @@
-"""What the engine is told of a container, made from an agent's configuration."""
+"""The engine's settings of a container, made from an agent's configuration."""
 
 import os
 from pathlib import Path
@@ -12,11 +12,11 @@ from atp.suite.agent import DockerConfig
 from atp.suite.container import VOLUME, WORKSPACE, memory_bytes, mounts
 
 STOP_SECONDS = 2
-"""Seconds between the request to end that a server gets and the order."""
+"""Seconds between SIGTERM and SIGKILL when a server is stopped."""
 
 
 class Settings:
-    """The settings that all containers of an agent share. Raises `ConfigurationError` for what can't be."""
+    """The settings that all containers of an agent share. Raises `ConfigurationError`."""
 
     def __init__(self, config: DockerConfig, base: Path) -> None:
         self._config = config
@@ -26,13 +26,13 @@ class Settings:
         self._mounts = [_mount(one, base) for one in mounts(config.volumes)]
 
     def check(self, engine: Engine) -> list[str]:
-        """See that an engine can do what is asked for; what it can't do of what is only the default is told back."""
+        """Raise `AgentError` for a configured limit that the engine can't enforce; return notes on default limits."""
         for limit in sorted(engine.unable & self._config.model_fields_set):
-            raise AgentError(f"the container engine can't keep the limit `{limit}` on this machine", "environment")
-        return [f"the container engine can't keep the default limit `{limit}`" for limit in sorted(engine.unable)]
+            raise AgentError(f"the container engine can't enforce the limit `{limit}` on this machine", "environment")
+        return [f"the container engine can't enforce the default limit `{limit}`" for limit in sorted(engine.unable)]
 
     def of_turn(self, engine: Engine, image: str, workspace: Path, session: str) -> dict[str, Any]:
-        """A container that is spoken to over stdin, stdout and stderr, in a trial's workspace."""
+        """Return the settings of a container that reads stdin, in a trial's workspace."""
         settings = self._settings(engine, image)
         settings["HostConfig"]["Mounts"].append(_bind(workspace.resolve(), WORKSPACE))
         settings |= {"OpenStdin": True, "StdinOnce": True, "AttachStdin": True}
@@ -42,13 +42,13 @@ class Settings:
         return settings
 
     def of_server(self, engine: Engine, image: str) -> dict[str, Any]:
-        """A container that listens on a port, which only this machine can reach if the engine is on it."""
+        """Return the settings of a server. With a local engine only this machine can reach its port."""
         settings = self._settings(engine, image) | {"StopTimeout": STOP_SECONDS}
         if self._config.working_dir is not None:
             settings["WorkingDir"] = self._config.working_dir
         if self._config.network != "host":
             port = f"{self._config.port}/tcp"
-            published = {"HostIp": "127.0.0.1" if engine.place.socket is not None else "", "HostPort": ""}
+            published = {"HostIp": "127.0.0.1" if engine.address.socket is not None else "", "HostPort": ""}
             settings["ExposedPorts"] = {port: {}}
             settings["HostConfig"]["PortBindings"] = {port: [published]}
         return settings
@@ -62,7 +62,7 @@ class Settings:
             "Env": [f"{name}={value}" for name, value in config.environment.items()],
             "AttachStdout": True,
             "AttachStderr": True,
-            "StopTimeout": 0,  # whoever ends it does so by force: nobody waits for what it says then
+            "StopTimeout": 0,  # containers of a turn are killed: nothing reads their last output
             "HostConfig": {
                 "NetworkMode": config.network,
                 "Memory": memory,
@@ -71,7 +71,10 @@ class Settings:
                 "PidsLimit": config.pids,
                 "CapDrop": ["ALL"],
                 "SecurityOpt": ["no-new-privileges"],
-                "LogConfig": {"Type": "none", "Config": {}},  # we listen ourselves; nobody needs a second copy
+                "LogConfig": {
+                    "Type": "none",
+                    "Config": {},
+                },  # the output is read live
                 "Mounts": list(self._mounts),
             },
         }
@@ -83,13 +86,13 @@ class Settings:
 
 
 def _caller(engine: Engine) -> str:
-    """Who calls us, as the container knows them: to a rootless engine's containers they are root."""
+    """Return the user of a container: the calling user, who is root in containers of a rootless engine."""
     return "0:0" if engine.rootless or not hasattr(os, "getuid") else f"{os.getuid()}:{os.getgid()}"
 
 
 def _mount(written: str, base: Path) -> dict[str, Any]:
     found = VOLUME.fullmatch(written)
-    assert found is not None, "the configuration takes no other form"
+    assert found is not None, "the configuration checks the form"
     try:
         host = base.absolute() / Path(found["host"]).expanduser()
     except RuntimeError as error:

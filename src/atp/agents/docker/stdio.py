@@ -1,4 +1,4 @@
-"""Agents in containers that are spoken to over stdin, stdout and stderr: each turn has a container of its own."""
+"""Agents in containers that read stdin and write stdout and stderr: each turn has a container of its own."""
 
 import asyncio
 
@@ -21,22 +21,22 @@ class ContainerEachTurn(DockerAdapter):
         if not self._speaks:
             self.capabilities = NOTHING
 
-    async def _settle_in(self) -> None:
+    async def _start_server(self) -> None:
         """Nothing runs between turns."""
 
     async def turn(self, request: TurnRequest) -> Reply:
-        """Run a container with the request on its stdin, within the time that one request may take."""
+        """Run a container with the request on its stdin. Raises `AgentTimeout` after `timeout` seconds."""
         for note in self._notes:
             request.log(note)
         seconds = self._config.timeout
         try:
             async with asyncio.timeout(seconds):
-                return await self._hold(request)
+                return await self._run(request)
         except TimeoutError as error:
             assert seconds is not None
             raise AgentTimeout(seconds) from error
 
-    async def _hold(self, request: TurnRequest) -> Reply:
+    async def _run(self, request: TurnRequest) -> Reply:
         session = "" if self._speaks else str(request.context.get("session_id", ""))
         settings = self._settings.of_turn(self._engine, self._image.id, request.workspace(), session)
         container = self._container(settings, str(request.context.get("case_id", "")))
