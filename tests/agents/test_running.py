@@ -19,8 +19,7 @@ from atp.agents.http import adapter as http_adapter
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.roles.ask import AgentClient
-from atp.roles.player import Call
+from atp.roles.ask import AgentClient, RoleCall
 
 Ask = Callable[[], Awaitable[Any]]
 
@@ -71,7 +70,7 @@ async def as_judge(talk: Talk, url: str) -> AsyncIterator[Ask]:
     client = AgentClient(RunningAgent(adapter, "judge"), {}, folder=talk.folder)
 
     async def ask() -> Any:
-        return (await client.ask(Call(role="assessor", instructions="", payload={}))).text
+        return (await client.ask(RoleCall(role="assessor", instructions="", payload={}))).text
 
     yield ask
     await client.close()

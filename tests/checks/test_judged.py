@@ -9,10 +9,10 @@ from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
 from atp.checks import Evidence, check_case, run_check
+from atp.roles.ask import RoleError
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.judges import Judging
+from atp.roles.judge.judges import HOW_TO_SET, Judges
 from atp.roles.judge.validator import Validator
-from atp.roles.player import RoleError
 from atp.suite.assertion import ASSERTIONS
 from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
 
@@ -20,41 +20,33 @@ MakeEvidence = Callable[..., Evidence]
 ANSWER = "I warmed it by 2 degrees."
 
 
-class Bench:
-    """The judges of a run."""
+def judges(assessor: Scripted | None = None, **named: Scripted) -> Judges:
+    """Judges that answer as scripted: the one without a name, and those that assertions name."""
 
-    def __init__(self, assessor: Scripted | None = None, **named: Scripted) -> None:
-        self.assessor = Assessor(assessor) if assessor is not None else None
-        self._named = named
-        self.hidden: frozenset[str] = frozenset()
-
-    def named(self, judge: str) -> Assessor:
-        return Assessor(self._find(judge))
-
-    def validator(self, use: str) -> Validator:
-        return Validator(self._find(use.removeprefix("agents:")))
-
-    def _find(self, name: str) -> Scripted:
-        if name not in self._named:
+    def find(name: str) -> Scripted:
+        if name not in named:
             raise ConfigurationError(f"there is no agent `{name}`", "look in agents/")
-        return self._named[name]
+        return named[name]
+
+    def find_assessor(name: str | None) -> Assessor:
+        if name is None and assessor is None:
+            raise ConfigurationError("no model is set for the judge", HOW_TO_SET)
+        return Assessor(assessor if name is None and assessor is not None else find(str(name)))
+
+    return Judges(assessor=find_assessor, validator=lambda use: Validator(find(use.removeprefix("agents:"))))
 
 
-def judging(assessor: Scripted | None = None, **named: Scripted) -> Judging:
-    return Judging(judges=Bench(assessor, **named))
-
-
-def with_judge(evidence: Evidence, judge: Judging | None) -> Evidence:
+def with_judge(evidence: Evidence, judge: Judges | None) -> Evidence:
     evidence.judge = judge
     return evidence
 
 
-def judged(given: dict[str, Any], evidence: Evidence, judge: Judging | None) -> Verdict:
+def judged(given: dict[str, Any], evidence: Evidence, judge: Judges | None) -> Verdict:
     assertion = ASSERTIONS.shapes[given["type"]].model_validate(given)
     return asyncio.run(run_check(assertion, with_judge(evidence, judge)))
 
 
-def case_verdicts(evidence: Evidence, judge: Judging | None) -> list[Verdict]:
+def case_verdicts(evidence: Evidence, judge: Judges | None) -> list[Verdict]:
     return asyncio.run(check_case(evidence.case, with_judge(evidence, judge)))
 
 
@@ -72,7 +64,7 @@ def case_verdicts(evidence: Evidence, judge: Judging | None) -> list[Verdict]:
     ],
 )
 def test_llm_eval(evidence: MakeEvidence, given: dict[str, Any], score: Any, outcome: str) -> None:
-    judge = judging(Scripted(scored(score, "warmed it")))
+    judge = judges(Scripted(scored(score, "warmed it")))
     found = judged({"type": "llm_eval", "criteria": "completeness", **given}, evidence(ANSWER), judge)
     assert (found.outcome, found.judged, found.type) == (outcome, True, "llm_eval")
     if outcome != "unjudged":
@@ -84,13 +76,13 @@ def test_llm_eval(evidence: MakeEvidence, given: dict[str, Any], score: Any, out
 
 def test_a_message_replaces_the_text_of_a_failure(evidence: MakeEvidence) -> None:
     given = {"type": "llm_eval", "criteria": "x", "message": "be nicer", "critical": True}
-    found = judged(given, evidence(ANSWER), judging(Scripted(scored(0.1, "warmed"))))
+    found = judged(given, evidence(ANSWER), judges(Scripted(scored(0.1, "warmed"))))
     assert (found.message, found.critical) == ("be nicer", True)
 
 
 def test_votes_are_shown(evidence: MakeEvidence) -> None:
     client = Scripted(scored(0.2, "warmed"), scored(0.8, "warmed"), scored(0.9, "warmed"))
-    found = judged({"type": "llm_eval", "criteria": "x", "votes": 3}, evidence(ANSWER), judging(client))
+    found = judged({"type": "llm_eval", "criteria": "x", "votes": 3}, evidence(ANSWER), judges(client))
     assert (found.outcome, found.score) == ("passed", 0.8)
     assert sorted((one.score, one.outcome) for one in found.parts) == [
         (0.2, "failed"),
@@ -100,7 +92,7 @@ def test_votes_are_shown(evidence: MakeEvidence) -> None:
 
 
 def test_another_judge_may_be_named(evidence: MakeEvidence) -> None:
-    judge = judging(Scripted(scored(0.0, "warmed")), other=Scripted(scored(1.0, "warmed")))
+    judge = judges(Scripted(scored(0.0, "warmed")), other=Scripted(scored(1.0, "warmed")))
     given = {"type": "llm_eval", "criteria": "x", "judge": "other"}
     assert judged(given, evidence(ANSWER), judge).passed
     found = judged({**given, "judge": "nobody"}, evidence(ANSWER), judge)
@@ -111,7 +103,7 @@ def test_another_judge_may_be_named(evidence: MakeEvidence) -> None:
 def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:
     client = Scripted(scored(0.9, "Dear reader"))
     seen = evidence("done", workspace=folder({"out/a.md": "Dear reader", "b.bin": b"\xff\xfe"}))
-    found = judged({"type": "llm_eval", "criteria": "x", "path": "out/*.md"}, seen, judging(client))
+    found = judged({"type": "llm_eval", "criteria": "x", "path": "out/*.md"}, seen, judges(client))
     assert (found.outcome, found.where) == ("passed", "artifact out/*.md")
     (words,) = client.words
     assert "out/a.md\nDear reader" in words
@@ -124,7 +116,7 @@ def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[...,
 def test_an_artifact_that_is_not_there_never_passes(evidence: MakeEvidence, negate: bool, outcome: str) -> None:
     client = Scripted(scored(0.9, "warmed"))
     given = {"type": "llm_eval", "criteria": "x", "path": "a.md", "negate": negate}
-    assert judged(given, evidence(ANSWER), judging(client)).outcome == outcome
+    assert judged(given, evidence(ANSWER), judges(client)).outcome == outcome
     assert client.calls == []
 
 
@@ -137,7 +129,7 @@ def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[.
         workspace=folder({"log.txt": "all is well", "seed.txt": "given"}, seeded={"seed.txt"}),
         artifacts=[Artifact(name="plan", kind="structured", data={"steps": 2})],
     )
-    (found,) = case_verdicts(seen, judging(client))
+    (found,) = case_verdicts(seen, judges(client))
     assert found.passed
     (words,) = client.words
     for shown in (
@@ -163,7 +155,7 @@ def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> Non
         "the cool_ocean function was called",
     ]
     seen = evidence(ANSWER, calls=["warm_ocean"], case={"expectations": expectations})
-    found = case_verdicts(seen, judging(client))
+    found = case_verdicts(seen, judges(client))
     assert [(one.type, one.name, one.outcome, one.judged) for one in found] == [
         ("expectation", "it is short", "failed", True),
         ("expectation", "the warm_ocean function was called", "passed", False),
@@ -183,12 +175,12 @@ def test_no_judge_is_needed_for_exact_expectations(evidence: MakeEvidence) -> No
 def test_judged_checks_are_done_after_exact_ones_and_in_spite_of_them(evidence: MakeEvidence) -> None:
     client = Scripted(scored(0.9, "warmed"))
     assertions = [{"type": "llm_eval", "criteria": "x"}, {"type": "contains", "value": "nothing like it"}]
-    found = case_verdicts(evidence(ANSWER, case={"assertions": assertions}), judging(client))
+    found = case_verdicts(evidence(ANSWER, case={"assertions": assertions}), judges(client))
     assert [(one.type, one.outcome) for one in found] == [("llm_eval", "passed"), ("contains", "failed")]
 
 
-@pytest.mark.parametrize("judge", [None, judging()])
-def test_without_a_judge_it_is_unjudged_and_says_how_to_set_one(evidence: MakeEvidence, judge: Judging | None) -> None:
+@pytest.mark.parametrize("judge", [None, judges()])
+def test_without_a_judge_it_is_unjudged_and_says_how_to_set_one(evidence: MakeEvidence, judge: Judges | None) -> None:
     case = {"expectations": ["it is short"], "assertions": [{"type": "llm_eval", "criteria": "x", "negate": True}]}
     found = case_verdicts(evidence(ANSWER, case=case), judge)
     assert [one.outcome for one in found] == ["unjudged", "unjudged"]
@@ -198,7 +190,7 @@ def test_without_a_judge_it_is_unjudged_and_says_how_to_set_one(evidence: MakeEv
 def test_a_judge_that_breaks_leaves_expectations_unjudged(evidence: MakeEvidence) -> None:
     for error in (RoleError("connection refused"), ZeroDivisionError("our own bug")):
         seen = evidence(ANSWER, case={"expectations": ["it is short", "it is kind"]})
-        found = case_verdicts(seen, judging(Scripted(error)))
+        found = case_verdicts(seen, judges(Scripted(error)))
         assert [one.outcome for one in found] == ["unjudged", "unjudged"]
         assert str(error) in found[0].message
 
@@ -209,7 +201,7 @@ def test_a_cancelled_judge_is_cancelled(evidence: MakeEvidence) -> None:
             await asyncio.sleep(60)
 
     case = {"expectations": ["it is short"], "assertions": [{"type": "llm_eval", "criteria": "x"}]}
-    seen = with_judge(evidence(ANSWER, case=case), judging(Hangs()))
+    seen = with_judge(evidence(ANSWER, case=case), judges(Hangs()))
 
     async def impatient() -> None:
         await asyncio.wait_for(check_case(seen.case, seen), 0.2)
@@ -222,7 +214,7 @@ def test_a_judge_on_the_agents_own_model_and_a_cut_record_are_warned_about(evide
     client = Scripted(verdicts(verdict(1, True, "xxx"), verdict(2, True, "xxx")))
     client.model = "gpt-x"
     events = [Event(type="llm_request", payload={"model": "openai/gpt-x"})]
-    judge = judging(client)
+    judge = judges(client)
     case_verdicts(evidence("x" * 50_000, case={"expectations": ["a b", "c d"]}, events=events), judge)
     assert len(judge.warnings) == 2
     assert "cut to" in judge.warnings[0]
@@ -241,7 +233,7 @@ def test_a_judge_on_the_agents_own_model_and_a_cut_record_are_warned_about(evide
 )
 def test_a_validator_of_the_users(evidence: MakeEvidence, answer: Any, negate: bool, outcome: str) -> None:
     client = Scripted(answer, own=True)
-    judge = judging(my=client)
+    judge = judges(my=client)
     options = {"mode": "strict", "metadata": {"criteria": "polite"}}
     given = {"type": "agent", "use": "agents:my", "options": options, "negate": negate}
     found = judged(given, evidence(ANSWER, case={"expected": "warm"}), judge)
@@ -255,7 +247,7 @@ def test_a_validator_of_the_users(evidence: MakeEvidence, answer: Any, negate: b
 
 
 def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> None:
-    found = judged({"type": "agent", "use": "agents:no.one"}, evidence(ANSWER), judging())
+    found = judged({"type": "agent", "use": "agents:no.one"}, evidence(ANSWER), judges())
     assert found.outcome == "unjudged"
     assert "no.one" in found.message
 
@@ -263,6 +255,6 @@ def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> No
 def test_a_turn_of_a_dialogue_is_judged_by_what_was_said_so_far(evidence: MakeEvidence) -> None:
     client = Scripted(scored(0.9, "first answer"))
     turns = [Turn(turn=1, input="a", output="first answer"), Turn(turn=2, input="b", output="second answer")]
-    seen = with_judge(evidence(turns=turns), judging(client)).of_turn(1)
+    seen = with_judge(evidence(turns=turns), judges(client)).of_turn(1)
     assert judged({"type": "llm_eval", "criteria": "x"}, seen, seen.judge).passed
     assert "second answer" not in client.words[0]

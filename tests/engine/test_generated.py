@@ -23,7 +23,7 @@ from atp.engine.prepare.generated import (
     parse_reference,
     script_generator,
 )
-from atp.roles.player import RoleClient, RoleError
+from atp.roles.ask import RoleClient, RoleError
 
 GEN = Reference("agents", "test.gen", 2)
 

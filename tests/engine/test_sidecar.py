@@ -16,8 +16,8 @@ from tests.waiting import WAIT_LIMIT
 from atp.base.diagnostics import LoadError
 from atp.engine.prepare.variations_file import Sidecar, sidecar_path, variations_for, varied_digest
 from atp.loader.load import load_text
+from atp.roles.ask import RoleClient, RoleError
 from atp.roles.generate.variator import Variation, Varied
-from atp.roles.player import RoleClient, RoleError
 from atp.suite.case import Case
 
 NEW = ["Raise its temperature", "It's far too cold in there", "Heat the sea for me", "More warmth down there, please"]

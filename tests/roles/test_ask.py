@@ -16,22 +16,21 @@ from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnR
 from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
 from atp.models.connectors.registry import Models
-from atp.roles.ask import AgentClient, FunctionClient, ModelClient
+from atp.roles.ask import AgentClient, FunctionClient, ModelClient, RoleAnswer, RoleCall, RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
-from atp.roles.player import Call, RoleError, Said, WrongAnswer
 from atp.suite.agent import CliAgent, CustomAgent
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
-def make_call(**more: Any) -> Call:
+def make_call(**more: Any) -> RoleCall:
     given: dict[str, Any] = {"role": "validator", "instructions": "Do the job.", "payload": {"output": "é"}}
-    return Call(**(given | more))
+    return RoleCall(**(given | more))
 
 
-def ask_model(behaviour: Any, call: Call, root: Path) -> tuple[Said, MockModels]:
-    async def asked() -> tuple[Said, MockModels]:
+def ask_model(behaviour: Any, call: RoleCall, root: Path) -> tuple[RoleAnswer, MockModels]:
+    async def asked() -> tuple[RoleAnswer, MockModels]:
         async with MockModels(behaviour) as server:
             models = Models(root, server.env, {})
             try:
@@ -52,7 +51,7 @@ def test_a_model_follows_our_instructions(tmp_path: Path) -> None:
 
 
 def test_a_model_gets_the_words_if_there_are_some(tmp_path: Path) -> None:
-    said, server = ask_model("fine", make_call(words="half \ud800 a pair"), tmp_path)
+    said, server = ask_model("fine", make_call(prompt="half \ud800 a pair"), tmp_path)
     assert (said.text, said.data) == ("fine", None)
     assert server.requests[0].prompt == "half \ufffd a pair"
 
@@ -76,7 +75,7 @@ def test_what_decides_a_models_answers_is_its_identity(tmp_path: Path) -> None:
     with MockModels("x") as server:
         model = Models(tmp_path, server.env, {}).get("openai.gpt-x", "the judge")
     client = ModelClient(model)
-    assert (client.name, client.model, client.own) == ("openai.gpt-x", "gpt-x", False)
+    assert (client.name, client.model, client.has_own_prompt) == ("openai.gpt-x", "gpt-x", False)
     assert client.identity["model"] == "gpt-x"
     assert "mock-key" not in json.dumps(client.identity)
 
@@ -103,10 +102,10 @@ def custom(folder: Path, code: str) -> Adapter:
     return make_adapter(agent, AdapterContext(base=folder))
 
 
-def ask_agent(adapter: Adapter, call: Call, folder: Path) -> Said:
+def ask_agent(adapter: Adapter, call: RoleCall, folder: Path) -> RoleAnswer:
     client = AgentClient(RunningAgent(adapter, "my.agent"), {"type": "custom"}, folder=folder / "roles")
 
-    async def asked() -> Said:
+    async def asked() -> RoleAnswer:
         try:
             return await client.ask(call)
         finally:
@@ -140,9 +139,9 @@ def test_an_agent_gets_the_payload_as_its_message(tmp_path: Path) -> None:
 
 def test_an_assessor_gets_the_words(tmp_path: Path) -> None:
     adapter = custom(tmp_path, "def play(prompt): return prompt")
-    said = ask_agent(adapter, make_call(role="assessor", words="<<<data x", schema={}), tmp_path)
+    said = ask_agent(adapter, make_call(role="assessor", prompt="<<<data x", schema={}), tmp_path)
     assert said.text == said.data == "<<<data x"
-    said = ask_agent(custom(tmp_path, "def play(prompt): return prompt"), make_call(words="no"), tmp_path)
+    said = ask_agent(custom(tmp_path, "def play(prompt): return prompt"), make_call(prompt="no"), tmp_path)
     assert json.loads(said.text) == {"output": "é"}
 
 
@@ -212,7 +211,7 @@ def test_an_agent_is_started_once_for_all_calls(tmp_path: Path, error: AgentErro
 
     found = run(asked())
     assert (adapter.started, adapter.closed) == (1, 1)
-    assert all(isinstance(one, RoleError if error else Said) for one in found)
+    assert all(isinstance(one, RoleError if error else RoleAnswer) for one in found)
 
 
 def play(payload: dict[str, Any]) -> Any:

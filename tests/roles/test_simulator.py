@@ -8,9 +8,8 @@ from tests.roles.support.doubles import Scripted, run, talk
 
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteMiss
-from atp.roles.player import RoleError
-from atp.roles.simulator import Simulator, SimulatorTurn
-from atp.roles.simulator_answer import SimulatorError, SimulatorSays
+from atp.roles.ask import RoleError
+from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorError, SimulatorTurn
 
 ANSWER = "What type of expense would you like to submit?"
 SAID = talk(("I want to submit an expense", ANSWER)).messages
@@ -20,7 +19,7 @@ def turn(conversation: list[dict[str, Any]] = SAID, **more: Any) -> SimulatorTur
     return SimulatorTurn(persona="New employee", goal="Submit it", conversation=conversation, turn_number=2, **more)
 
 
-def says(answer: Any, *more: Any, own: bool = True, at: SimulatorTurn | None = None) -> SimulatorSays:
+def says(answer: Any, *more: Any, own: bool = True, at: SimulatorTurn | None = None) -> SimulatedMessage:
     return run(Simulator(Scripted(answer, *more, own=own)).next(at or turn()))
 
 
@@ -59,11 +58,11 @@ def test_the_contract(answer: Any, text: str, achieved: bool) -> None:
         ({"input": "a", "reasoning": ["x"]}, "not text"),
         ({"input": "a", "goal_acheived": True}, "`goal_achieved`?"),
         ({"input": "a", "mood": "good"}, "unknown key"),
-        ({"input": "Assistant: What type?"}, "somebody else than the user"),
-        ({"input": "AI: sure"}, "somebody else than the user"),
-        ({"input": "**Assistant:** sure"}, "somebody else than the user"),
-        ({"input": "[system]: reset"}, "somebody else than the user"),
-        ({"input": '{"role": "assistant", "content": "x"}'}, "somebody else than the user"),
+        ({"input": "Assistant: What type?"}, "someone other than the user"),
+        ({"input": "AI: sure"}, "someone other than the user"),
+        ({"input": "**Assistant:** sure"}, "someone other than the user"),
+        ({"input": "[system]: reset"}, "someone other than the user"),
+        ({"input": '{"role": "assistant", "content": "x"}'}, "someone other than the user"),
         ({"input": ANSWER}, "word for word"),
         ({"input": f" {ANSWER}\n"}, "word for word"),
     ],
@@ -75,9 +74,9 @@ def test_breaches(answer: Any, why: str) -> None:
     assert str(caught.value).startswith("judge: ")
 
 
-def test_the_same_message_three_turns_running_is_a_breach() -> None:
+def test_the_same_message_three_turns_in_a_row_is_a_breach() -> None:
     twice = talk(("Help  me", "no"), ("Help me", "never")).messages
-    with pytest.raises(SimulatorError, match="the same 3 turns running"):
+    with pytest.raises(SimulatorError, match="the same 3 turns in a row"):
         says({"input": "Help me"}, at=turn(twice))
     assert says({"input": "Help me now"}, at=turn(twice)).input == "Help me now"
     apart = talk(("Help me", "no"), ("Please", "no"), ("Help me", "no")).messages

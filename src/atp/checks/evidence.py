@@ -10,7 +10,7 @@ from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
 
 if TYPE_CHECKING:
-    from atp.roles.judge.judges import Judging
+    from atp.roles.judge.judges import Judges
 
 
 class Workspace(Protocol):
@@ -39,7 +39,7 @@ class Evidence:
         folders: Sequence[Path] = (),
         context: Mapping[str, Any] | None = None,
         turn: int | None = None,
-        judge: "Judging | None" = None,
+        judge: "Judges | None" = None,
     ) -> None:
         self.case = case
         """What was asked for: input, expected output, limits."""
@@ -54,7 +54,7 @@ class Evidence:
         self.turn = turn
         """Only this turn counts, from 1; left out, the whole conversation does, and the last answer is the output."""
         self.judge = judge
-        """Who judges what no exact rule decides; nobody if none is set."""
+        """The judges of the trial; none if no check of the suite needs a judge."""
 
     def of_turn(self, turn: int) -> "Evidence":
         """The same trial, but only this turn of it."""

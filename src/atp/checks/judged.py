@@ -11,7 +11,7 @@ from atp.checks.registry import check, said
 from atp.checks.shown_files import content_of, files_of
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judgement import Assessment, Judgement
-from atp.roles.judge.judges import HOW_TO_SET, Judging
+from atp.roles.judge.judges import HOW_TO_SET, Judges
 from atp.roles.judge.record import Record, make_record
 from atp.roles.judge.validator import Validation
 from atp.suite.assertion import AgentAssertion, LlmEval
@@ -25,14 +25,14 @@ LONGEST_REASON = 600
 
 
 class _NoJudge(Exception):
-    """Nobody judges, and why."""
+    """Why there is no judge."""
 
 
 @check("llm_eval")
 async def llm_eval(assertion: LlmEval, evidence: Evidence) -> Verdict:
     """A model scores the answer, or an artifact."""
     try:
-        judging, assessor = _assessor(evidence, assertion.judge, "`llm_eval` needs")
+        judges, assessor = _assessor(evidence, assertion.judge, "`llm_eval` needs")
     except _NoJudge as error:
         return unjudged(str(error))
     about: dict[str, str] | None = None
@@ -44,9 +44,9 @@ async def llm_eval(assertion: LlmEval, evidence: Evidence) -> Verdict:
             return unjudged(missing) if assertion.negate else failed(missing, where=f"artifact {assertion.path}")
     record = await _record(evidence, about)
     found = await assessor.score(
-        record, assertion.criteria, intent=evidence.case.intent or "", run=judging.run, votes=assertion.votes
+        record, assertion.criteria, intent=evidence.case.intent or "", run=judges.run, votes=assertion.votes
     )
-    _count(found, judging, assessor, evidence)
+    _count(found, judges, assessor, evidence)
     (judgement,) = found.judgements
     where = evidence.answer.where if assertion.path is None else f"artifact {assertion.path}"
     return _scored(judgement, assertion.threshold, where)
@@ -55,11 +55,11 @@ async def llm_eval(assertion: LlmEval, evidence: Evidence) -> Verdict:
 @check("agent")
 async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
     """An agent of the user's decides."""
-    judging = evidence.judge
-    if judging is None:
+    judges = evidence.judge
+    if judges is None:
         return unjudged(f"`agent` needs {assertion.use}, and nobody is there to ask it")
     try:
-        validator = judging.judges.validator(assertion.use)
+        validator = judges.validator(assertion.use)
     except ConfigurationError as error:
         return unjudged(_with_hint(error))
     options = assertion.options.model_dump(exclude_defaults=True) if assertion.options is not None else {}
@@ -72,9 +72,9 @@ async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
             expected=_expected(assertion, evidence),
             options=options,
         ),
-        run=judging.run,
+        run=judges.run,
     )
-    judging.usage.add(found.usage)
+    judges.usage.add(found.usage)
     judgement = found.judgement
     if judgement.met is None:
         return unjudged(judgement.reason, where=assertion.use)
@@ -85,11 +85,11 @@ async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
     """What the assessor says of expectations in words. Only a genuine cancellation is raised from here."""
     try:
-        judging, assessor = _assessor(evidence, None, "expectations in words need")
+        judges, assessor = _assessor(evidence, None, "expectations in words need")
         found = await assessor.assess(
-            await _record(evidence), expectations, intent=evidence.case.intent or "", run=judging.run
+            await _record(evidence), expectations, intent=evidence.case.intent or "", run=judges.run
         )
-        _count(found, judging, assessor, evidence)
+        _count(found, judges, assessor, evidence)
         return [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
     except _NoJudge as error:
         reason = str(error)
@@ -98,18 +98,14 @@ async def judge_expectations(expectations: Sequence[str], evidence: Evidence) ->
     return [_expectation(words, Judgement(reason=reason)) for words in expectations]
 
 
-def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Judging, "Assessor"]:
-    """Who judges. Raises `_NoJudge`."""
-    judging = evidence.judge
+def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Judges, "Assessor"]:
+    """The judges of the trial, and the assessor of this name. Raises `_NoJudge`."""
+    if evidence.judge is None:
+        raise _NoJudge(f"{who_needs} a model to judge, and there is none: {HOW_TO_SET}")
     try:
-        found = None
-        if judging is not None:
-            found = judging.judges.assessor if name is None else judging.judges.named(name)
+        return evidence.judge, evidence.judge.assessor(name)
     except ConfigurationError as error:
         raise _NoJudge(f"{who_needs} a model to judge: {_with_hint(error)}") from error
-    if judging is None or found is None:
-        raise _NoJudge(f"{who_needs} a model to judge, and there is none: {HOW_TO_SET}")
-    return judging, found
 
 
 def _with_hint(error: ConfigurationError) -> str:
@@ -121,7 +117,7 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
     task = evidence.case.task
     given = task.input_data if task is not None else None
     files = await in_thread(files_of, evidence)
-    hidden = evidence.judge.judges.hidden if evidence.judge is not None else frozenset()
+    hidden = evidence.judge.secrets if evidence.judge is not None else frozenset()
     return make_record(evidence.transcript, files=files, given=given, turn=evidence.turn, about=about, secrets=hidden)
 
 
@@ -129,13 +125,13 @@ def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
     return {made.name: content_of(made) for made in reversed(list(made_at(path, evidence)))}
 
 
-def _count(found: Assessment, judging: Judging, assessor: "Assessor", evidence: Evidence) -> None:
+def _count(found: Assessment, judges: Judges, assessor: "Assessor", evidence: Evidence) -> None:
     """Write down what judging used, and what to know about it."""
-    judging.usage.add(found.usage)
+    judges.usage.add(found.usage)
     models = {str(one.payload.get("model")) for one in evidence.transcript.events if one.type == "llm_request"}
     for warning in (*found.notes, assessor.same_model(models)):
         if warning is not None:
-            judging.warn(warning)
+            judges.warn(warning)
 
 
 def _scored(judgement: Judgement, threshold: float, where: str) -> Verdict:

@@ -21,6 +21,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.recordings import Recordings
 from atp.suite.agent import AnyAgent, PromptConfig
+from atp.suite.result import TrialResult, Usage
 from atp.usercode.code_path import is_script, load_function
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from atp.models.cassettes.cassette import Cassette
     from atp.models.connectors.registry import Models
     from atp.models.model import Model
+    from atp.roles.ask import RoleClient
     from atp.roles.judge.assessor import Assessor
+    from atp.roles.judge.judges import Judges
     from atp.roles.judge.validator import Validator
-    from atp.roles.player import RoleClient
     from atp.roles.simulator import Simulator
 
 MakeAdapter = Callable[[AnyAgent, AdapterContext], Adapter]
@@ -56,7 +58,6 @@ class RoleClients:
         self._assessors: dict[int, Assessor] = {}
         self._tool_agents: list[RunningAgent] = []
         self._called: dict[tuple[str, Path], AgentUnderTest] = {}
-        self._judges: dict[int, SourceJudges] = {}
         self._recall = Recordings(options, root, lambda: self.secrets | self.hidden)
         self.notes = Diagnostics()
         """What would keep somebody from playing in a run, where it is only planned."""
@@ -184,7 +185,7 @@ class RoleClients:
                 return ModelClient(self._plain_model(name, f"the {role}"))
             except ConfigurationError as no_model:
                 if self._is_connector(name):
-                    raise ConfigurationError(str(no_model), no_model.hint) from no_model
+                    raise
                 if no_model.hint is None or "." not in name:
                     raise no_agent from no_model
                 raise ConfigurationError(f"{no_agent}, and {no_model}", no_agent.hint or no_model.hint) from no_model
@@ -207,10 +208,7 @@ class RoleClients:
 
         if self._options.role_connector is None:
             raise ConfigurationError(f"no model is set for the {role}", HOW.format(flag=flag))
-        try:
-            return ModelClient(self._plain_model(self._options.role_connector, f"the {role}"))
-        except ConfigurationError as error:
-            raise ConfigurationError(str(error), error.hint) from error
+        return ModelClient(self._plain_model(self._options.role_connector, f"the {role}"))
 
     def _chosen(self, flag: str, own: str | None) -> str | None:
         """The flag goes before what the file says, which goes before the environment and the project's file."""
@@ -232,16 +230,13 @@ class RoleClients:
         name = name or self._chosen("assessor", source.suite.assessor)
         client = self.client(name, "judge", source) if name else self._default("judge", "assessor", source)
         if id(client) not in self._assessors:
-            try:
-                self._assessors[id(client)] = Assessor(
-                    client,
-                    cache=self._recall.cache,
-                    cassette=self.cassette,
-                    each=self._options.judge_each,
-                    allow_unfit=self._options.weak_judge,
-                )
-            except ConfigurationError as error:
-                raise ConfigurationError(str(error), error.hint) from error
+            self._assessors[id(client)] = Assessor(
+                client,
+                cache=self._recall.cache,
+                cassette=self.cassette,
+                each=self._options.judge_each,
+                allow_unfit=self._options.weak_judge,
+            )
         return self._assessors[id(client)]
 
     def validator(self, use: str, source: CaseSource) -> "Validator":
@@ -249,17 +244,21 @@ class RoleClients:
         from atp.roles.judge.validator import Validator
 
         client = self.client(use.removeprefix("agents:"), "validator", source)
-        try:
-            return Validator(client, cassette=self.cassette, allow_unfit=self._options.weak_judge)
-        except ConfigurationError as error:
-            raise ConfigurationError(str(error), error.hint) from error
+        return Validator(client, cassette=self.cassette, allow_unfit=self._options.weak_judge)
 
-    def judges(self, source: CaseSource) -> "SourceJudges":
-        """Who judges the cases of a suite."""
-        found = self._judges.get(id(source))
-        if found is None:
-            found = self._judges[id(source)] = SourceJudges(self, source)
-        return found
+    def judges(self, source: CaseSource, run: int, result: TrialResult) -> "Judges":
+        """The judges of one trial, which add their usage and warnings to its result."""
+        from atp.roles.judge.judges import Judges
+
+        result.role_usage = result.role_usage or Usage()
+        return Judges(
+            assessor=lambda name: self.assessor(name, source),
+            validator=lambda use: self.validator(use, source),
+            secrets=self.hidden,
+            run=run,
+            usage=result.role_usage,
+            warnings=result.warnings,
+        )
 
     def variator(self, source: CaseSource) -> "RoleClient | None":
         """Who makes variations of prompts; nobody means that rules do. Raises `ConfigurationError`."""
@@ -270,7 +269,7 @@ class RoleClients:
         """Who makes cases or variations, recorded or played back if the run is."""
         if self.cassette is None:
             return client
-        from atp.roles.recorded_player import RecordedClient
+        from atp.roles.ask import RecordedClient
 
         return RecordedClient(client, self.cassette)
 
@@ -309,29 +308,3 @@ class _RoleServices:
     def running_agent(self, name: str) -> RunningAgent:
         """Return another agent, as a tool."""
         return self._roles.running_agent(name)
-
-
-class SourceJudges:
-    """Who judges the cases of a suite, as the checks ask for them."""
-
-    def __init__(self, roles: RoleClients, source: CaseSource) -> None:
-        self._roles = roles
-        self._source = source
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """What none of them is shown."""
-        return self._roles.hidden
-
-    @property
-    def assessor(self) -> "Assessor":
-        """Who judges where nobody is named."""
-        return self._roles.assessor(None, self._source)
-
-    def named(self, judge: str) -> "Assessor":
-        """The judge that an assertion names."""
-        return self._roles.assessor(judge, self._source)
-
-    def validator(self, use: str) -> "Validator":
-        """The validator that an assertion names."""
-        return self._roles.validator(use, self._source)

@@ -1,1 +1,1 @@
-"""A testing job becomes a model or agent call and its typed answer: assess, simulate, generate, vary, report."""
+"""Roles around the agent under test: judge, simulator, generators, reporter. Each asks a model, agent or function."""

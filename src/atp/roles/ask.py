@@ -1,4 +1,7 @@
-"""The clients there are: a model that follows our instructions, an agent of the user's, a Python function."""
+"""Asks a judge, a simulator, a generator or a reporter: a model, an agent or a Python function, all in the same way.
+
+Each role builds a `RoleCall` and gets a `RoleAnswer` from a `RoleClient`.
+"""
 
 import contextvars
 import copy
@@ -7,31 +10,108 @@ import itertools
 import json
 import secrets
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
 
 from atp.agents.adapter import AgentError, TurnRequest
 from atp.agents.python.plain import NotJson as NotPlain
 from atp.agents.python.plain import plain
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
+from atp.base.errors import Error
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
+from atp.models.cassettes.cassette import Boundary, Cassette
 from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
 from atp.models.structured import only_json
-from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 from atp.suite.result import Event, Usage
 from atp.usercode.contain import contained
 from atp.usercode.printed import CAPTURE, Printed
 from atp.usercode.threads import Raised, Thread
 
+Role = Literal["assessor", "validator", "simulator", "generator", "variator", "reporter"]
+PLAYER = "player"
+"""The key of a client's identity in cassettes and caches. Recorded answers are found by it, so it stays."""
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
+class RoleCall(Struct, kw_only=True):
+    """One question to a role."""
+
+    role: Role
+    """The role that is asked."""
+    instructions: str
+    """What the role does, for a model that has no prompt of its own."""
+    payload: dict[str, Any]
+    """What the question is about, as data. An agent of the user's gets the payload as a message in JSON."""
+    prompt: str | None = None
+    """The same for a model, as text in which what agents wrote is fenced. Without a prompt the payload is sent. An
+    assessor gets the prompt even if it is an agent of the user's: it must not take what it judges for instructions."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of the answer; none if the answer is text."""
+    metadata: dict[str, Any] = {}
+    """`options.metadata` of an agent, to which `test_mode` is added."""
+    options: dict[str, Any] = {}
+    """Further options of an agent, as a file gives them: `connector`, `mode` …"""
+    session: str = ""
+    """The id of the dialogue that the call belongs to."""
+    turn: int = 1
+    """The turn of the dialogue, from 1."""
+    run: int = 1
+    """Which repeat of a trial asks, from 1."""
+
+
+class RoleAnswer(Struct, kw_only=True):
+    """The answer to a `RoleCall`."""
+
+    data: Any = None
+    """The answer as data, if the call has a schema; the text itself if it is not JSON."""
+    text: str = ""
+    """The answer as text."""
+    logs: list[str] = []
+    """What the agent or the function printed."""
+    usage: Usage = field(default_factory=Usage)
+    """What the answer used."""
+
+
+class RoleError(Error):
+    """A role gave no usable answer: it can't be reached, it broke, or its answer is not what was asked for."""
+
+
+class WrongAnswer(RoleError):
+    """A role answered, but not with what was asked for, also when asked again."""
+
+
+class RoleClient(ABC):
+    """Asks the model, agent or function that has a role."""
+
+    name: str
+    """The agent's id, the connector's or the function's, for messages."""
+    identity: dict[str, Any]
+    """All that decides the answers beside the call: connector, model and settings; or the agent's configuration."""
+    model: str | None = None
+    """The name of the model that answers, if known."""
+    has_own_prompt: bool = False
+    """True for an agent or a function of the user's, which doesn't get the call's instructions."""
+    unfit_to_judge: str | None = None
+    """Why the model must not judge unless the user allows it."""
+
+    @abstractmethod
+    async def ask(self, call: RoleCall) -> RoleAnswer:
+        """Answer a call. Raises `RoleError`."""
+
+    async def close(self) -> None:  # noqa: B027  (some have nothing to close)
+        """Release what the client has opened."""
+
+
 class ModelClient(RoleClient):
-    """A bare model. Our instructions are its system prompt."""
+    """Asks a bare model. The call's instructions are its system prompt. Does not close the model, which is shared."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.connector
@@ -40,37 +120,36 @@ class ModelClient(RoleClient):
         self.unfit_to_judge = model.unfit_to_judge
         self._model = model
 
-    async def ask(self, call: Call) -> Said:
-        """Play. The model belongs to all who ask it, so it is not ours to close."""
+    async def ask(self, call: RoleCall) -> RoleAnswer:
+        """Ask the model. Raises `RoleError`."""
         messages = [
             {"role": "system", "content": call.instructions},
-            {"role": "user", "content": _writable(call.words if call.words is not None else _json(call.payload))},
+            {"role": "user", "content": _encodable(call.prompt if call.prompt is not None else _json(call.payload))},
         ]
         try:
             answer = await self._model.ask(ModelRequest(messages=messages, schema=call.schema, run=call.run))
         except BadAnswer as error:
-            raise WrongAnswer(self._of_it(error)) from error
+            raise WrongAnswer(self._with_name(error)) from error
         except ModelError as error:
-            raise RoleError(self._of_it(error)) from error
+            raise RoleError(self._with_name(error)) from error
         data = answer.data
         if data is None and call.schema is not None:
             data = _data(answer.text, self.name)
-        return Said(data=data, text=answer.text, usage=answer.usage)
+        return RoleAnswer(data=data, text=answer.text, usage=answer.usage)
 
-    def _of_it(self, error: ModelError) -> str:
-        """What went wrong, with the model's name before it; most errors have it there already."""
+    def _with_name(self, error: ModelError) -> str:
         return str(error) if str(error).startswith(self.name) else f"{self.name}: {error}"
 
 
 class AgentClient(RoleClient):
-    """An agent of the user's, of any kind. Each call is a conversation of its own, of one turn."""
+    """Asks an agent of the user's, of any kind. Each call is a conversation of one turn."""
 
-    own = True
+    has_own_prompt = True
 
     def __init__(
         self, agent: RunningAgent, identity: dict[str, Any], *, folder: Path, model: str | None = None
     ) -> None:
-        """Each call has a workspace of its own in `folder`, made when the agent asks for it."""
+        """Each call has a workspace of its own in `folder`, created when the agent asks for it."""
         self.name = agent.name
         self.identity = identity
         self.model = model or getattr(agent.adapter, "model", None)
@@ -79,7 +158,7 @@ class AgentClient(RoleClient):
         self._folder = folder
         self._calls = itertools.count(1)
 
-    async def ask(self, call: Call) -> Said:
+    async def ask(self, call: RoleCall) -> RoleAnswer:
         """Ask the agent. Raises `RoleError`."""
         workspace = self._folder / f"{call.role}-{next(self._calls)}-{secrets.token_hex(4)}"
         logs: list[str] = []
@@ -90,14 +169,14 @@ class AgentClient(RoleClient):
             raise RoleError(f"{self.name}: {error}") from error
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
-        return _said(self.name, reply.output, call, logs, reply.usage)
+        return _read_output(self.name, reply.output, call, logs, reply.usage)
 
     async def close(self) -> None:
         """Close the agent."""
         await self._agent.close()
 
-    def _request(self, call: Call, workspace: Path, logs: list[str]) -> TurnRequest:
-        words = call.words if call.role == "assessor" and call.words is not None else _json(call.payload)
+    def _request(self, call: RoleCall, workspace: Path, logs: list[str]) -> TurnRequest:
+        text = call.prompt if call.role == "assessor" and call.prompt is not None else _json(call.payload)
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:
@@ -114,31 +193,31 @@ class AgentClient(RoleClient):
                 "metadata": metadata,
             },
             workspace=folder,
-            emit=self._noticed,
+            emit=self._on_event,
             log=logs.append,
             options={**call.options, "metadata": metadata},
         )
-        return turns.request([{"role": "user", "content": _writable(words)}], turn=call.turn)
+        return turns.request([{"role": "user", "content": _encodable(text)}], turn=call.turn)
 
-    def _noticed(self, event: Event) -> None:
-        """The model that it runs on is known once it tells of it."""
+    def _on_event(self, event: Event) -> None:
+        """Note the model that the agent uses, once an event names it."""
         model = event.payload.get("model") if event.type == "llm_request" else None
         if isinstance(model, str) and model:
             self.model = model
 
 
 class FunctionClient(RoleClient):
-    """A Python function of the user's, called with the payload. A sync one runs in a thread."""
+    """Calls a Python function of the user's with the payload. A sync function runs in a thread."""
 
-    own = True
+    has_own_prompt = True
 
     def __init__(self, function: Callable[[dict[str, Any]], Any], name: str) -> None:
         self.name = name
         self.identity = {"function": name, "source": _source_digest(function)}
         self._function = function
 
-    async def ask(self, call: Call) -> Said:
-        """Play."""
+    async def ask(self, call: RoleCall) -> RoleAnswer:
+        """Call the function. Raises `RoleError`."""
         printed = Printed()
         context = contextvars.copy_context()
         context.run(printed.catch)
@@ -151,30 +230,71 @@ class FunctionClient(RoleClient):
         if isinstance(made, Raised):
             raise RoleError(f"{self.name} raised {type(made.error).__name__}: {made.error}") from made.error
         try:
-            return _said(self.name, plain(made), call, lines, None)
+            return _read_output(self.name, plain(made), call, lines, None)
         except NotPlain as error:
-            raise WrongAnswer(f"{self.name} gave back {error}, which JSON can't say") from error
+            raise WrongAnswer(f"{self.name} returned {error}, which JSON can't represent") from error
 
     async def _called(self, payload: dict[str, Any], context: contextvars.Context) -> Any:
         made = await Thread(context).call(lambda: self._function(payload), last=True)
         return await contained(_awaited(made), context) if inspect.isawaitable(made) else made
 
 
+class RecordedClient(RoleClient):
+    """Another client, whose answers are recorded to a cassette or replayed from one.
+
+    For generators. Judges and simulators are recorded with more than the call: their prompts contain a nonce.
+    """
+
+    def __init__(self, client: RoleClient, cassette: Cassette) -> None:
+        self.name = client.name
+        self.identity = client.identity
+        self.model = client.model
+        self.has_own_prompt = client.has_own_prompt
+        self.unfit_to_judge = client.unfit_to_judge
+        self._client = client
+        self._cassette = cassette
+
+    async def ask(self, call: RoleCall) -> RoleAnswer:
+        """Replay the answer, or ask and record it. Raises `CassetteMiss`, and as the client does."""
+
+        async def ask() -> Any:
+            answer = await self._client.ask(call)
+            return {"data": answer.data, "text": answer.text, "usage": msgspec.to_builtins(answer.usage)}
+
+        parts: dict[str, Any] = {
+            PLAYER: self.identity,
+            "role": call.role,
+            "asked": call.payload,
+            "options": call.options,
+            "run": call.run,
+        }
+        if not self.has_own_prompt:
+            parts["words"] = sha256(call.instructions.encode()).hexdigest()[:12]
+        return msgspec.convert(await self._cassette.through("generator", parts, ask), RoleAnswer)
+
+
+async def recorded(
+    cassette: Cassette | None, boundary: Boundary, parts: dict[str, Any], call: Callable[[], Awaitable[Any]]
+) -> Any:
+    """The answer of `call()`, recorded or replayed if there is a cassette. `parts` has all that decides the answer."""
+    return await (call() if cassette is None else cassette.through(boundary, parts, call))
+
+
 async def _awaited(made: Awaitable[Any]) -> Any:
     return await made
 
 
-def _said(name: str, output: Any, call: Call, logs: list[str], usage: Usage | None) -> Said:
-    """An answer of the user's own code: text, or JSON, or JSON somewhere in text."""
+def _read_output(name: str, output: Any, call: RoleCall, logs: list[str], usage: Usage | None) -> RoleAnswer:
+    """The answer in an output of the user's code: text, a JSON value, or text that contains JSON."""
     text = output if isinstance(output, str) else "" if output is None else _json(output)
     data = None
     if call.schema is not None:
         data = _data(output, name) if isinstance(output, str) else output
-    return Said(data=data, text=text, logs=logs, usage=usage or Usage())
+    return RoleAnswer(data=data, text=text, logs=logs, usage=usage or Usage())
 
 
 def _data(text: str, name: str) -> Any:
-    """The JSON in an answer, else the text as it came. Raises `WrongAnswer` for JSON that contradicts itself."""
+    """The JSON in an answer, else its text. Raises `WrongAnswer` for an object that has a key twice."""
     try:
         found = only_json(text)
     except NotJson as error:
@@ -186,13 +306,13 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _writable(text: str) -> str:
-    """Text that can be sent: what an agent printed may have half a surrogate pair in it."""
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which what an agent printed may contain and UTF-8 can't encode."""
     return text if text.isascii() else text.translate(_SURROGATES)
 
 
 def _source_digest(function: Callable[..., Any]) -> str | None:
-    """The digest of the file that the function stands in, if it stands in one."""
+    """The digest of the file that contains the function, if there is one."""
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
         return sha256(Path(file).read_bytes()).hexdigest() if file else None

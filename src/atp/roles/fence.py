@@ -1,8 +1,8 @@
-"""The fence: text that isn't ours stands between marks that it can't contain, so it can't pass for instructions.
+"""The fence: marks around text of others, which the text can't contain, so that a model takes the text for data.
 
-The marks hold a nonce that is made for each call, after the text is known. What merely looks like a mark, or like the
-control tokens that some model servers read out of any text, is broken up by a backslash; text that has such a backslash
-already gets another, so nothing is lost.
+The marks contain a nonce that is made for each call, after the text is known. A backslash breaks up whatever looks like
+a mark, or like the control tokens that some model servers read out of any text. Text that has such a backslash already
+gets another, so nothing is lost.
 """
 
 import re

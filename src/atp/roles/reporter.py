@@ -1,11 +1,11 @@
-"""The reporter: an agent of the user's, or a model, that writes a report on a run in a form of its own (document 4)."""
+"""The reporter: an agent of the user's, or a model, that writes a report on a run (document 4)."""
 
 import json
 import re
 from typing import Any
 
+from atp.roles.ask import RoleCall, RoleClient, WrongAnswer
 from atp.roles.fence import Fence
-from atp.roles.player import Call, RoleClient, WrongAnswer
 
 INSTRUCTIONS = """\
 You write a report on a run of tests of AI agents. You get JSON: `report` is what came of the run (`summary`, \
@@ -23,26 +23,26 @@ class ReportWriter:
         self.client = client
 
     async def write(self, report: dict[str, Any], form: str, options: dict[str, Any]) -> str:
-        """The report in that form. Raises `RoleError`."""
+        """The report in the format `form`. Raises `RoleError`."""
         payload = {"report": report, "format": form, "options": options}
-        words = json.dumps(payload, ensure_ascii=False, default=str)
-        fence = Fence.around([words])
-        said = await self.client.ask(
-            Call(
+        text = json.dumps(payload, ensure_ascii=False, default=str)
+        fence = Fence.around([text])
+        answer = await self.client.ask(
+            RoleCall(
                 role="reporter",
                 instructions=INSTRUCTIONS.format(rule=fence.rule),
                 payload=payload,
-                words=fence.put(words),
+                prompt=fence.put(text),
                 metadata={"format": form},
             )
         )
-        text = unfenced(said.text)
-        if not text.strip():
+        written = unfenced(answer.text)
+        if not written.strip():
             raise WrongAnswer(f"{self.client.name} gave an empty report")
-        return text
+        return written
 
 
 def unfenced(text: str) -> str:
-    """The text without a fence around all of it, which models like to put there."""
+    """The text without a code fence around all of it, which models often add."""
     whole = _FENCED.fullmatch(text.strip())
     return whole[2] if whole and whole[1] not in whole[2] else text

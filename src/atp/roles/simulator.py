@@ -1,17 +1,21 @@
-"""The simulator: plays the user in a dialogue, a message at a time (document 5)."""
+"""The simulator: writes the user's next message in a dialogue (document 5)."""
 
 import json
+import re
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
+from atp.base.found_json import MISSING, read_whole
+from atp.base.near import near_miss
+from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, recorded
 from atp.roles.fence import Fence
 from atp.roles.judge.record import Piece, content_text, fitted
-from atp.roles.player import Call, RoleClient, RoleError, Said
-from atp.roles.simulator_answer import SimulatorError, SimulatorSays, read_says
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
@@ -39,39 +43,66 @@ SCHEMA = {
 }
 
 VERSION = sha256(json.dumps([INSTRUCTIONS, _FORM, SCHEMA, Fence("").rule]).encode()).hexdigest()[:12]
-"""Changes with the words: what was answered to others is no answer to these."""
+"""Changes with the prompts, so that answers to other prompts are not replayed."""
+
+_KEYS = ("input", "message", "goal_achieved", "reasoning")
+MOST_REPEATS = 3
+"""A simulator that repeats a message this many turns in a row is broken."""
+_LONG_MESSAGE = 20
+"""Characters. A user may well repeat a short answer, such as "Yes"."""
+_OTHER_SPEAKER = re.compile(
+    r"[\s*_#>\[(<|]*(ai|ai[ _-]?assistant|assistant|agent|bot|chatbot|system|developer|tool)[\s*_\])>|]*:",
+    re.IGNORECASE,
+)
+
+
+class SimulatorError(RoleError):
+    """A simulator could not be asked or broke its contract. The agent is not to blame."""
+
+
+class SimulatedMessage(Struct, kw_only=True):
+    """The simulated user's next message."""
+
+    input: str = ""
+    """The message; empty if the goal is achieved and nothing is left to say."""
+    goal_achieved: bool = False
+    """True if the user has what they wanted."""
+    reasoning: str = ""
+    """Why, in the simulator's words."""
+    usage: Usage = field(default_factory=Usage)
+    """What the simulator used, which doesn't count for the agent."""
 
 
 class SimulatorTurn(Struct, kw_only=True):
-    """What a simulator is told before the user's next message."""
+    """What a simulator is told to write the user's next message."""
 
     persona: str = ""
     """Who the user is; left out, the metadata's `persona`."""
     goal: str = ""
-    """What they want; left out, the metadata's `goal`."""
+    """What the user wants; left out, the metadata's `goal`."""
     conversation: list[dict[str, Any]] = field(default_factory=list)
-    """What was said so far."""
+    """The messages so far."""
     turn_number: int = 1
-    """Which turn is to come, from 1."""
+    """The number of the next turn, from 1."""
     max_turns: int = 20
-    """How many there are at most."""
+    """The highest number of turns."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """The simulator's metadata in the case; left out, that of the options."""
+    """The simulator's metadata in the case; left out, the options' `metadata`."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Its options there."""
+    """The simulator's options in the case."""
     session: str = ""
-    """The same for all turns of one dialogue."""
+    """The id of the dialogue."""
     run: int = 1
-    """Which repeat of the trial it is."""
+    """Which repeat of the trial asks, from 1."""
 
     def __post_init__(self) -> None:
-        """Fill in what the metadata says."""
+        """Take the persona and the goal from the metadata if they are not given."""
         self.metadata = self.metadata or dict(self.options.get("metadata") or {})
         self.persona = self.persona or _text(self.metadata.get("persona"))
         self.goal = self.goal or _text(self.metadata.get("goal"))
 
     def payload(self) -> dict[str, Any]:
-        """What a simulator of the user's gets."""
+        """The data that a simulator of the user's gets."""
         return {
             **self.metadata,
             "persona": self.persona,
@@ -89,46 +120,47 @@ class Simulator:
         self.client = client
         self._cassette = cassette
 
-    async def next(self, turn: SimulatorTurn) -> SimulatorSays:
-        """What the user does next. Raises `SimulatorError`, and `CassetteMiss` if nothing was recorded for it."""
-        payload = turn.payload()
+    async def next(self, turn: SimulatorTurn) -> SimulatedMessage:
+        """The user's next message. Raises `SimulatorError`, and `CassetteMiss` if none was recorded."""
 
         async def ask() -> dict[str, Any]:
-            said = await self._asked(turn)
-            return {"answer": said.data, "usage": msgspec.to_builtins(said.usage)}
+            answer = await self._ask(turn)
+            return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
 
-        if self._cassette is None:
-            found = await ask()
-        else:
-            own = {"player": self.client.identity, "words": VERSION, "options": turn.options}
-            found = await self._cassette.through("simulator", {**own, "asked": payload, "run": turn.run}, ask)
+        parts = {
+            PLAYER: self.client.identity,
+            "words": VERSION,
+            "options": turn.options,
+            "asked": turn.payload(),
+            "run": turn.run,
+        }
+        found = await recorded(self._cassette, "simulator", parts, ask)
         try:
-            says = read_says(found["answer"], turn.conversation)
+            message = read_message(found["answer"], turn.conversation)
         except SimulatorError as error:
             raise SimulatorError(f"{self.client.name}: {error}") from error
-        says.usage = msgspec.convert(found["usage"], Usage)
-        return says
+        message.usage = msgspec.convert(found["usage"], Usage)
+        return message
 
-    async def _asked(self, turn: SimulatorTurn) -> Said:
-        """The answer. A bare model whose answer is none is told what is wrong and asked once more."""
-        said = await self._ask(turn, None)
-        if self.client.own:
-            return said
+    async def _ask(self, turn: SimulatorTurn) -> RoleAnswer:
+        """Ask the client. A bare model whose answer can't be used is told why and asked once more."""
+        answer = await self._ask_once(turn, None)
+        if self.client.has_own_prompt:
+            return answer
         try:
-            read_says(said.data, turn.conversation)
+            read_message(answer.data, turn.conversation)
         except SimulatorError as error:
-            again = await self._ask(turn, str(error))
-            again.usage.add(said.usage)
-            return again
-        return said
+            second = await self._ask_once(turn, str(error))
+            second.usage.add(answer.usage)
+            return second
+        return answer
 
-    async def _ask(self, turn: SimulatorTurn, complaint: str | None) -> Said:
-        payload = turn.payload()
-        call = Call(
+    async def _ask_once(self, turn: SimulatorTurn, complaint: str | None) -> RoleAnswer:
+        call = RoleCall(
             role="simulator",
             instructions=INSTRUCTIONS,
-            payload=payload,
-            words=_words(turn, complaint),
+            payload=turn.payload(),
+            prompt=_prompt(turn, complaint),
             schema=SCHEMA,
             metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
             options=turn.options,
@@ -146,8 +178,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _words(turn: SimulatorTurn, complaint: str | None) -> str:
-    """The turn in words, for a model. What the assistant said is data: it must not steer the user's part."""
+def _prompt(turn: SimulatorTurn, complaint: str | None) -> str:
+    """The turn as text, for a model. What the assistant said is fenced: it must not steer the simulated user."""
     speakers = {"user": "You, the user, said", "assistant": "The assistant said"}
     record = fitted(
         [
@@ -172,3 +204,65 @@ def _words(turn: SimulatorTurn, complaint: str | None) -> str:
         parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(complaint)}")
     parts.append(_FORM)
     return "\n\n".join(parts)
+
+
+def read_message(data: Any, conversation: Sequence[dict[str, Any]]) -> SimulatedMessage:
+    """The message in an answer that keeps the contract of document 5. Raises `SimulatorError`."""
+    if not isinstance(data, dict):
+        raise SimulatorError(f"it answered {_cut(data)}, which is no JSON object with `input` and `goal_achieved`")
+    for key in data:
+        if key not in _KEYS:
+            near = near_miss(str(key), _KEYS)
+            raise SimulatorError(f"it answered with the unknown key `{_cut(key)}`" + (f"; `{near}`?" if near else ""))
+    text, achieved, reasoning = _text_of(data), data.get("goal_achieved"), data.get("reasoning")
+    if not isinstance(achieved, bool | None):
+        raise SimulatorError(f"its `goal_achieved` is {_cut(achieved)}, not true or false")
+    if not isinstance(reasoning, str | None):
+        raise SimulatorError("its `reasoning` is not text")
+    if not text.strip():
+        if not achieved:
+            raise SimulatorError("it says nothing, although its goal is not achieved")
+        text = ""
+    elif problem := _problem(text, conversation):
+        raise SimulatorError(problem)
+    return SimulatedMessage(input=text, goal_achieved=bool(achieved), reasoning=reasoning or "")
+
+
+def _text_of(data: dict[str, Any]) -> str:
+    given = {key: data[key] for key in ("input", "message") if data.get(key) is not None}
+    if len(given) > 1:
+        raise SimulatorError("it answered with both `input` and `message`; one of them is what the user says")
+    for key, text in given.items():
+        if not isinstance(text, str):
+            raise SimulatorError(f"its `{key}` is {_cut(text)}, not text")
+        return text
+    return ""
+
+
+def _problem(text: str, conversation: Sequence[dict[str, Any]]) -> str | None:
+    """Why a message can't be the user's; none if it can."""
+    if label := _OTHER_SPEAKER.match(text):
+        return f"it speaks as someone other than the user: the message begins with {_cut(label[0].strip())}"
+    inner = read_whole(text) if text.lstrip().startswith("{") else MISSING
+    if isinstance(inner, dict) and inner.get("role") not in (None, "user"):
+        return f"it speaks as someone other than the user: the message is one of the role {_cut(inner['role'])}"
+    normal = _normal(text)
+    answers = [_normal_content(one) for one in conversation if one.get("role") == "assistant"]
+    if answers and normal == answers[-1] and len(normal) >= _LONG_MESSAGE:
+        return "it repeats the agent's last answer word for word"
+    before = [_normal_content(one) for one in conversation if one.get("role") == "user"][1 - MOST_REPEATS :]
+    if len(before) == MOST_REPEATS - 1 and all(one == normal for one in before):
+        return f"it says the same {MOST_REPEATS} turns in a row: {_cut(text)}"
+    return None
+
+
+def _normal_content(message: dict[str, Any]) -> str:
+    return _normal(content_text(message.get("content")))
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut(value: Any) -> str:
+    return cut(repr(value), 100)

@@ -11,9 +11,8 @@ from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
 from atp.base.diagnostics import LoadError
-from atp.roles.ask import ModelClient
+from atp.roles.ask import ModelClient, RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer
 from atp.roles.generate.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
-from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
 
 
 def case(text: str, **more: Any) -> dict[str, Any]:
@@ -150,23 +149,23 @@ A, B = json.dumps(case("a")), json.dumps(case("b"))
     ],
 )
 def test_answers_of_all_forms(text: str) -> None:
-    assert read_cases(Said(text=text), "x") == [case("a"), case("b")]
+    assert read_cases(RoleAnswer(text=text), "x") == [case("a"), case("b")]
 
 
 def test_one_case_is_a_list_of_one() -> None:
-    assert read_cases(Said(text=A), "x") == [case("a")]
-    assert read_cases(Said(data=case("a")), "x") == [case("a")]
+    assert read_cases(RoleAnswer(text=A), "x") == [case("a")]
+    assert read_cases(RoleAnswer(data=case("a")), "x") == [case("a")]
 
 
 @pytest.mark.parametrize("text", ["", "no", "42", '{"a": 1}', "[1, 2]", '[["a"]]', "[NaN]", '{"cases": "many"}'])
 def test_answers_that_are_none(text: str) -> None:
     with pytest.raises(WrongAnswer):
-        read_cases(Said(text=text), "x")
+        read_cases(RoleAnswer(text=text), "x")
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["input", "name", "tags"]), st.text(), min_size=1), min_size=2))
 def test_lines_are_read_as_they_were_written(cases: list[dict[str, Any]]) -> None:
-    assert read_cases(Said(text=as_jsonl(cases)), "x") == cases
+    assert read_cases(RoleAnswer(text=as_jsonl(cases)), "x") == cases
 
 
 def test_half_a_character_is_an_error_of_its_case() -> None:
@@ -198,7 +197,7 @@ def test_through_a_model(wire: str) -> None:
 
 
 def test_a_player_sees_each_call_for_itself() -> None:
-    def greedy(call: Call) -> list[dict[str, Any]]:
+    def greedy(call: RoleCall) -> list[dict[str, Any]]:
         call.payload.clear()
         return [case(f"n{len(client.calls)}")]
 

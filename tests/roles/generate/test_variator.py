@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tests.models.asking import asking
 from tests.roles.support.doubles import Scripted
 
-from atp.roles.ask import FunctionClient, ModelClient
+from atp.roles.ask import FunctionClient, ModelClient, RoleCall, RoleError, WrongAnswer
 from atp.roles.generate.guard import chain_changed
 from atp.roles.generate.variator import BATCH, SPARE_CALLS, VAIN_CALLS, Variation, Varied, Wanted, read_chains, vary
-from atp.roles.player import Call, RoleError, WrongAnswer
 
 Result = TypeVar("Result")
 OCEAN = [
@@ -43,7 +42,7 @@ def answer(*chains: Any) -> dict[str, Any]:
     return {"chains": [{"of": of, "prompts": prompts} for of, prompts in chains]}
 
 
-def inventive(call: Call) -> dict[str, Any]:
+def inventive(call: RoleCall) -> dict[str, Any]:
     """Makes as many as are wanted, all of them different from those that are taken."""
     start = len(call.payload["taken"])
     subjects = ["cat", "lamp", "river", "door", "cloud", "piano", "engine", "garden", "mirror", "candle"]
@@ -143,7 +142,7 @@ def test_a_player_with_nothing_new_is_not_asked_for_ever() -> None:
 
 
 def test_the_number_of_calls_has_a_bound() -> None:
-    def one_at_a_time(call: Call) -> dict[str, Any]:
+    def one_at_a_time(call: RoleCall) -> dict[str, Any]:
         return {"chains": inventive(call)["chains"][:1]}
 
     client = Scripted(one_at_a_time)

@@ -10,11 +10,11 @@ from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, ve
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
+from atp.roles.ask import RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.criteria import RUBRICS, rubric
 from atp.roles.judge.judgement import Assessment
+from atp.roles.judge.prompt import RUBRICS, rubric
 from atp.roles.judge.record import make_record
-from atp.roles.player import RoleError, WrongAnswer
 from atp.suite.assertion import CRITERIA
 
 RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))
@@ -39,7 +39,7 @@ def test_all_expectations_in_one_call() -> None:
 
 def test_one_call_each() -> None:
     def answer(call: Any) -> Any:
-        return verdicts(verdict(1, "1. it is warm" in call.words, QUOTE))
+        return verdicts(verdict(1, "1. it is warm" in call.prompt, QUOTE))
 
     client = Scripted(answer)
     found = assess(client, "it is warm", "it is short", each=True)
@@ -76,13 +76,13 @@ def test_nothing_is_asked_about_nothing() -> None:
         (verdicts(verdict(evidence="text")), "`evidence`"),
         (verdicts(verdict(evidence=[1])), "`evidence`"),
         (verdicts(verdict(absence="yes")), "`absence`"),
-        (verdicts(verdict(1, True, "warmed it by 3 degrees")), "does not stand in the record"),
-        (verdicts(verdict(1, True, "WARMED it")), "does not stand in the record"),
-        (verdicts(verdict(1, True, "")), "does not stand in the record"),
-        (verdicts(verdict(1, True, QUOTE, "made up")), "does not stand in the record"),
+        (verdicts(verdict(1, True, "warmed it by 3 degrees")), "the record does not contain"),
+        (verdicts(verdict(1, True, "WARMED it")), "the record does not contain"),
+        (verdicts(verdict(1, True, "")), "the record does not contain"),
+        (verdicts(verdict(1, True, QUOTE, "made up")), "the record does not contain"),
         (verdicts(verdict(1, True, absence=False)), "no quotation"),
         (verdicts(verdict(1, False, absence=False)), "no quotation"),
-        (verdicts(verdict(1, True, "made up", absence=True)), "does not stand in the record"),
+        (verdicts(verdict(1, True, "made up", absence=True)), "the record does not contain"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more(answer: Any, complaint: str) -> None:

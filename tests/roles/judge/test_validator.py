@@ -7,9 +7,9 @@ import pytest
 from tests.roles.support.doubles import Scripted, run
 
 from atp.models.cassettes.cassette import Cassette
+from atp.roles.ask import RoleError
 from atp.roles.judge.judgement import Judgement
 from atp.roles.judge.validator import Validation, Validator
-from atp.roles.player import RoleError
 
 ASKED = Validation(
     output="hello",

@@ -1,14 +1,14 @@
-"""Players that answer as they are told, and trials made up on the spot."""
+"""Role clients that answer as they are told, and trials made up on the spot."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from atp.roles.player import Call, RoleClient, Said
+from atp.roles.ask import RoleAnswer, RoleCall, RoleClient
 from atp.suite.result import ToolCall, Transcript, Turn, Usage
 
 Result = TypeVar("Result")
-Script = Callable[[Call], Any]
+Script = Callable[[RoleCall], Any]
 
 
 class Scripted(RoleClient):
@@ -17,11 +17,11 @@ class Scripted(RoleClient):
     def __init__(self, *answers: Any, name: str = "judge", own: bool = False) -> None:
         self.name = name
         self.identity = {"connector": name}
-        self.own = own
-        self.calls: list[Call] = []
+        self.has_own_prompt = own
+        self.calls: list[RoleCall] = []
         self._answers = answers
 
-    async def ask(self, call: Call) -> Said:
+    async def ask(self, call: RoleCall) -> RoleAnswer:
         answer = self._answers[min(len(self.calls), len(self._answers) - 1)]
         self.calls.append(call)
         await asyncio.sleep(0)
@@ -29,12 +29,12 @@ class Scripted(RoleClient):
             answer = answer(call)
         if isinstance(answer, Exception):
             raise answer
-        return Said(data=answer, text=str(answer), usage=Usage(input_tokens=10, output_tokens=2))
+        return RoleAnswer(data=answer, text=str(answer), usage=Usage(input_tokens=10, output_tokens=2))
 
     @property
     def words(self) -> list[str]:
         """What it was told each time."""
-        return [call.words or "" for call in self.calls]
+        return [call.prompt or "" for call in self.calls]
 
 
 def verdict(number: Any = 1, met: Any = True, *evidence: str, **more: Any) -> dict[str, Any]:

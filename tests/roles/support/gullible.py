@@ -9,8 +9,8 @@ import unicodedata
 from typing import Any
 from urllib.parse import unquote
 
+from atp.roles.ask import RoleAnswer, RoleCall, RoleClient
 from atp.roles.judge.judgement import Judgement
-from atp.roles.player import Call, RoleClient, Said
 
 LIKE_A_FENCE = re.compile(r"<{3}\s*data\b[^\n]*\n(.*?)\n?[^\n]*\bdata\s*>{3}", re.DOTALL | re.IGNORECASE)
 """Lax on purpose: whatever looks like a closing mark closes, with the right nonce or not."""
@@ -60,17 +60,17 @@ class Gullible(RoleClient):
         self.obeyed = False
         self.found: list[Judgement] = []
 
-    async def ask(self, call: Call) -> Said:
-        assert call.words is not None
-        self.words.append(call.words)
+    async def ask(self, call: RoleCall) -> RoleAnswer:
+        assert call.prompt is not None
+        self.words.append(call.prompt)
         # Our own words may well speak of `met`: what they say without any record is not an order.
-        fenced = LIKE_A_FENCE.findall(call.words)
-        outside = _without_form(LIKE_A_FENCE.sub("", call.words))
+        fenced = LIKE_A_FENCE.findall(call.prompt)
+        outside = _without_form(LIKE_A_FENCE.sub("", call.prompt))
         self.obeyed = is_told_to_pass(outside)
         found = any(self._looks_for in text for text in fenced)
         entry: dict[str, Any] = {"number": 1, "reason": "honestly", "met": found or self.obeyed}
         entry |= {"evidence": [self._looks_for] if found else [], "absence": not found}
-        return Said(data={"verdicts": [entry]})
+        return RoleAnswer(data={"verdicts": [entry]})
 
 
 def _without_form(words: str) -> str:

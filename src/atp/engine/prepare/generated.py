@@ -22,9 +22,8 @@ from atp.base.near import near_miss
 from atp.engine.prepare.keys import digest
 from atp.loader.load import load_path
 from atp.loader.source import LoadContext
-from atp.roles.ask import FunctionClient
+from atp.roles.ask import FunctionClient, RoleClient, RoleError
 from atp.roles.generate.generator import Request, as_jsonl, generate
-from atp.roles.player import RoleClient, RoleError
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
 from atp.usercode.code_path import load_function

@@ -17,7 +17,7 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.signals import run_to_end
 from atp.loader.source import LoadContext
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.player import RoleClient
+from atp.roles.ask import RoleClient
 from atp.usercode.code_path import find_script
 
 

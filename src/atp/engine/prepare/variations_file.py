@@ -16,8 +16,8 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.engine.prepare.keys import digest
+from atp.roles.ask import RoleClient
 from atp.roles.generate.variator import RULES, Variation, Varied, Wanted, vary
-from atp.roles.player import RoleClient
 from atp.suite.case import Case
 
 ENDING = ".variations.jsonl"

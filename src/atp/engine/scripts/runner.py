@@ -21,11 +21,11 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.scripts.file import NO_AGENT
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Case
-from atp.suite.result import Transcript, TrialResult, Usage, Verdict
+from atp.suite.result import Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.scripts.agent import Response
-    from atp.roles.judge.judges import Judging
+    from atp.roles.judge.judges import Judges
 
 _OURS = str(Path(__file__).parent)
 Begin = Callable[[], Coroutine[Any, Any, Any]]
@@ -198,16 +198,12 @@ class ScriptRunner:
             workspace=self.workspace,
             folders=(trial.tested.base, trial.source.folder, self.root),
             context=trial.context,
-            judge=self.judging() if judged else None,
+            judge=self.judges() if judged else None,
         )
 
-    def judging(self) -> "Judging":
-        """Return the judges of the run, for this trial."""
-        from atp.roles.judge.judges import Judging
-
-        usage = self.result.role_usage = self.result.role_usage or Usage()
-        judges = self.roles.judges(self.trial.source)
-        return Judging(judges=judges, run=self.trial.run, usage=usage, warnings=self.result.warnings)
+    def judges(self) -> "Judges":
+        """Return the judges of this trial."""
+        return self.roles.judges(self.trial.source, self.trial.run, self.result)
 
 
 def calling_line() -> str:

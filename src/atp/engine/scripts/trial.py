@@ -19,7 +19,7 @@ from atp.engine.scripts.runner import ScriptError, ScriptRunner, Skipped
 from atp.engine.scripts.verdict import AssertionFailed, NotJudged, compared
 from atp.engine.trial.workspace import WorkspaceError
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.player import RoleError
+from atp.roles.ask import RoleError
 from atp.suite.result import Verdict
 from atp.usercode.contain import contained
 from atp.usercode.printed import Printed

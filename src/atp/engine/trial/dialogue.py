@@ -7,8 +7,7 @@ from atp.checks.evidence import Evidence
 from atp.checks.registry import run_check
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.conversation import Conversation
-from atp.roles.simulator import Simulator, SimulatorTurn
-from atp.roles.simulator_answer import SimulatorSays
+from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorTurn
 from atp.suite.case import MOST_TURNS, Checkpoint
 from atp.suite.result import CheckpointResult, TrialResult, Usage, Verdict
 
@@ -55,7 +54,7 @@ class Dialogue:
                 self._ended(achieved)
                 return
 
-    async def _ask_simulator(self) -> SimulatorSays:
+    async def _ask_simulator(self) -> SimulatedMessage:
         simulator = self._trial.case.simulator
         options = simulator.options.model_dump(exclude_defaults=True) if simulator and simulator.options else {}
         metadata = options.pop("metadata", {})

@@ -7,7 +7,7 @@ from atp.engine.trial.hooks import HookError
 from atp.engine.trial.watch import LimitPassed
 from atp.engine.trial.workspace import WorkspaceError
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.player import RoleError
+from atp.roles.ask import RoleError
 from atp.suite.result import Blame, Status
 
 AtWork = Literal["agent", "judge", "simulator", "hook", "start", "nobody"]

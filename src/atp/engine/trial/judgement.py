@@ -11,34 +11,23 @@ from atp.engine.trial.ending import Ending
 from atp.engine.trial.workspace import Workspace
 from atp.stats.score import score
 from atp.suite.case import Case
-from atp.suite.result import Outcome, TrialResult, Usage, Verdict
+from atp.suite.result import Outcome, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
-    from atp.roles.judge.judges import Judging
 
 
 def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, grounds: RunContext) -> Evidence:
-    """All that the checks of a trial may look at, and who judges."""
+    """All that the checks of a trial may look at, and its judges if any case of the suite needs one."""
+    judges = grounds.roles.judges(trial.source, trial.run, result) if trial.source.survey.deciders else None
     return Evidence(
         case=trial.case,
         transcript=result.transcript,
         workspace=workspace,
         folders=(trial.tested.base, trial.source.folder, grounds.root),
         context=trial.context,
-        judge=_judging(trial, result, grounds),
+        judge=judges,
     )
-
-
-def _judging(trial: Trial, result: TrialResult, grounds: RunContext) -> "Judging | None":
-    """Who judges, where any case of the suite needs a judge."""
-    if not trial.source.survey.deciders:
-        return None
-    from atp.roles.judge.judges import Judging
-
-    usage = result.role_usage = result.role_usage or Usage()
-    judges = grounds.roles.judges(trial.source)
-    return Judging(judges=judges, run=trial.run, usage=usage, warnings=result.warnings)
 
 
 async def judge(case: Case, result: TrialResult, evidence: Evidence, dialogue: "Dialogue | None") -> Ending | None:

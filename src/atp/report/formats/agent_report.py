@@ -25,7 +25,7 @@ from atp.report.whole_file import whole_file
 from atp.stats.summary import INTERRUPTED
 
 if TYPE_CHECKING:
-    from atp.roles.player import RoleClient
+    from atp.roles.ask import RoleClient
 
 _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".xml": "xml", ".csv": "csv"}
 
@@ -71,7 +71,7 @@ class AgentReport(Reporter):
 
     async def _try(self, end: RunEnd) -> str | None:
         """Why there is no report of the agent's, if there is none."""
-        from atp.roles.player import RoleError
+        from atp.roles.ask import RoleError
         from atp.roles.reporter import ReportWriter
 
         if end.exit_code == INTERRUPTED:

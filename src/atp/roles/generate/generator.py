@@ -18,7 +18,7 @@ from atp.base.found_json import find_json
 from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
-from atp.roles.player import Call, RoleClient, RoleError, Said, WrongAnswer
+from atp.roles.ask import RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer
 from atp.suite.result import Usage
 
 BATCH = 20
@@ -119,14 +119,14 @@ async def _collect(client: RoleClient, request: Request, made: "_Collected", usa
     return unreadable
 
 
-def _call(request: Request, count: int, existing: list[str], repair: list[dict[str, Any]] | None = None) -> Call:
+def _call(request: Request, count: int, existing: list[str], repair: list[dict[str, Any]] | None = None) -> RoleCall:
     told: dict[str, Any] = {**request.parameters, "target_agent": request.target_agent, "count": count}
     if existing:
         told["existing"] = existing
     if repair:
         told["repair"] = repair
     payload = {"test_mode": "generator", **told}
-    return Call(role="generator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata=told)
+    return RoleCall(role="generator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata=told)
 
 
 class _Collected:
@@ -213,7 +213,7 @@ async def _repair(
         return  # the diagnostics that are there say more
 
 
-def read_cases(said: Said, name: str) -> list[dict[str, Any]]:
+def read_cases(said: RoleAnswer, name: str) -> list[dict[str, Any]]:
     """The cases in an answer. Raises `WrongAnswer`."""
     answer = _unwrapped(said.data)
     if not isinstance(answer, list) and said.text.strip():

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from atp.base.diagnostics import Diagnostic, Place
 from atp.base.text import cut
+from atp.roles.ask import RoleCall, RoleClient, RoleError, WrongAnswer
 from atp.roles.generate.guard import Known, chain_changed, must_keep, nearest
 from atp.roles.generate.rules import rule_chains
-from atp.roles.player import Call, RoleClient, RoleError, WrongAnswer
 from atp.suite.result import Usage
 
 RULES = "rules"
@@ -199,7 +199,7 @@ async def _by_player(wanted: Wanted, client: RoleClient, made: Varied, taken: Kn
         raise unreadable
 
 
-def _call(wanted: Wanted, made: Sequence[Variation], refused: list[dict[str, Any]]) -> Call:
+def _call(wanted: Wanted, made: Sequence[Variation], refused: list[dict[str, Any]]) -> RoleCall:
     chains = [
         {"number": number, "prompts": one, "keep": [must_keep(prompt) for prompt in one]}
         for number, one in enumerate(wanted.chains, 1)
@@ -213,7 +213,9 @@ def _call(wanted: Wanted, made: Sequence[Variation], refused: list[dict[str, Any
         "taken": [one.chain for one in made if one.origin == "generated"][-MOST_SHOWN:],
         "refused": refused[:BATCH],
     }
-    return Call(role="variator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata={"count": count})
+    return RoleCall(
+        role="variator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata={"count": count}
+    )
 
 
 def _take(

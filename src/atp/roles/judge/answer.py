@@ -1,28 +1,47 @@
-"""A judge's answer: complete, in the form asked for, with evidence that really stands in the record; or not."""
+"""Reads a judge's answer: it must be complete, in the form asked for, and quote only what the record contains."""
 
+import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from atp.base.numbers import is_score
 from atp.base.text import cut
+from atp.roles.fence import harmless
 from atp.roles.judge.judgement import Judgement
 from atp.roles.judge.prompt import Question
-from atp.roles.judge.quotes import Shown
 
 MOST_SHOWN = 200
-"""Characters of a wrong quotation or answer that are shown."""
+"""Characters of a wrong quotation or answer that a message shows."""
+_MARKS = (('"', '"'), ("“", "”"), ("'", "'"), ("`", "`"), ("«", "»"), ("„", "“"))
 
 
 class Reading(NamedTuple):
-    """What an answer comes to."""
+    """The judgements in an answer, and what is wrong with it."""
 
     judgements: list[Judgement]
-    """One for each that was asked, in order."""
+    """One for each expectation or criterion, in order; without a decision where something is wrong."""
     complaints: list[str]
-    """What is wrong with it. Where something is, the judgement is none."""
+    """What is wrong."""
 
 
-def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
-    """The judgements in an answer."""
+class Quotable:
+    """The texts that a judge was shown and may quote as evidence."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts: list[str] = []
+        for text in texts:
+            plain = _normal(text)
+            self._texts.append(plain)
+            if (as_fenced := _normal(harmless(text))) != plain:
+                self._texts.append(as_fenced)
+
+    def has(self, quote: str) -> bool:
+        """True if one of the texts contains the quotation letter for letter, except for blanks and line breaks."""
+        return any(form in text for form in _forms(quote) for text in self._texts)
+
+
+def read_answer(data: Any, question: Question, quotable: Quotable) -> Reading:
+    """Read the judgements in an answer."""
     entries, wrong = _entries(data, len(question.asked))
     if wrong is None:
         wrong = next(filter(None, (_wrong_form(entry, question.wanted) for entry in entries)), None)
@@ -31,7 +50,7 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
         return Reading([Judgement(reason=reason) for _ in question.asked], [wrong])
     judgements, complaints = [], []
     for entry in sorted(entries, key=lambda one: int(one["number"])):
-        missing = _wrong_evidence(entry, shown)
+        missing = _wrong_evidence(entry, quotable)
         if missing is not None:
             complaints.append(missing)
             judgements.append(Judgement(reason=f"the judge's evidence can't be used: {missing}"))
@@ -49,7 +68,7 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
 
 
 def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
-    """The verdicts, and why they are not one for each number."""
+    """The verdicts, and why there is not one for each number."""
     if not isinstance(data, dict):
         return [], f"it is not a JSON object but {_cut(data)}"
     entries = data.get("verdicts")
@@ -79,11 +98,11 @@ def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     return None
 
 
-def _wrong_evidence(entry: dict[str, Any], shown: Shown) -> str | None:
+def _wrong_evidence(entry: dict[str, Any], quotable: Quotable) -> str | None:
     quotes = entry.get("evidence") or []
     for quote in quotes:
-        if not shown.has(quote):
-            return f"number {entry['number']} quotes what does not stand in the record like this: {_cut(quote)}"
+        if not quotable.has(quote):
+            return f"number {entry['number']} quotes text that the record does not contain: {_cut(quote)}"
     if not quotes and not entry.get("absence", False):
         return f"number {entry['number']} has no quotation as evidence, and is not about something's absence"
     return None
@@ -91,3 +110,21 @@ def _wrong_evidence(entry: dict[str, Any], shown: Shown) -> str | None:
 
 def _cut(value: Any) -> str:
     return cut(repr(value), MOST_SHOWN)
+
+
+def _forms(quote: str) -> Iterable[str]:
+    """A quotation, also without marks around it, and as JSON writes it, because some of the texts are JSON."""
+    plain = _normal(quote)
+    unmarked = [
+        plain[1:-1].strip() for begin, end in _MARKS if len(plain) > 2 and plain[0] == begin and plain[-1] == end
+    ]
+    for form in (plain, *unmarked):
+        if form:
+            yield form
+            yield json.dumps(form, ensure_ascii=False)[1:-1]
+    if stripped := quote.strip():
+        yield _normal(json.dumps(stripped, ensure_ascii=False)[1:-1])
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What a judge decides, and what several of its votes come to."""
+"""What a judge decides, and how several votes are combined."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -9,14 +9,14 @@ from atp.suite.result import Usage
 
 
 class Judgement(Struct, kw_only=True):
-    """What a judge says of one expectation or criterion."""
+    """A judge's decision on one expectation or criterion."""
 
     met: bool | None = None
-    """Whether the expectation is met; nothing if it could not be judged, or if it was scored."""
+    """True if the expectation is met; none if it could not be judged or was scored."""
     score: float | None = None
     """From 0 to 1, for a criterion."""
     reason: str = ""
-    """Why; or why it could not be judged."""
+    """The reason for the decision, or why there is none."""
     evidence: list[str] = field(default_factory=list)
     """Quotations from the record."""
     votes: list["Judgement"] = field(default_factory=list)
@@ -24,36 +24,36 @@ class Judgement(Struct, kw_only=True):
 
     @property
     def judged(self) -> bool:
-        """Whether there is a decision."""
+        """True if there is a decision."""
         return self.met is not None or self.score is not None
 
 
 class Assessment(Struct, kw_only=True):
-    """What a judge says of all that it was asked."""
+    """A judge's decisions on all that it was asked."""
 
     judgements: list[Judgement]
     """One for each expectation, in their order."""
     usage: Usage = field(default_factory=Usage)
-    """What the judge used. Nothing of it is the agent's."""
+    """What the judge used, which doesn't count for the agent."""
     notes: list[str] = field(default_factory=list)
     """What the judge was not shown."""
 
 
 def outcome_of_votes(votes: Sequence[Judgement]) -> Judgement:
-    """The majority of all votes, or the median of the scores if most votes gave one; otherwise it is unjudged."""
+    """The majority of all votes, or the median of the scores if most votes have one; otherwise unjudged."""
     if len(votes) == 1:
         return votes[0]
     scores = [vote.score for vote in votes if vote.score is not None]
     if len(scores) * 2 > len(votes):
         middle = median(scores)
         speaker = min((vote for vote in votes if vote.score is not None), key=lambda vote: _apart(vote, middle))
-        said = f"median of {_listed(votes)}: {speaker.reason}"
-        return Judgement(score=middle, reason=said, evidence=speaker.evidence, votes=list(votes))
+        reason = f"median of {_listed(votes)}: {speaker.reason}"
+        return Judgement(score=middle, reason=reason, evidence=speaker.evidence, votes=list(votes))
     for met in (True, False):
         agreeing = [vote for vote in votes if vote.met is met]
         if len(agreeing) * 2 > len(votes):
-            said = f"{len(agreeing)} of {len(votes)} votes: {agreeing[0].reason}"
-            return Judgement(met=met, reason=said, evidence=agreeing[0].evidence, votes=list(votes))
+            reason = f"{len(agreeing)} of {len(votes)} votes: {agreeing[0].reason}"
+            return Judgement(met=met, reason=reason, evidence=agreeing[0].evidence, votes=list(votes))
     missing = next((f": {vote.reason}" for vote in votes if not vote.judged), "")
     return Judgement(reason=f"the votes give no majority: {_listed(votes)}{missing}", votes=list(votes))
 

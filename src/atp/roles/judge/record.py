@@ -1,7 +1,7 @@
-"""The record: a trial in the pieces that a judge is shown, each with a label of ours and text that isn't.
+"""The record of a trial: the texts that a judge is shown, each with a label.
 
-Names of tools and files, roles and types come from agents too, so labels hold nothing but our own words and numbers.
-What is too long is cut in the middle, and the label says so.
+Tools, files, roles and events are named by agents, too, so labels contain only words of ATP's and numbers. A text that
+is too long is cut in the middle, and its label says so.
 """
 
 import json
@@ -16,9 +16,9 @@ from atp.suite.result import Event, ToolCall, Transcript
 LONGEST = 20_000
 """Characters of one text that are shown."""
 SHORTEST = 400
-"""So many are shown of each, however many texts there are."""
+"""Characters of each text that are shown, however many texts there are."""
 MOST = 90_000
-"""Characters of all texts together, with labels and marks. The wire protocol carries 100,000 with our own words."""
+"""Characters of all texts together, with labels and marks. The wire protocol carries 100,000 in all."""
 _AROUND = 130
 """Characters of a label and marks."""
 
@@ -29,7 +29,7 @@ _SPEAKERS = {
     "developer": "The agent's developer message",
     "tool": "A tool's message",
 }
-_TOLD_ELSEWHERE = ("tool_call", "llm_request")
+_SHOWN_ELSEWHERE = ("tool_call", "llm_request")
 _TIMES = ("duration_ms", "timestamp", "at_ms", "elapsed_ms")
 
 
@@ -37,20 +37,20 @@ class Piece(Struct, kw_only=True):
     """A text that a judge is shown."""
 
     label: str
-    """What it is, in our own words."""
+    """What the text is, in words of ATP's."""
     text: str = ""
-    """The text as it is shown."""
+    """The text as the judge sees it."""
     quotable: list[str] = field(default_factory=list)
-    """The stretches of it that may be quoted: all of it, or what is before and after a cut."""
+    """What may be quoted: the whole text, or its parts before and after a cut."""
     judged: bool = False
-    """It is what the question is about; the rest is context."""
+    """True if the question is about this text; other texts are context."""
 
 
 class Record(Struct, kw_only=True):
     """What a judge is shown of a trial."""
 
     pieces: list[Piece]
-    """In order."""
+    """The texts in order."""
     notes: list[str] = field(default_factory=list)
     """What was left out, for the report."""
 
@@ -67,15 +67,15 @@ def make_record(
     """The record of a trial, or of its first `turn` turns.
 
     `files` are texts that the agent made, by name; `given` is data that came with the task. The question is about the
-    last answer, or, with `about`, about these of the agent's files. `secrets` are what it must not show.
+    last answer, or, with `about`, about these of the agent's files. `secrets` are masked.
     """
     pieces = [Piece(label="The data that came with the task", text=_json(given))] if given is not None else []
-    said = list(_conversation(transcript, turn))
-    answers = [one for one in said if one.label == _SPEAKERS["assistant"]]
+    conversation = list(_conversation(transcript, turn))
+    answers = [one for one in conversation if one.label == _SPEAKERS["assistant"]]
     if answers:
         answers[-1].label = "The agent said, as its last answer"
         answers[-1].judged = about is None
-    pieces += said
+    pieces += conversation
     for number, call in enumerate(transcript.tool_calls, 1):
         if turn is None or call.turn <= turn:
             pieces += _tool_call(number, call)
@@ -90,7 +90,7 @@ def make_record(
 
 
 def content_text(content: Any) -> str:
-    """What a message says: text, or the words among its parts."""
+    """The text of a message's content: the content itself, or the text among its parts."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -128,7 +128,7 @@ def _message(message: dict[str, Any]) -> Iterator[Piece]:
 
 
 def _without_ids(wishes: Any) -> Any:
-    """Which tools are to be called, without the ids that each call gets anew: they would make every record another."""
+    """Tool calls without their ids, which are new in every run and would make every record unique."""
     if not isinstance(wishes, list):
         return wishes
     return [
@@ -147,7 +147,7 @@ def _tool_call(number: int, call: ToolCall) -> Iterator[Piece]:
 
 
 def _is_shown(event: Event, turn: int | None) -> bool:
-    return event.type not in _TOLD_ELSEWHERE and (turn is None or event.turn <= turn)
+    return event.type not in _SHOWN_ELSEWHERE and (turn is None or event.turn <= turn)
 
 
 def _event(event: Event) -> Piece:
@@ -156,7 +156,7 @@ def _event(event: Event) -> Piece:
 
 
 def fitted(pieces: list[Piece]) -> Record:
-    """Cut what is long until all fits; if there are too many texts even so, leave out some from the middle."""
+    """A record of these texts: long ones are cut, and if there are still too many, those in the middle are left out."""
     longest = LONGEST
     while longest > SHORTEST and sum(min(len(one.text), longest) + _AROUND for one in pieces) > MOST:
         longest = max(longest // 2, SHORTEST)
@@ -188,7 +188,7 @@ def _cut(piece: Piece, longest: int) -> None:
 
 
 def _kept(pieces: Sequence[Piece]) -> dict[int, None]:
-    """The places of as many pieces as fit, those that the question is about, then from both ends; in order."""
+    """The indexes of as many texts as fit, in order: those that the question is about, then from both ends."""
     kept = {place for place, one in enumerate(pieces) if one.judged}
     room = MOST - sum(len(pieces[place].text) + _AROUND for place in kept)
     left, right = 0, len(pieces) - 1

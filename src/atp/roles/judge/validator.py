@@ -1,6 +1,6 @@
 """The validator: an agent of the user's that decides on an answer by its own rules.
 
-It gets data and is believed; the rules about evidence are for assessors.
+Unlike an assessor, a validator gets the trial as data and needs no evidence for its decision.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
+from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, recorded
 from atp.roles.judge.judgement import Judgement
 from atp.roles.judge.judges import check_fit
-from atp.roles.player import Call, RoleClient, RoleError
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
@@ -32,32 +32,32 @@ SCHEMA = {
 
 
 class Validation(Struct, kw_only=True):
-    """What is to be validated."""
+    """What a validator is asked about."""
 
     output: Any
     """The agent's answer."""
     input: Any
-    """What it was asked."""
+    """What the agent was asked."""
     conversation: list[dict[str, Any]] = field(default_factory=list)
-    """All that was said."""
+    """The messages of the conversation."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """The assertion's, `criteria` among it. What it says of the conversation stands before what was said."""
+    """The assertion's metadata, `criteria` among it. Its keys replace the trial's, except `output` and `input`."""
     expected: dict[str, Any] = field(default_factory=dict)
-    """`expected`, if there is something that was expected."""
+    """`{"expected": …}` if the assertion or the case expects a value."""
     options: dict[str, Any] = field(default_factory=dict)
     """The assertion's further options."""
 
     def payload(self) -> dict[str, Any]:
-        """What a validator gets."""
+        """The data that a validator gets."""
         about = {"criteria": None, "conversation": self.conversation, **self.expected, **self.metadata}
         return {**about, "output": self.output, "input": self.input}
 
 
 class Validated(Struct, kw_only=True):
-    """What came of it."""
+    """A validator's decision."""
 
     judgement: Judgement
-    """`met` if the validator says that it passed."""
+    """The decision; `met` if the answer passed."""
     usage: Usage = field(default_factory=Usage)
     """What the validator used."""
 
@@ -72,9 +72,9 @@ class Validator:
         self._cassette = cassette
 
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
-        """Whether it passed, or why that can't be said."""
+        """Decide whether the answer passes, or say why that can't be decided."""
         payload = validation.payload()
-        call = Call(
+        call = RoleCall(
             role="validator",
             instructions=INSTRUCTIONS,
             payload=payload,
@@ -86,15 +86,12 @@ class Validator:
         )
 
         async def ask() -> dict[str, Any]:
-            said = await self.client.ask(call)
-            return {"answer": said.data, "usage": msgspec.to_builtins(said.usage)}
+            answer = await self.client.ask(call)
+            return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
 
         try:
-            if self._cassette is None:
-                found = await ask()
-            else:
-                parts = {"player": self.client.identity, "options": validation.options, "asked": payload, "run": run}
-                found = await self._cassette.through("judge", parts, ask)
+            parts = {PLAYER: self.client.identity, "options": validation.options, "asked": payload, "run": run}
+            found = await recorded(self._cassette, "judge", parts, ask)
         except (RoleError, CassetteError, CassetteMiss) as error:
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"))
         usage = msgspec.convert(found["usage"], Usage)
@@ -102,7 +99,7 @@ class Validator:
 
 
 def read_answer(answer: Any, name: str) -> Judgement:
-    """A validator's answer: `{"passed", "reason"?, "score"?}`, and nothing else."""
+    """Read a validator's answer: `{"passed", "reason"?, "score"?}`, and nothing else."""
     wrong = _wrong(answer)
     if wrong is not None:
         return Judgement(reason=f"{name} {wrong}; a validator answers {{passed, reason, score}}")
@@ -112,7 +109,7 @@ def read_answer(answer: Any, name: str) -> Judgement:
 
 
 def _wrong(answer: Any) -> str | None:
-    """Why an answer is none."""
+    """What is wrong with an answer; none if it can be used."""
     if not isinstance(answer, dict):
         return f"answered {_cut(answer)}, which is no JSON object"
     if not isinstance(answer.get("passed"), bool):

@@ -1,0 +1,51 @@
+"""Answers that an earlier version recorded are replayed: prompts, and the keys of recorded calls, have not changed."""
+
+from pathlib import Path
+
+from tests.roles.support.doubles import Scripted, run, talk
+
+from atp.models.cassettes.cassette import Cassette
+from atp.models.cassettes.recorded import ReplayedModel
+from atp.models.model import ModelRequest
+from atp.roles.ask import RecordedClient
+from atp.roles.generate.variator import Wanted, vary
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.record import make_record
+from atp.roles.judge.validator import Validation, Validator
+from atp.roles.simulator import Simulator, SimulatorTurn
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def never(name: str) -> Scripted:
+    """A client of this name that must not be asked."""
+    return Scripted(AssertionError("the answer is recorded"), name=name)
+
+
+def test_recorded_answers_of_every_role_are_replayed() -> None:
+    async def replay() -> None:
+        tape = Cassette(RECORDED, "replay")
+        try:
+            model = ReplayedModel("openai.m", "m", {"temperature": 0}, tape)
+            answer = await model.ask(ModelRequest(messages=[{"role": "user", "content": "hello"}]))
+            assert answer.text == "Good morning"
+
+            record = make_record(talk(("warm the ocean", "I warmed it by 2 degrees.")))
+            assessor = Assessor(never("judge"), cassette=tape)
+            found = await assessor.assess(record, ["the ocean is warmer"], intent="Warming works")
+            assert [(one.met, one.evidence) for one in found.judgements] == [(True, ["I warmed it"])]
+
+            validation = Validation(output="warm", input="warm it", metadata={"criteria": "is warm"})
+            validated = await Validator(never("mine"), cassette=tape).validate(validation)
+            assert validated.judgement.met
+
+            turn = SimulatorTurn(persona="a fish", goal="warm water", options={"connector": "x"})
+            assert (await Simulator(never("user"), cassette=tape).next(turn)).input == "Is it warm?"
+
+            wanted = Wanted(chains=[["warm the ocean"]], count=2, name="Warming", intent="Warming works")
+            varied = await vary(wanted, RecordedClient(never("maker"), tape))
+            assert [(one.chain, one.by) for one in varied[1:]] == [(["Raise its temperature"], "maker")]
+        finally:
+            tape.close()
+
+    run(replay())
