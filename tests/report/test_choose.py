@@ -19,9 +19,7 @@ from atp.engine.prepare.survey import Survey
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.choose import Reads, choose, default_path, reads
-from atp.report.console.answer import Answer
-from atp.report.console.console import Console
-from atp.report.formats.events import Events
+from atp.report.console.console import Answer, Console
 from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
 from atp.report.formats.summary_report import SummaryReport
@@ -60,7 +58,7 @@ def test_the_default_is_beside_a_single_jsonl_file(tmp_path: Path, story: Any) -
 
 def test_json_leaves_stdout_to_the_events(tmp_path: Path) -> None:
     given = Reads(jsonl=tmp_path / "inputs.jsonl")
-    assert kinds(choose(Options(json_events=True), given)) == [JsonlReport, Events]
+    assert kinds(choose(Options(json_events=True), given)) == [JsonlReport, JsonlReport]
 
 
 def test_a_message_gets_its_answer_on_stdout(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +71,7 @@ def test_a_message_gets_its_answer_on_stdout(tmp_path: Path, story: Any, capsys:
     assert printed.out == 'one\n\ttwo \ufffd[1mbold\n{"keywords":["AI"]}\n'
     assert "Agent Test" in printed.err
     assert kinds(choose(Options(output=[str(tmp_path / "a.json")]), Reads(message=True))) == [JsonReport, Console]
-    assert kinds(choose(Options(json_events=True), Reads(message=True))) == [Events]
+    assert kinds(choose(Options(json_events=True), Reads(message=True))) == [JsonlReport]
 
 
 def test_named_reporters(tmp_path: Path, story: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,9 +196,9 @@ def test_a_reader_of_json_who_goes_away(story: Any) -> None:
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "from conftest import Story\n"
-        "from atp.report.formats.events import Events\n"
+        "from atp.report.formats.jsonl import JsonlReport\n"
         "story = Story()\n"
-        "events = Events(None)\n"
+        "events = JsonlReport(None)\n"
         "story.tell([events], [story.case()] * 2000, story.end())\n"
         "sys.stderr.write(f'{events.problems}, all told')\n"
     )
@@ -230,7 +228,7 @@ def test_stdout_that_is_closed(monkeypatch: pytest.MonkeyPatch, story: Any) -> N
 def test_text_streams_without_bytes(monkeypatch: pytest.MonkeyPatch, story: Any) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
-    story.tell([Events(None)], [story.case()], story.end())
+    story.tell([JsonlReport(None)], [story.case()], story.end())
     assert [json.loads(line)["type"] for line in stream.getvalue().splitlines()] == ["start", "result", "summary"]
 
 

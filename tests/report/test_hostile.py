@@ -12,13 +12,11 @@ from markdown_it import MarkdownIt
 
 from atp.base.json_text import encode
 from atp.journal.listeners import Listener
-from atp.report.console.answer import Answer
-from atp.report.console.console import Console, Look
+from atp.report.console.console import Answer, Console, Look
 from atp.report.console.live import LiveConsole
 from atp.report.console.page import PlainPage
 from atp.report.formats.csv import COLUMNS, CsvReport
 from atp.report.formats.ctrf import CtrfReport
-from atp.report.formats.events import Events
 from atp.report.formats.github import Annotations, StepSummary
 from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
@@ -111,7 +109,7 @@ def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secret
         JsonlReport(folder / "out.jsonl", secrets),
         JsonReport(folder / "out.json", secrets),
         SummaryReport(folder / "out.txt", secrets),
-        Events(None, secrets),
+        JsonlReport(None, secrets),
         Answer(None, secrets),
     ]
     terminal: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": None, "legacy_windows": False}

@@ -126,9 +126,9 @@ def test_the_page_names_no_other_place_and_never_makes_markup_of_text() -> None:
 
 
 def test_every_asset_is_used() -> None:
-    import atp.report
+    import atp.report.html
 
-    folder = Path(atp.report.__file__).parent / "assets"
+    folder = Path(atp.report.html.__file__).parent / "assets"
     assert {one.name for one in folder.iterdir()} == {*SCRIPTS, "page.html", "report.css"}
 
 

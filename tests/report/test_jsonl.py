@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from atp.report.formats.events import Events
 from atp.report.formats.jsonl import JsonlReport
 from atp.suite.result import CaseResult
 
@@ -128,7 +127,7 @@ def test_json_on_stdout_is_the_same(
     tmp_path: Path, story: Any, troubles: list[CaseResult], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = tmp_path / "out.jsonl"
-    story.tell([JsonlReport(path), Events(None)], troubles, story.end())
+    story.tell([JsonlReport(path), JsonlReport(None)], troubles, story.end())
     assert capsysbinary.readouterr().out == path.read_bytes()
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from atp.base.secrets import hider
 from atp.engine.prepare.options import Options
 from atp.engine.stop import Stop
+from atp.report.console.summary_text import Used
 from atp.report.formats.csv import CsvReport
 from atp.report.formats.ctrf import CtrfReport
 from atp.report.formats.json import JsonReport
 from atp.report.html.rows import case_row
-from atp.report.used import Used
 from atp.suite.result import CaseResult, Event, Transcript, TrialResult, Usage
 
 COUNT = st.none() | st.integers(0, 1000)

@@ -46,11 +46,23 @@ def _mended(value: Any, depth: int) -> Any:
         return whole_text(str.__str__(value))
     if depth > DEEPEST:
         return "(nested too deeply)"
+    if isinstance(value, msgspec.Struct):
+        value = _members(value)
     if isinstance(value, dict):
         return {whole_text(_words(key)): _mended(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_mended(item, depth + 1) for item in value]
     return whole_text(_words(value))
+
+
+def _members(record: msgspec.Struct) -> dict[str, Any]:
+    """The members that a record has in JSON, its tag included."""
+    config = record.__struct_config__
+    members: dict[str, Any] = {} if config.tag_field is None else {config.tag_field: config.tag}
+    for field in msgspec.structs.fields(record):
+        if (value := getattr(record, field.name)) is not msgspec.UNSET:
+            members[field.encode_name] = value
+    return members
 
 
 def _words(value: Any) -> str:

@@ -90,7 +90,7 @@ def main() -> None:
         sys.exit(READER_GONE if left.code == 1 else left.code)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:
-            from atp.report.sink import let_go
+            from atp.report.files import let_go
 
             sys.stderr.write(f"atp: stdout: {error.strerror}\n")
             let_go(sys.stdout)

@@ -96,7 +96,7 @@ def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
     """Print the summary. What could not be printed comes back."""
     from atp.report.choose import console
     from atp.report.console.console import Look
-    from atp.report.sink import open_stdout
+    from atp.report.files import open_stdout
 
     try:
         stdout = open_stdout()

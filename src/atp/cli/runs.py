@@ -17,7 +17,7 @@ from atp.cli.output import print_json
 @click.argument("path", default=".", metavar="[PATH]", type=click.Path(exists=True))
 def command(path: str, as_json: bool) -> int:
     """List the runs of the project around PATH, newest first."""
-    from atp.report.sink import open_stdout
+    from atp.report.files import open_stdout
     from atp.stats.summary import INCOMPLETE
 
     open_stdout()

@@ -20,7 +20,7 @@ from atp.loader.inputs import is_test_file
 from atp.pytest_plugin.plugin import theatre
 from atp.pytest_plugin.session import NAME_FLAG
 from atp.report.console.case_text import case_lines
-from atp.report.result_object import is_failure, reason, shown_trial
+from atp.report.facts import is_failure, reason, shown_trial
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult
 

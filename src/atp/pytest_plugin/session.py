@@ -25,7 +25,7 @@ from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.workspace import Workspace
-from atp.report.console.conversation_text import conversation_lines
+from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
 from atp.suite.suite import Suite

@@ -15,10 +15,8 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, Input
 from atp.engine.role_clients import RoleClients
 from atp.journal.listeners import Listener
-from atp.report.console.answer import Answer
-from atp.report.console.console import Console, Look
+from atp.report.console.console import Answer, Console, Look
 from atp.report.console.page import PlainPage
-from atp.report.formats.events import Events
 from atp.report.formats.github import Annotations, StepSummary, in_github
 from atp.report.formats.jsonl import JsonlReport
 from atp.report.formats.tps import TpsReport, tps_path, tps_reports
@@ -80,7 +78,7 @@ def choose(
     if not options.output and given.jsonl is not None:
         reporters.append(JsonlReport(default_path(given.jsonl, now), hidden, fresh=True))
     if options.json_events:
-        reporters.append(Events(None, hidden))
+        reporters.append(JsonlReport(None, hidden))
     elif given.message and not options.output and not taken:
         reporters.append(Answer(None, hidden))
         taken = True

@@ -1,21 +1,26 @@
-"""What every reporter promises, and which there are.
+"""The base classes of reporters, and the registry of all reporters.
 
-A reporter is a listener that writes a report, to a file or to stdout. It is registered by a decorator, ours and a
-plugin's in the same way; a plugin's module is found by its entry point in the group `atp.reporters`.
+A reporter is a listener that writes a report, to a file or to stdout. A plugin's reporters are found by the
+entry points in the group `atp.reporters`.
 """
 
 import errno
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from atp.base.registry import Registry
 from atp.base.secrets import hider
-from atp.journal.listeners import Listener
+from atp.journal.listeners import Listener, RunEnd
+from atp.journal.records import RunInfo
+from atp.report.files import Order, Spool, spool_folder, whole_file
+from atp.suite.case import Case
+from atp.suite.result import CaseResult
 
 
 class Reporter(Listener):
-    """Writes a report. What it could not write goes to `problems`, it never ends the run."""
+    """Writes a report. What could not be written goes to `problems`; a reporter never ends the run."""
 
     format: ClassVar[str]
     """The name that `-r` takes: `report.json`."""
@@ -26,7 +31,7 @@ class Reporter(Listener):
         self.path = path
         """The file to write; stdout if there is none."""
         self.hide = hider(secrets)
-        """Every text that leaves goes through this."""
+        """Masks secrets. Every text in a report goes through this function."""
         self._problems: list[str] = []
 
     @property
@@ -35,9 +40,79 @@ class Reporter(Listener):
         return self._problems
 
     def problem(self, error: OSError) -> None:
-        """Note that the report could not be written. A reader of stdout who has seen enough (`| head`) is none."""
+        """Note that the report could not be written. A reader of stdout that ended (`| head`) is no problem."""
         if self.path is not None or error.errno != errno.EPIPE:
             self._problems.append(f"{self.path or 'stdout'}: {error.strerror or error}")
+
+
+class SpooledReport(Reporter, ABC):
+    """A report that is written whole when the run ends, with the results in the order of the files.
+
+    Each case adds its part to a temporary file.
+    """
+
+    def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
+        super().__init__(path, secrets)
+        self._results: Spool | None = None
+        self._skipped: Spool | None = None
+        self._order = Order(())
+
+    def start(self, info: RunInfo) -> None:
+        """Open the temporary files."""
+        try:
+            folder = spool_folder(self.path)
+            self._results, self._skipped = Spool(folder), Spool(folder)
+        except OSError as error:
+            self.problem(error)
+        self._order = Order(info.agents, info.files)
+
+    def skipped(self, file: str | None, case: Case) -> None:
+        """Add the part of a case that is left out."""
+        if self._skipped is not None:
+            self._add(self._skipped, self._order.file_number(file), self.left_out(file, case))
+
+    def case(self, result: CaseResult) -> None:
+        """Add the part of a case that ended."""
+        if self._results is not None:
+            self._add(self._results, self.place(self._order, result), self.piece(result))
+
+    def end(self, end: RunEnd) -> None:
+        """Write the report, unless a part could not be kept."""
+        results, skipped = self._results, self._skipped
+        if results is None or skipped is None:
+            return
+        try:
+            if not self.problems:
+                with whole_file(self.path) as file:
+                    self.write(file, end, results, skipped)
+        except OSError as error:
+            self.problem(error)
+        finally:
+            results.close()
+            skipped.close()
+
+    def place(self, order: Order, result: CaseResult) -> int:
+        """The place of a result in the report."""
+        return order.place(result)
+
+    @abstractmethod
+    def piece(self, result: CaseResult) -> bytes:
+        """The part of the report about a case."""
+
+    @abstractmethod
+    def left_out(self, file: str | None, case: Case) -> bytes:
+        """The part of the report about a case that is left out."""
+
+    @abstractmethod
+    def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
+        """Write the report from its parts."""
+
+    def _add(self, spool: Spool, place: int, item: bytes) -> None:
+        try:
+            spool.add(place, item)
+        except OSError as error:
+            if not self.problems:
+                self.problem(error)
 
 
 class Reporters(Registry[type[Reporter]]):

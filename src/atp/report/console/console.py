@@ -4,17 +4,18 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from atp.base.json_text import whole_text
 from atp.base.secrets import hider
-from atp.base.text import INFO, Line, one_line, some_lines
+from atp.base.text import INFO, Line, harmless, one_line, some_lines, without_commands
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
 from atp.report.again import run_command, run_name
 from atp.report.console.case_text import case_lines, explained, title
-from atp.report.console.notable import Notable
 from atp.report.console.page import Page
-from atp.report.console.summary_text import THICK, counted, heading, summary_lines
+from atp.report.console.summary_text import THICK, Notable, Used, counted, heading, summary_lines
+from atp.report.facts import response
+from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
-from atp.report.used import Used
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -157,3 +158,17 @@ def _again(command: str, exhausted: str | None) -> str:
                 kept.append(word)
         command = f"{shlex.join(kept)} {flag} MORE"
     return command if "--resume" in command else f"{command} --resume"
+
+
+class Answer(Reporter):
+    """Prints the answer of each trial to stdout, and nothing else: direct-message mode without `-o`."""
+
+    def case(self, result: CaseResult) -> None:
+        """Print the answers, without what could steer a terminal."""
+        for trial in result.trials:
+            if trial.transcript.turns and not self.problems:
+                text = without_commands(whole_text(harmless(response(self.hide(trial.transcript.output)))))
+                try:
+                    LineStream(open_stdout()).write(text.encode() + b"\n")
+                except OSError as error:
+                    self.problem(error)

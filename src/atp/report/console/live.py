@@ -22,11 +22,10 @@ from atp.base.durations import elapsed
 from atp.base.text import INFO, Line, one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.report.console.batch import Batch
 from atp.report.console.console import Console, Look
-from atp.report.console.page import lost
-from atp.report.sink import let_go
-from atp.report.used import agent_usage, dollars
+from atp.report.console.page import Batch, lost
+from atp.report.facts import agent_usage, dollars
+from atp.report.files import let_go
 from atp.suite.result import TrialRef, TrialResult
 
 EVERY = 0.2

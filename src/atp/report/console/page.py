@@ -1,13 +1,19 @@
 """The plain page: lines of text for a file, a pipe or a log, with no colours and no movements of the cursor."""
 
+import asyncio
 import errno
-from collections.abc import Sequence
-from typing import Protocol, TextIO
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TextIO, TypeVar
 
 from atp.base.text import INFO, Line, without_commands
-from atp.report.console.batch import Batch
-from atp.report.sink import let_go
+from atp.report.files import let_go
 
+DELAY = 0.1
+"""Seconds that an item may wait to be written: a system call for every line costs more than the line."""
+MOST = 500
+"""Items that may wait."""
+
+Item = TypeVar("Item")
 _SIMPLE = str.maketrans({"═": "=", "─": "-", "✓": "+", "✗": "x", INFO: "i", "…": "...", "–": "-", "→": "->", "×": "x"})
 
 
@@ -65,3 +71,32 @@ def _can_show(stream: TextIO, signs: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+class Batch(Generic[Item]):
+    """Collects items, and writes them together."""
+
+    def __init__(self, write: Callable[[list[Item]], None]) -> None:
+        self._write = write
+        self._items: list[Item] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, items: Sequence[Item]) -> None:
+        """Add items. They are written within `DELAY` seconds."""
+        self._items.extend(items)
+        if len(self._items) > MOST:
+            self.flush()
+        elif self._timer is None:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(DELAY, self.flush)
+            except RuntimeError:  # no event loop runs
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        items, self._items = self._items, []
+        if items:
+            self._write(items)

@@ -1,4 +1,4 @@
-"""The end of a run in words, as in document 5."""
+"""The summary at the end of a run, as in document 5."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,12 +7,16 @@ from atp.base.durations import elapsed
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
-from atp.report.run_object import not_run
-from atp.report.stability_object import trials_text
+from atp.report.facts import agent_usage, dollars, not_run, trials_text
+from atp.suite.result import CaseResult, TrialResult, Usage
 
 WIDTH = 63
 THICK = ("═" * WIDTH, "rule")
 THIN = ("─" * WIDTH, "rule")
+MOST_NAMED = 3
+"""How many slow and how many flaky cases are named."""
+SLOW_MS = 1000.0
+"""A faster case is not called slow."""
 
 
 def heading(text: str) -> list[Line]:
@@ -26,7 +30,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Line]:
-    """The counts; those that are rarely anything else than zero only where they aren't; and what there is `more`."""
+    """The counts, the rarer ones only where they are not zero; then the lines in `more`."""
     lines = heading("Summary")
     lines.extend(_counts(end.counts))
     lines.extend(_trials(end.counts, end.info.runs))
@@ -49,7 +53,7 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
 
 
 def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
-    """Variations and runs are two axes: where there are both, neither may pass for the other."""
+    """Variations and runs are two axes: where there are both, the line names both."""
     total, cases = counts.get("total_runs", 0), counts.get("total_cases", 0)
     planned = counts.get("planned_runs", total)  # more only where a stop left some out
     if planned <= cases:
@@ -62,3 +66,86 @@ def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
     else:
         yield f"  Runs:    {said}, {rate}", ""
     yield f"  Stable:  {counts['stable_cases']} of {counted(cases, 'case')}", ""
+
+
+class Used:
+    """Adds up what trials used."""
+
+    def __init__(self) -> None:
+        self.agents = _Sum()
+        """What the agents under test used."""
+        self.roles = _Sum()
+        """What judging and simulating used."""
+
+    def add(self, trial: TrialResult) -> None:
+        """Count a trial."""
+        self.agents.add(agent_usage(trial))
+        if trial.role_usage is not None:
+            self.roles.add(trial.role_usage)
+
+    def lines(self) -> list[Line]:
+        """The lines of the summary about money and tokens."""
+        found: list[Line] = []
+        if self.agents.usd:
+            found.append((f"  Cost:    {dollars(self.agents.usd)}", ""))
+        if self.agents.tokens:
+            found.append((f"  Tokens:  {self.agents.tokens:,}", ""))
+        if self.roles.usd or self.roles.tokens:
+            parts = [dollars(self.roles.usd)] if self.roles.usd else []
+            parts += [f"{self.roles.tokens:,} tokens"] if self.roles.tokens else []
+            found.append((f"  Judging: {', '.join(parts)} (judge and simulator, not in the above)", ""))
+        return found
+
+
+class _Sum:
+    """Tokens and money."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.usd = 0.0
+
+    def add(self, usage: Usage) -> None:
+        self.tokens += usage.tokens or 0
+        self.usd += usage.cost_usd or 0.0
+
+
+class Notable:
+    """Keeps the slowest and the flakiest cases of a run: worth a look although they may have passed."""
+
+    def __init__(self) -> None:
+        self._cases = 0
+        self._slow: list[tuple[float, str, str, bool]] = []
+        self._flaky: list[tuple[float, str, str, str]] = []
+
+    def add(self, case: CaseResult) -> None:
+        """Consider a case."""
+        self._cases += 1
+        longest, passed, runs = 0.0, 0, 0
+        for trial in case.trials:
+            longest = trial.duration_ms if trial.duration_ms > longest else longest
+            if trial.status != "cancelled":
+                runs += 1
+                passed += trial.status == "passed"
+        if longest >= SLOW_MS:
+            self._slow = sorted([*self._slow, (-longest, case.case, case.agent, len(case.trials) > 1)])[:MOST_NAMED]
+        if 0 < passed < runs:
+            uneven = abs(passed / runs - 0.5)  # as many passes as failures is the flakiest
+            self._flaky = sorted([*self._flaky, (uneven, case.case, case.agent, f"{passed}/{runs}")])[:MOST_NAMED]
+
+    def lines(self, hide: Hide, *, name_agent: bool = False) -> list[Line]:
+        """The lines of the summary about these cases. A run of few cases names no slowest."""
+
+        def named(case: str, agent: str) -> str:
+            return one_line(hide(case), 40) + (f" – {one_line(hide(agent), 40)}" if name_agent else "")
+
+        found: list[Line] = []
+        if self._slow and self._cases > MOST_NAMED:
+            slow = ", ".join(
+                f"{named(case, agent)} ({f'up to {elapsed(-took)} a trial' if several else elapsed(-took)})"
+                for took, case, agent, several in self._slow
+            )
+            found.append((f"  Slowest: {slow}", ""))
+        if self._flaky:
+            flaky = ", ".join(f"{named(case, agent)} ({rate} passed)" for _, case, agent, rate in self._flaky)
+            found.append((f"  Flaky:   {flaky}", "error"))
+        return found

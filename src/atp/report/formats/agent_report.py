@@ -17,11 +17,11 @@ from atp.base.json_text import whole_text
 from atp.base.text import harmless, one_line, without_commands
 from atp.engine.prepare.options import Options
 from atp.journal.listeners import RunEnd
+from atp.report.files import whole_file
 from atp.report.formats.json import JsonReport
 from atp.report.formats.summary_report import SummaryReport
 from atp.report.replay import Replay
 from atp.report.reporter import REPORTERS, Reporter
-from atp.report.whole_file import whole_file
 from atp.stats.summary import INTERRUPTED
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ from atp.base.json_text import whole_text
 from atp.base.secrets import Hide
 from atp.base.text import harmless
 from atp.journal.listeners import RunEnd
-from atp.report.result_object import assertion_errors, response
-from atp.report.run_object import timestamp
-from atp.report.spool import Spool
-from atp.report.spooled import SpooledReport
-from atp.report.used import agent_usage
+from atp.report.facts import agent_usage, assertion_errors, response, timestamp
+from atp.report.files import Spool
+from atp.report.reporter import SpooledReport
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
 

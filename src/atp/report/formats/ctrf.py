@@ -15,11 +15,10 @@ from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.report.console.case_text import went_wrong
-from atp.report.result_object import is_failure, milliseconds, reason, shown_trial, usage
-from atp.report.run_object import agent_id, environment_object, timestamp
-from atp.report.spool import Spool
-from atp.report.spooled import SpooledReport
-from atp.report.stability_object import stability_object
+from atp.report.facts import agent_id, case_usage, is_failure, milliseconds, reason, shown_trial, timestamp
+from atp.report.files import Spool
+from atp.report.records import environment, stability_fields
+from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
@@ -61,9 +60,9 @@ class CtrfReport(SpooledReport):
         info, hide = end.info, self.hide
         tool = {"name": "atp", "version": info.version}
         extra = {"stopped": hide(end.reason), "exitCode": end.exit_code, "journal": hide(info.folder)}
-        environment = {
+        about = {
             "appName": hide(agent_id(info)),
-            "extra": environment_object(info, hide) | {"connector": hide(info.connector)},
+            "extra": environment(info, hide) | {"connector": hide(info.connector)},
         }
         head = {
             "reportFormat": "CTRF",
@@ -79,7 +78,7 @@ class CtrfReport(SpooledReport):
         for item in self._tests(end, results, skipped):
             file.write(between + item)
             between = b",\n"
-        file.write(b'\n],\n"environment": ' + encode(environment) + b',\n"extra": ' + encode(extra) + b"}}\n")
+        file.write(b'\n],\n"environment": ' + encode(about) + b',\n"extra": ' + encode(extra) + b"}}\n")
 
     def _tests(self, end: RunEnd, results: Spool, skipped: Spool) -> Iterator[bytes]:
         yield from results
@@ -122,10 +121,14 @@ def _test(case: CaseResult, hide: Hide) -> dict[str, Any]:
         lines = went_wrong(case, shown_trial(case), hide)
         text = "\n".join(line.removeprefix("  ") for line, _ in lines)
         made |= {"message": one_line(reason(case, hide), 1000), "trace": text}
-    extra: dict[str, Any] = {"agent": hide(case.agent), "blame": shown_trial(case).blame, "usage": usage(case.trials)}
-    extra["score"] = None if score is None else round(score, 2)
+    extra: dict[str, Any] = {
+        "agent": hide(case.agent),
+        "blame": shown_trial(case).blame,
+        "usage": case_usage(case.trials) or None,
+        "score": None if score is None else round(score, 2),
+    }
     if case.repeated:
-        extra["stability"] = stability_object(case)
+        extra["stability"] = stability_fields(case)
     return made | {"extra": extra}
 
 

@@ -12,10 +12,10 @@ from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
+from atp.report.facts import reason, shown_trial
+from atp.report.files import let_go
 from atp.report.formats.markdown import case_section, summary_section
 from atp.report.reporter import Reporter
-from atp.report.result_object import reason, shown_trial
-from atp.report.sink import let_go
 from atp.suite.result import CaseResult
 
 MOST = 50

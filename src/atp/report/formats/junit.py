@@ -19,13 +19,10 @@ from atp.base.secrets import Hide
 from atp.base.text import harmless, one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.report.console.case_text import went_wrong
-from atp.report.console.conversation_text import conversation_lines
-from atp.report.result_object import is_failure, no_assertions, reason, shown_trial
-from atp.report.run_object import agent_id, timestamp
-from atp.report.spool import Order, Spool
-from atp.report.spooled import SpooledReport
-from atp.report.stability_object import stability_text
+from atp.report.console.case_text import conversation_lines, went_wrong
+from atp.report.facts import agent_id, is_failure, no_assertions, reason, shown_trial, stability_text, timestamp
+from atp.report.files import Order, Spool
+from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
@@ -64,7 +61,7 @@ class JunitReport(SpooledReport):
 
     def left_out(self, file: str | None, case: Case) -> bytes:
         """`<testcase>` with `<skipped>`."""
-        suite = self._left_out.setdefault(self._order.see(file), _Suite())
+        suite = self._left_out.setdefault(self._order.file_number(file), _Suite())
         if not suite.tests:
             self._name(suite, file, None)
         suite.count("skipped", 0.0)

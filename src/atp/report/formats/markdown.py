@@ -9,12 +9,22 @@ from atp.base.secrets import Hide
 from atp.engine.prepare.identity import Identity
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.facts import (
+    agent_id,
+    class_text,
+    is_failure,
+    no_assertions,
+    not_run,
+    reason,
+    response,
+    shown_trial,
+    stability_text,
+    trials_text,
+    warnings,
+)
+from atp.report.files import Spool
 from atp.report.formats.markdown_text import block, code, plain, table
-from atp.report.result_object import is_failure, no_assertions, reason, response, shown_trial, warnings
-from atp.report.run_object import agent_id, not_run
-from atp.report.spool import Spool
-from atp.report.spooled import SpooledReport
-from atp.report.stability_object import class_text, stability_text, trials_text
+from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score, stability
 from atp.stats.summary import percent
 from atp.suite.case import Case

@@ -3,9 +3,9 @@
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.report.console.summary_text import summary_lines
+from atp.report.facts import agent_id
+from atp.report.files import whole_file
 from atp.report.reporter import Reporter
-from atp.report.run_object import agent_id
-from atp.report.whole_file import whole_file
 
 
 class SummaryReport(Reporter):

@@ -16,9 +16,9 @@ from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import how_many
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.files import whole_file
 from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
 from atp.report.reporter import Reporter
-from atp.report.whole_file import whole_file
 from atp.suite.case import Case
 from atp.suite.result import TrialRef, TrialResult, Verdict
 

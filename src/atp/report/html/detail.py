@@ -8,7 +8,7 @@ from atp.base.json_text import encode
 from atp.base.secrets import Hide
 from atp.journal.records import RunInfo
 from atp.report.again import case_command
-from atp.report.stability_object import stability_object
+from atp.report.records import stability_fields
 from atp.suite.result import Artifact, CaseResult, TrialResult
 
 MOST_ITEMS = 2000
@@ -54,7 +54,7 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
         "required_rate": case.required_rate,
     }
     if case.repeated:
-        made["variations"] = stability_object(case).get("variations")
+        made["variations"] = stability_fields(case).get("variations")
     return {name: value for name, value in made.items() if value is not None}
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
-from atp.report.run_object import environment_object, metadata_object, not_run, summary_object
+from atp.report.facts import not_run
+from atp.report.records import MetadataRecord, SummaryRecord, environment
 
 SCRIPTS = (
     "dom.js",
@@ -61,9 +62,9 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
     kind, words = verdict(end)
     return {
         "verdict": {"kind": kind, "words": words},
-        "summary": summary_object(end, hide),
-        "environment": environment_object(end.info, hide),
-        "metadata": metadata_object(end, hide),
+        "summary": SummaryRecord.of(end, hide),
+        "environment": environment(end.info, hide),
+        "metadata": MetadataRecord.of(end, hide),
         "notes": [hide(note) for note in end.info.notes],
         "damaged": end.damaged,
         "planned": {"cases": end.info.cases, "trials": end.info.trials},

@@ -12,14 +12,13 @@ from atp.base.json_text import encode
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.facts import reason
+from atp.report.files import Spool, spool_folder
 from atp.report.html.detail import case_object, longest_text, trial_object
 from atp.report.html.pack import Chunks, Packed
 from atp.report.html.page import page_parts, run_object
 from atp.report.html.rows import case_row, skipped_row
-from atp.report.result_object import reason
-from atp.report.spool import Spool
-from atp.report.spooled import SpooledReport
-from atp.report.whole_file import must_stay
+from atp.report.reporter import SpooledReport
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -44,7 +43,7 @@ class HtmlReport(SpooledReport):
         super().start(info)
         self._info = info
         try:
-            self._details = Chunks(self.path.resolve().parent if self.path and not must_stay(self.path) else None)
+            self._details = Chunks(spool_folder(self.path))
         except OSError as error:
             self.problem(error)
 
@@ -87,7 +86,7 @@ class HtmlReport(SpooledReport):
             pack.write(encode(run_object(end, self.hide)))
         for name, rows in (("rows", results), ("skipped", skipped)):
             with Packed(file, name) as pack:
-                rows.pour(pack)
+                rows.write_list(pack)
         file.write(tail)
         if self._details is not None:
             self._details.pour(file)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from atp.base.secrets import Hide
-from atp.report.result_object import no_assertions, reason, shown_trial, warnings
-from atp.report.run_object import skipped_object
-from atp.report.stability_object import stability_object
-from atp.report.used import agent_usage, total_usage
+from atp.base.text import cut
+from atp.report.facts import agent_usage, no_assertions, reason, shown_trial, total_usage, warnings
+from atp.report.records import SkippedRecord, stability_fields
 from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult, Usage
@@ -23,15 +24,15 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
     trial = shown_trial(case)
     score = case_score(case.trials)
     made: dict[str, Any] = {
-        "id": _cut(hide(case.case)),
-        "name": _cut(hide(case.name)) if case.name != case.case else None,
-        "agent": _cut(hide(case.agent)),
+        "id": cut(hide(case.case), LONGEST),
+        "name": cut(hide(case.name), LONGEST) if case.name != case.case else None,
+        "agent": cut(hide(case.agent), LONGEST),
         "file": hide(case.file),
         "line": case.line,
-        "tags": [_cut(hide(tag)) for tag in case.tags],
+        "tags": [cut(hide(tag), LONGEST) for tag in case.tags],
         "status": case.status,
         "blame": trial.blame if case.status != "passed" else None,
-        "error": _cut(reason(case, hide)) if case.status != "passed" else None,
+        "error": cut(reason(case, hide), LONGEST) if case.status != "passed" else None,
         "duration_ms": round(sum(one.duration_ms for one in case.trials), 1),
         "score": None if score is None else round(score, 2),
         "checks": _checks(trial),
@@ -44,16 +45,18 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "trials": [_trial(one, place) for one, place in zip(case.trials, spots, strict=True)],
     }
     if case.repeated:
-        found = stability_object(case)
+        found = stability_fields(case)
         found.pop("variations", None)
         made["stability"] = found
     return {name: value for name, value in made.items() if value not in (None, [], {}, 0, "") or name == "score"}
 
 
-def skipped_row(file: str | None, case: Case, hide: Hide) -> dict[str, Any]:
+def skipped_row(file: str | None, case: Case, hide: Hide) -> SkippedRecord:
     """A case that its file leaves out."""
-    made = skipped_object(file, case, hide)
-    return {**made, "id": _cut(made["id"]), "name": _cut(made["name"]), "tags": [_cut(tag) for tag in made["tags"]]}
+    row = SkippedRecord.of(file, case, hide)
+    return replace(
+        row, id=cut(row.id, LONGEST), name=cut(row.name, LONGEST), tags=[cut(tag, LONGEST) for tag in row.tags]
+    )
 
 
 def _trial(trial: TrialResult, spot: Spot) -> list[Any]:
@@ -72,7 +75,3 @@ def _spent(all_usage: Sequence[Usage]) -> dict[str, Any]:
     total = total_usage(all_usage)
     known = {"cost_usd": None if total.cost_usd is None else round(total.cost_usd, 9), "tokens": total.tokens}
     return {name: value for name, value in known.items() if value is not None}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,162 @@
+"""Facts that several reports state about a case or a run, each worked out in one place."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from atp.base.json_text import encode
+from atp.base.secrets import Hide
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
+from atp.stats.stability import Stability, blames_agent, stability
+from atp.stats.summary import percent
+from atp.suite.meter import read_meter
+from atp.suite.result import CaseResult, TrialResult, Usage
+
+NO_ASSERTIONS = "no assertions"
+"""The warning of a trial in which nothing was checked."""
+_MOST_WRITTEN_OUT = 1e12
+
+
+def shown_trial(case: CaseResult) -> TrialResult:
+    """The trial that stands for its case: the first of its status, one that the agent caused if any."""
+    if len(case.trials) == 1:
+        return case.trials[0]
+    alike = [trial for trial in case.trials if trial.status == case.status] or case.trials
+    if not alike:
+        return TrialResult(key="", agent=case.agent, case=case.case, status=case.status)
+    return alike[0] if len(alike) == 1 else next(filter(blames_agent, alike), alike[0])
+
+
+def is_failure(case: CaseResult) -> bool:
+    """True if the summary counts the case as failed: the agent is to blame."""
+    if case.status == "error":
+        return any(blames_agent(trial) for trial in case.trials)
+    return case.status in ("failed", "timeout")
+
+
+def reason(case: CaseResult, hide: Hide) -> str:
+    """Why a case did not pass, in a sentence."""
+    return str(hide(shown_trial(case).error or case.reason or case.status))
+
+
+def milliseconds(value: float) -> int:
+    """A duration as the documents write it: a whole number."""
+    return round(value)
+
+
+def messages_count(case: CaseResult, trial: TrialResult) -> int:
+    """How many messages the agent was last given (document 5 counts the history, not the answer)."""
+    messages = trial.transcript.messages
+    if messages and len(trial.transcript.turns) < 2 and (given := given_messages(case)):
+        return given
+    for number in range(len(messages), 0, -1):
+        if messages[number - 1].get("role") == "user":
+            return number
+    return 0
+
+
+def given_messages(case: CaseResult) -> int:
+    """The length of the message history that the case begins with; 0 if it has none."""
+    given = case.input
+    return len(given) if isinstance(given, list) and given and isinstance(given[0], dict) else 0
+
+
+def response(output: Any) -> str:
+    """The answer in words: a text as it is, any other value as JSON."""
+    if isinstance(output, str):
+        return output
+    return "" if output is None else encode(output).decode()
+
+
+def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
+    """Why the failed checks failed."""
+    return [hide(one.message or f"{one.type} failed") for one in trial.verdicts if one.outcome == "failed"]
+
+
+def warnings(trials: list[TrialResult]) -> list[str]:
+    """What could not be observed, each said once."""
+    found = [warning for trial in trials for warning in trial.warnings if warning != NO_ASSERTIONS]
+    return list(dict.fromkeys(found))
+
+
+def no_assertions(trials: Iterable[TrialResult]) -> bool:
+    """True if nothing was checked in one of the trials."""
+    return any(NO_ASSERTIONS in trial.warnings for trial in trials)
+
+
+def agent_usage(trial: TrialResult) -> Usage:
+    """What the agent used in a trial: the same tokens and money that limits and budgets count."""
+    seen = trial.transcript
+    if not seen.events and seen.usage.tokens == seen.usage.total_tokens:
+        return seen.usage
+    meter = read_meter(seen)
+    return replace(seen.usage, total_tokens=meter.tokens, cost_usd=meter.usd)
+
+
+def total_usage(all_usage: Iterable[Usage]) -> Usage:
+    """The sum of what was used."""
+    total = Usage()
+    for usage in all_usage:
+        total.add(usage)
+    return total
+
+
+def case_usage(trials: list[TrialResult]) -> dict[str, Any]:
+    """What all trials used together, as far as known."""
+    total = agent_usage(trials[0]) if len(trials) == 1 else total_usage(map(agent_usage, trials))
+    known: dict[str, Any] = to_builtins(total)  # leaves out what is unknown
+    return known
+
+
+def dollars(usd: float) -> str:
+    """An amount of money. An absurdly large one, which an agent may report, has few of its digits."""
+    return f"${usd:.4f}" if usd < _MOST_WRITTEN_OUT else f"${usd:.4g}"
+
+
+def stability_text(case: CaseResult) -> str:
+    """The stability of a case in a line: `Runs: 2/3 passed (66.7%), unstable`; with variations, what was counted."""
+    found = stability(case.trials, case.planned)
+    rate = percent(found.passed, found.planned)
+    variations = case.variations
+    label = "Runs" if variations == 1 else "Variations" if variations == found.planned else "Trials"
+    text = f"{label}: {found.passed}/{found.planned} passed ({rate:g}%)"
+    if label == "Trials":
+        text += f" of {trials_text(found.planned, variations, found.planned // variations)}"
+    text += f", {class_text(found)}, consistency {found.consistency:.2f}"
+    if case.required_rate is not None:
+        text += f", {100 * case.required_rate:g}% needed"
+    return text
+
+
+def class_text(found: Stability) -> str:
+    """`mostly stable`; of a case that a stop cut short, how many of its trials ran."""
+    if found.classification is None:
+        return f"only {found.runs} of {found.planned} trials ran"
+    return found.classification.replace("_", " ")
+
+
+def trials_text(trials: int, variations: int, runs: int) -> str:
+    """`10 variations × 5 runs`: what the trials are made of; without the runs, where their numbers differ."""
+    if trials != variations * runs:
+        return f"{variations} variations, not all with as many runs"
+    return f"{variations} variations × {runs} runs" if runs > 1 else f"{variations} variations"
+
+
+def not_run(end: RunEnd) -> int:
+    """How many cases were planned and never ended, because the run was stopped."""
+    ended = end.counts.get("total_cases", end.info.cases) + end.counts.get("skipped_by_test", 0)
+    return max(0, end.info.cases - int(ended))
+
+
+def agent_id(info: RunInfo) -> str:
+    """The name of the agent, or of all agents."""
+    return ", ".join(info.agents)
+
+
+def timestamp(seconds: float) -> str:
+    """ISO 8601 in UTC, as document 4 writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

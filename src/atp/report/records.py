@@ -1,0 +1,597 @@
+"""The records of the JSON report and of the JSONL events. The JSON Schema is derived from them.
+
+Each record has an `of` that makes the record from what a run recorded, with secrets masked. A key that is absent from
+the report is `UNSET` in its record.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from atp.base.errors import Error
+from atp.base.secrets import Hide
+from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
+from atp.report.facts import (
+    agent_id,
+    assertion_errors,
+    case_usage,
+    messages_count,
+    milliseconds,
+    no_assertions,
+    not_run,
+    reason,
+    response,
+    shown_trial,
+    timestamp,
+    warnings,
+)
+from atp.stats.stability import Classification, Stability, by_variation, case_score, stability
+from atp.stats.summary import percent
+from atp.suite.case import Case
+from atp.suite.result import Artifact, Blame, CaseResult, Status, ToolCall, TrialResult, Turn, Verdict
+
+FORMAT = 1
+"""The format of the JSON report and of the JSONL events that this version writes."""
+
+Count = Annotated[int, Meta(ge=0)]
+Number = Annotated[float, Meta(ge=0)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
+_ENVIRONMENT_KEYS = {
+    **{key: {"type": "string"} for key in ("user_id", "team_id", "locale")},
+    "metadata": {"type": "object"},
+}
+Environment = Annotated[dict[str, Any], Meta(extra_json_schema={"properties": _ENVIRONMENT_KEYS})]
+"""The test environment: `user_id`, `team_id`, `locale`, and other keys as the run has them."""
+
+
+class Record(Struct, kw_only=True, forbid_unknown_fields=True):
+    """An object of a report: closed, with the keys in the order of the fields."""
+
+
+class AssertionRecord(Record, kw_only=True):
+    """A check, and whether it passed."""
+
+    type: str
+    value: Any = UNSET
+    name: str | UnsetType = UNSET
+    passed: bool
+    unjudged: Yes | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    found: Any = UNSET
+    where: str | UnsetType = UNSET
+    score: Share | UnsetType = UNSET
+    weight: Number | UnsetType = UNSET
+    critical: Yes | UnsetType = UNSET
+    judged: Yes | UnsetType = UNSET
+    evidence: list[str] | UnsetType = UNSET
+    assertions: "list[AssertionRecord] | UnsetType" = UNSET
+
+    @classmethod
+    def of(cls, verdict: Verdict, hide: Hide) -> Self:
+        """The record of a verdict; the parts of a group are records, too."""
+        made = cls(type=verdict.type, passed=verdict.passed)
+        if verdict.expected is not None:
+            made.value = hide(verdict.expected)
+        if verdict.name is not None and verdict.name != verdict.expected:
+            made.name = hide(verdict.name)
+        if verdict.outcome == "unjudged":
+            made.unjudged = True
+        if verdict.message:
+            made.message = hide(verdict.message)
+        if not verdict.passed and verdict.found is not None:
+            made.found = hide(verdict.found)
+        if verdict.where is not None:
+            made.where = hide(verdict.where)
+        if verdict.score is not None:
+            made.score = verdict.score
+        if verdict.weight != 1:
+            made.weight = verdict.weight
+        if verdict.critical:
+            made.critical = True
+        if verdict.judged:
+            made.judged, made.evidence = True, hide(verdict.evidence)
+        if verdict.parts:
+            made.assertions = [cls.of(part, hide) for part in verdict.parts]
+        return made
+
+
+class TurnRecord(Record, kw_only=True):
+    """A turn of the conversation."""
+
+    turn: Count
+    input: Any
+    output: Any
+    duration_ms: Count
+
+    @classmethod
+    def of(cls, turn: Turn, hide: Hide) -> Self:
+        """The record of a turn."""
+        took = milliseconds(turn.duration_ms)
+        return cls(turn=turn.turn, input=hide(turn.input), output=hide(turn.output), duration_ms=took)
+
+
+class CheckpointRecord(Record, kw_only=True):
+    """A checkpoint of a dialogue."""
+
+    id: str
+    reached_at_turn: Count | None
+    passed: bool
+
+
+class ToolCallRecord(Record, kw_only=True):
+    """A call of a tool."""
+
+    name: str
+    arguments: Any
+    result: Any
+    turn: Count
+    error: str | UnsetType = UNSET
+    duration_ms: Count | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, call: ToolCall, hide: Hide) -> Self:
+        """The record of a tool call."""
+        return cls(
+            name=hide(call.name),
+            arguments=hide(call.arguments),
+            result=hide(call.result),
+            turn=call.turn,
+            error=UNSET if call.error is None else hide(call.error),
+            duration_ms=UNSET if call.duration_ms is None else milliseconds(call.duration_ms),
+        )
+
+
+class ArtifactRecord(Record, kw_only=True):
+    """An artifact. Its content stays in the journal: with it, a report may have gigabytes."""
+
+    name: str
+    kind: Literal["file", "structured", "reference"]
+    content_type: str | UnsetType = UNSET
+    size_bytes: Count | UnsetType = UNSET
+    sha256: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, artifact: Artifact, hide: Hide) -> Self:
+        """The record of an artifact."""
+        return cls(
+            name=hide(artifact.name),
+            kind=artifact.kind,
+            content_type=UNSET if artifact.content_type is None else hide(artifact.content_type),
+            size_bytes=UNSET if artifact.size_bytes is None else artifact.size_bytes,
+            sha256=UNSET if artifact.sha256 is None else hide(artifact.sha256),
+        )
+
+
+class UsageRecord(Record, kw_only=True):
+    """What the agent used in all trials of a case, as far as known."""
+
+    input_tokens: Number | UnsetType = UNSET
+    output_tokens: Number | UnsetType = UNSET
+    total_tokens: Number | UnsetType = UNSET
+    cache_creation_tokens: Number | UnsetType = UNSET
+    cache_read_tokens: Number | UnsetType = UNSET
+    steps: Number | UnsetType = UNSET
+    tool_calls: Number | UnsetType = UNSET
+    llm_calls: Number | UnsetType = UNSET
+    cost_usd: Number | UnsetType = UNSET
+    wall_time_seconds: Number | UnsetType = UNSET
+
+
+class VariationRecord(Record, kw_only=True):
+    """The stability of one variation of a prompt."""
+
+    variation: Count
+    runs: Count
+    planned: Count | UnsetType = UNSET
+    passed: Count
+    failed: Count
+    pass_rate: Percent
+    consistency: Share
+    output_consistency: Share | None
+    stable: bool
+    classification: Classification | None
+    avg_duration_ms: Count
+    min_duration_ms: Count
+    max_duration_ms: Count
+    std_deviation_ms: Number
+    std_deviation_score: Number | UnsetType = UNSET
+
+
+class RunDetailRecord(Record, kw_only=True):
+    """One trial of a case that ran more than once."""
+
+    run: Count
+    variation: Count
+    status: Status
+    duration_ms: Count
+    output: Any
+    error: str | None
+    score: Percent | None
+    blame: Blame | UnsetType | None = UNSET
+    assertion_errors: list[str] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, trial: TrialResult, hide: Hide) -> Self:
+        """The record of a trial."""
+        return cls(
+            run=trial.run,
+            variation=trial.variation,
+            status=trial.status,
+            duration_ms=milliseconds(trial.duration_ms),
+            output=hide(trial.transcript.output),
+            error=hide(trial.error),
+            score=trial.score,
+            blame=trial.blame or UNSET,
+            assertion_errors=assertion_errors(trial, hide) or UNSET,
+        )
+
+
+class ResultRecord(Record, kw_only=True):
+    """A case that ran against an agent. From `runs` on, the keys are those of a case that ran more than once."""
+
+    id: str
+    name: str
+    agent_id: str
+    status: Status
+    input: Any
+    output: Any
+    expected: Any
+    duration_ms: Count
+    error: str | None
+    blame: Blame | None
+    pass_rate: Percent
+    messages_count: Count
+    response: str
+    assertions: list[AssertionRecord]
+    assertion_errors: list[str]
+    turns: list[TurnRecord]
+    total_turns: Count
+    checkpoints: list[CheckpointRecord]
+    missing_checkpoints: list[str]
+    tool_calls: list[ToolCallRecord]
+    artifacts: list[ArtifactRecord]
+    file: str | None
+    line: Count
+    tags: list[str]
+    score: Percent | None
+    dimensions: dict[str, Share]
+    usage: UsageRecord | None
+    attempt: Count
+    retries: list[str]
+    warnings: list[str]
+    no_assertions: bool
+    runs: Count | UnsetType = UNSET
+    planned: Count | UnsetType = UNSET
+    passed: Count | UnsetType = UNSET
+    failed: Count | UnsetType = UNSET
+    consistency: Share | UnsetType = UNSET
+    output_consistency: Share | UnsetType | None = UNSET
+    stable: bool | UnsetType = UNSET
+    classification: Classification | UnsetType | None = UNSET
+    avg_duration_ms: Count | UnsetType = UNSET
+    min_duration_ms: Count | UnsetType = UNSET
+    max_duration_ms: Count | UnsetType = UNSET
+    std_deviation_ms: Number | UnsetType = UNSET
+    std_deviation_score: Number | UnsetType = UNSET
+    iterations: Count | UnsetType = UNSET
+    variations: list[VariationRecord] | UnsetType = UNSET
+    run_details: list[RunDetailRecord] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, case: CaseResult, hide: Hide) -> Self:
+        """The record of a case. Where trials differ, `shown_trial` stands for all of them."""
+        trial, trials = shown_trial(case), case.trials
+        seen, points = trial.transcript, trial.checkpoints
+        output = hide(seen.output)
+        score = case_score(trials)
+        repeated: dict[str, Any] = {}
+        if case.repeated:
+            repeated = stability_fields(case)
+            repeated["run_details"] = [RunDetailRecord.of(one, hide) for one in trials]
+        rate = repeated.pop("pass_rate", None)
+        if rate is None:
+            rate = percent(sum([one.status == "passed" for one in trials]), len(trials) + case.missing)
+        return cls(
+            id=hide(case.case),
+            name=hide(case.name or case.case),
+            agent_id=hide(case.agent),
+            status=case.status,
+            input=hide(case.input),
+            output=output,
+            expected=hide(case.expected),
+            duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
+            error=None if case.status == "passed" else hide(trial.error or case.error),
+            blame=None if case.status == "passed" else trial.blame,
+            pass_rate=rate,
+            messages_count=messages_count(case, trial),
+            response=response(output),
+            assertions=[AssertionRecord.of(one, hide) for one in trial.verdicts],
+            assertion_errors=assertion_errors(trial, hide),
+            turns=[TurnRecord.of(one, hide) for one in seen.turns],
+            total_turns=len(seen.turns),
+            checkpoints=[
+                CheckpointRecord(id=hide(one.id), reached_at_turn=one.reached_at_turn, passed=one.passed)
+                for one in points
+            ],
+            missing_checkpoints=[hide(one.id) for one in points if one.required and not one.passed],
+            tool_calls=[ToolCallRecord.of(one, hide) for one in seen.tool_calls],
+            artifacts=[ArtifactRecord.of(one, hide) for one in seen.artifacts],
+            file=hide(case.file),
+            line=case.line,
+            tags=hide(case.tags),
+            score=None if score is None else round(score, 2),
+            dimensions=_mean_dimensions(trials),
+            usage=UsageRecord(**used) if (used := case_usage(trials)) else None,
+            attempt=max([one.attempt for one in trials], default=1),
+            retries=[hide(why) for one in trials for why in one.retries],
+            warnings=hide(warnings(trials)),
+            no_assertions=no_assertions(trials),
+            **repeated,
+        )
+
+
+class SkippedRecord(Record, kw_only=True):
+    """A case that did not run. `agent_id` is there if the test itself asked to be left out, when it ran."""
+
+    id: str
+    name: str
+    status: Literal["skipped"] = "skipped"
+    file: str | None
+    line: Count
+    tags: list[str]
+    agent_id: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, file: str | None, case: Case, hide: Hide) -> Self:
+        """The record of a case that its file leaves out."""
+        return cls(
+            id=hide(case.id),
+            name=hide(case.name or case.id),
+            file=hide(file),
+            line=case.place.line,
+            tags=hide(case.tags),
+            reason=UNSET if case.skip_reason is None else hide(case.skip_reason),
+        )
+
+    @classmethod
+    def of_result(cls, case: CaseResult, hide: Hide) -> Self:
+        """The record of a case that was left out when it ran, by the test itself, against one agent."""
+        return cls(
+            id=hide(case.case),
+            name=hide(case.name or case.case),
+            file=hide(case.file),
+            line=case.line,
+            tags=hide(case.tags),
+            agent_id=hide(case.agent),
+            reason=reason(case, hide),
+        )
+
+
+class SummaryRecord(Record, kw_only=True):
+    """What the run came to. `planned_runs` is there if a stop left out some trials of the cases that ran."""
+
+    total: Count
+    passed: Count
+    failed: Count
+    errors: Count
+    blocked: Count
+    cancelled: Count
+    skipped: Count
+    skipped_by_test: Count
+    total_cases: Count
+    total_variations: Count
+    total_runs: Count
+    passed_runs: Count
+    overall_pass_rate: Percent
+    stable_cases: Count
+    unstable_cases: Count
+    planned_runs: Count | UnsetType = UNSET
+    not_run: Count
+    duration_ms: Count
+    agent_id: str
+    agents: list[str]
+    connector: str | None
+    runs_per_case: Count
+    run_id: str
+    stopped: str | None
+    exit_code: Count
+
+    @classmethod
+    def of(cls, end: RunEnd, hide: Hide) -> Self:
+        """The record of a run's end."""
+        info = end.info
+        return cls(
+            **end.counts,
+            not_run=not_run(end),
+            duration_ms=milliseconds(end.duration_ms),
+            agent_id=hide(agent_id(info)),
+            agents=hide(info.agents),
+            connector=hide(info.connector),
+            runs_per_case=info.runs,
+            run_id=info.id,
+            stopped=hide(end.reason),
+            exit_code=end.exit_code,
+        )
+
+
+class MetadataRecord(Record, kw_only=True):
+    """When and how the run ran."""
+
+    started_at: Time
+    completed_at: Time
+    version: str
+    run_id: str
+    input: list[str]
+    journal: str
+    parallel: Count
+    resumed: Count
+
+    @classmethod
+    def of(cls, end: RunEnd, hide: Hide) -> Self:
+        """The record of a run."""
+        info = end.info
+        return cls(
+            started_at=timestamp(info.started_at),
+            completed_at=timestamp(end.ended_at),
+            version=info.version,
+            run_id=info.id,
+            input=hide(info.input),
+            journal=hide(info.folder),
+            parallel=info.parallel,
+            resumed=info.resumed,
+        )
+
+
+class Report(Record, kw_only=True):
+    """A JSON report. Reports from before there was a `format` have format 0; the keys are the same."""
+
+    format: Count = 0
+    summary: SummaryRecord
+    environment: Environment
+    results: list[ResultRecord]
+    skipped: list[SkippedRecord]
+    metadata: MetadataRecord
+
+
+class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
+    """The run started."""
+
+    format: Count = 0
+    timestamp: Time
+    agent_id: str
+    total_cases: Count
+    agents: list[str]
+    total_runs: Count
+    runs_per_case: Count
+    run_id: str
+    input: list[str]
+    connector: str | None
+    environment: Environment
+    resumed: Count
+    version: str
+
+    @classmethod
+    def of(cls, info: RunInfo, hide: Hide) -> Self:
+        """The event of a run that starts."""
+        return cls(
+            format=FORMAT,
+            timestamp=timestamp(info.started_at),
+            agent_id=hide(agent_id(info)),
+            total_cases=info.cases,
+            agents=hide(info.agents),
+            total_runs=info.trials,
+            runs_per_case=info.runs,
+            run_id=info.id,
+            input=hide(info.input),
+            connector=hide(info.connector),
+            environment=environment(info, hide),
+            resumed=info.resumed,
+            version=info.version,
+        )
+
+
+class SkippedEvent(SkippedRecord, kw_only=True, tag_field="type", tag="skipped"):
+    """A case did not run."""
+
+
+class ResultEvent(ResultRecord, kw_only=True, tag_field="type", tag="result"):
+    """A case ended."""
+
+
+class SummaryEvent(SummaryRecord, kw_only=True, tag_field="type", tag="summary"):
+    """The run ended."""
+
+
+Event = StartEvent | SkippedEvent | ResultEvent | SummaryEvent
+
+
+class ReportError(Error):
+    """A JSON report that can't be read."""
+
+
+def read_report(data: bytes) -> Report:
+    """The records of a JSON report. Raises `ReportError` if the report is of a newer format, or no report."""
+    try:
+        found = msgspec.json.decode(data, type=_Format).format
+        if found <= FORMAT:
+            return msgspec.json.decode(data, type=Report)
+    except msgspec.MsgspecError as error:
+        raise ReportError(f"this is no JSON report: {error}", "write one with -o report.json") from error
+    message = f"the report has format {found}, and this version of ATP reads reports up to format {FORMAT}"
+    raise ReportError(message, "read it with the version that wrote it, or a newer one")
+
+
+class _Format(Struct):
+    format: int = 0
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of the JSON report."""
+    return _schema("ATP report", Report)
+
+
+def event_schema() -> dict[str, Any]:
+    """The JSON Schema of a line of the JSONL report, and of `--json`."""
+    return _schema("ATP event", Event)
+
+
+def _schema(title: str, record: Any) -> dict[str, Any]:
+    (schema,), definitions = msgspec.json.schema_components([record], ref_template="#/$defs/{name}")
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": title, **schema, "$defs": definitions}
+
+
+def environment(info: RunInfo, hide: Hide) -> dict[str, Any]:
+    """The test environment under document 4's keys."""
+    names = {"user": "user_id", "team": "team_id"}
+    made: dict[str, Any] = hide({names.get(name, name): value for name, value in info.environment.items()})
+    return made
+
+
+def stability_fields(case: CaseResult) -> dict[str, Any]:
+    """Document 4's stability fields of a case that ran more than once, for the case and for each variation."""
+    made = _stability_fields(stability(case.trials, case.planned))
+    variations = by_variation(case.trials, case.planned_runs)
+    if len(variations) > 1:
+        made["iterations"] = len(variations)
+        made["variations"] = [
+            VariationRecord(variation=number, **_stability_fields(one)) for number, one in variations.items()
+        ]
+    return made
+
+
+def _stability_fields(found: Stability) -> dict[str, Any]:
+    same = found.output_consistency
+    made: dict[str, Any] = {
+        "runs": found.runs,
+        **({"planned": found.planned} if found.planned > found.runs else {}),
+        "passed": found.passed,
+        "failed": found.failed,
+        "pass_rate": percent(found.passed, found.planned),
+        "consistency": round(found.consistency, 2),
+        "output_consistency": None if same is None else round(same, 2),
+        "stable": found.stable,
+        "classification": found.classification,
+        "avg_duration_ms": round(found.avg_duration_ms),
+        "min_duration_ms": round(found.min_duration_ms),
+        "max_duration_ms": round(found.max_duration_ms),
+        "std_deviation_ms": round(found.std_deviation_ms, 1),
+    }
+    if found.std_deviation_score is not None:
+        made["std_deviation_score"] = round(found.std_deviation_score, 2)
+    return made
+
+
+def _mean_dimensions(trials: Iterable[TrialResult]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for trial in trials:
+        for name, value in trial.dimensions.items():
+            values.setdefault(name, []).append(value)
+    return {name: round(sum(found) / len(found), 4) for name, found in values.items()}
