@@ -5,16 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atp.base.project import find_root
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.prepare import plan_session
-from atp.engine.prepare.setting import Setting
-from atp.engine.prepare.settings import environment
-from atp.engine.prepare.sources import Input, in_memory
-from atp.engine.prepare.survey import Filter
-from atp.engine.run import Session
+from atp.engine.prepare.prepare import prepare_suites
+from atp.engine.run import Run
 from atp.engine.signals import run_to_end
-from atp.engine.stop import Stop
 from atp.journal.listeners import Listener, RunEnd
 from atp.loader.load import TestLoader
 from atp.report.choose import reads, reports
@@ -65,36 +59,30 @@ def load(path: str | Path) -> Suite:
 
 async def run(suite: Suite | Sequence[Suite], options: Options | None = None) -> Report:
     """Run one or several suites."""
-    session = _session(suite, options)
-    return await _run(session, Stop(session.options))
+    return await _run(_prepare(suite, options))
 
 
 def run_sync(suite: Suite | Sequence[Suite], options: Options | None = None) -> Report:
     """`run` for code that isn't async. Ctrl-C ends the run in good order, and is raised then."""
-    session = _session(suite, options)
-    stop = Stop(session.options)
-    report = run_to_end(_run(session, stop), stop.interrupt, session.leave)
-    if stop.interrupted:
+    prepared = _prepare(suite, options)
+    report = run_to_end(_run(prepared), prepared.stop.interrupt, prepared.context.leave)
+    if prepared.stop.interrupted:
         raise KeyboardInterrupt
     return report
 
 
-async def _run(session: Session, stop: Stop) -> Report:
+def _prepare(suite: Suite | Sequence[Suite], options: Options | None) -> Run:
+    return prepare_suites([suite] if isinstance(suite, Suite) else suite, options or Options())
+
+
+async def _run(prepared: Run) -> Report:
     report = Report()
-    if session.options.dry_run:
-        report.counts["total"], report.counts["total_runs"] = session.plan.counts()
+    if prepared.options.dry_run:
+        report.counts["total"], report.counts["total_runs"] = prepared.plan.counts()
         return report
     listeners: list[Listener] = [_Keep(report)]
-    if session.options.output or session.options.reporter:
-        read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
-        listeners += reports(session.options, read, session.secrets, session.roles)
-    report.exit_code = await session.run(listeners, stop)
+    if prepared.options.output or prepared.options.reporter:
+        read = reads(prepared.given_input, [unit.source for unit in prepared.plan.units], of_session(prepared))
+        listeners += reports(prepared.options, read, prepared.secrets, prepared.roles)
+    report.exit_code = await prepared.run(listeners)
     return report
-
-
-def _session(suite: Suite | Sequence[Suite], options: Options | None) -> Session:
-    suites, options = [suite] if isinstance(suite, Suite) else list(suite), options or Options()
-    given_input = Input(tuple(suite.path or suite.name for suite in suites))
-    root = find_root(given_input.anchor)
-    setting = Setting(options, Filter(options), root, environment(root, options.env_file))
-    return plan_session(given_input, [in_memory(suite, setting.wanted.wants) for suite in suites], [], setting)

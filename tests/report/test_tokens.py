@@ -37,7 +37,7 @@ def test_all_formats_and_the_budget_agree(story: Any, transcripts: list[Transcri
     used, stop = Used(), Stop(Options(budget_tokens=1))
     for one in trials:
         used.add(one)
-        stop.see(one)
+        stop.on_result(one)
     found = used.agents.tokens
     assert case_row(case, hider(()), (0, 0), [(0, 0)] * len(trials)).get("usage", {}).get("tokens", 0) == found
     with TemporaryDirectory() as folder:

@@ -1,6 +1,5 @@
 """`atp report`: reports on a run that is over, or under way."""
 
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,9 +42,8 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.base.project import find_root
-    from atp.engine.prepare.setting import Setting
     from atp.engine.prepare.settings import environment, resolve_options
-    from atp.engine.prepare.survey import Filter
+    from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
     from atp.report.choose import Reads, reports
     from atp.report.protected import of_run
@@ -59,7 +57,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
         return _told(_show(replay, verbose=bool(flags.get("verbose"))))
     env = environment(root, None)
     options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
-    roles = Setting(options, Filter(options), root, env).roles(secrets.token_hex(8))
+    roles = RunContext(options, root, env).roles
     files = tuple(file for file in replay.info.files if file)
     given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.info.options, files))
     listeners = reports(options, given, roles=roles, where="<command line>")

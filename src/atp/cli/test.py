@@ -1,7 +1,6 @@
 """`atp test`: run tests."""
 
 import asyncio
-import gc
 import json
 import shlex
 import sys
@@ -43,38 +42,33 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
     from atp.engine.signals import run_to_end
-    from atp.engine.stop import Stop
     from atp.report.choose import choose, reads
     from atp.report.protected import of_session
     from atp.stats.summary import INCOMPLETE
     from atp.usercode.importing import limit_imports
 
     limit_imports()
-    gc.disable()  # neither imports nor loading make garbage, and looking for it costs a tenth of a trivial case
     try:
         with redirect_stdout(sys.stderr):  # importing an agent may print something
-            session = prepare(Input(texts, paths), flags)
+            run = prepare(Input(texts, paths), flags)
     except OSError as error:
         raise unreadable(error.filename or "the input", error) from error
-    if session.warnings and not session.options.quiet:
-        click.echo(render(session.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
-    if session.options.dry_run:
-        dry = DryRun(session)
-        for line in map(json.dumps, dry.events()) if session.options.json_events else dry.lines():
+    if run.warnings and not run.options.quiet:
+        click.echo(render(run.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
+    if run.options.dry_run:
+        dry = DryRun(run)
+        for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
             click.echo(line)
         return 0
-    read = reads(session.given_input, [unit.source for unit in session.plan.units], of_session(session))
-    listeners = choose(session.options, read, session.secrets, _command(sys.argv), roles=session.roles)
-    stop = Stop(session.options)
-    gc.freeze()  # what is loaded by now stays
-    gc.enable()
+    read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
+    listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
     try:
-        code = run_to_end(session.run(listeners, stop), stop.interrupt, session.leave)
+        code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave)
     except asyncio.CancelledError:
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
         return INCOMPLETE
-    for problem in session.problems:
+    for problem in run.problems:
         click.echo(f"atp: {printable(problem)}", err=True)
     return code
 

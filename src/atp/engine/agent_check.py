@@ -1,7 +1,6 @@
 """Contacting the agents of suites without running a test: what works, what doesn't, and how to mend it."""
 
 import asyncio
-import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,17 +9,11 @@ from typing import Any
 from atp.agents.adapter import Adapter, AgentError, Finding
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.base.project import find_root
 from atp.base.secrets import mask
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
-from atp.engine.prepare.setting import Setting
-from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, open_input
-from atp.engine.prepare.survey import Filter
-from atp.journal.folder import marking
+from atp.engine.run_context import RunContext
 from atp.loader.source import LoadContext
-from atp.usercode.environment import lent
-from atp.usercode.printed import CAPTURE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +44,15 @@ class AgentCheck:
     def __init__(self, paths: tuple[str, ...], flags: Mapping[str, Any]) -> None:
         """Raises `LoadError` when a suite can't be read, or has no agent."""
         given_input = Input((), paths)
-        root = find_root(given_input.anchor)
-        env = environment(root, flags.get("env_file"))
-        options = resolve_options(flags, root, env)
+        self._context = context = RunContext.of_project(given_input.anchor, flags)
+        options = context.options
         by_flag = options.given("name") and bool(options.name)
-        given = LoadContext(env=env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True)
+        given = LoadContext(
+            env=context.env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True
+        )
         sources, _ = open_input(given_input, given, lambda _: True)
         notes = Diagnostics()
-        project = Project(root, env)
+        project = Project(context.root, context.env)
         self._agents: dict[tuple[str, str], NamedAgent] = {}
         for source in sources:
             for named in resolve_agents(source, options, project, notes):
@@ -66,19 +60,12 @@ class AgentCheck:
         if has_errors(notes):
             raise LoadError(notes)
         self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
-        self._env = env
-        self._marker = secrets.token_hex(8)
-        self._roles = Setting(options, Filter(options), root, env).roles(self._marker)
+        self._roles = context.roles
 
     async def run(self, seconds: float) -> list[Checked]:
         """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
-        CAPTURE.begin()  # what agents print while they are loaded is not ours to say
-        try:
-            with lent(self._env), marking(self._marker):
-                return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
-        finally:
-            await self._roles.close()
-            CAPTURE.end()
+        async with self._context.opened():
+            return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
 
     async def _check(self, named: NamedAgent, seconds: float) -> Checked:
         try:

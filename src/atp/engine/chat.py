@@ -3,24 +3,15 @@
 import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from atp.agents.registry import make_adapter
-from atp.base.diagnostics import Diagnostics, LoadError
-from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
-from atp.base.project import find_root
-from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.prepare.agents import Project, find_agent
-from atp.engine.prepare.identity import Identities
-from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Trial
-from atp.engine.prepare.settings import connectors, environment, resolve_options
-from atp.engine.prepare.sources import in_memory
-from atp.engine.role_clients import RoleClients
+from atp.engine.prepare.prepare import prepare_sources
+from atp.engine.prepare.sources import Input, in_memory
+from atp.engine.run_context import RunContext
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.watch import Watch
 from atp.engine.trial.workspace import Workspace
@@ -30,69 +21,39 @@ from atp.loader.writing import write
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript
 from atp.suite.suite import Suite
-from atp.usercode.environment import lent
 
 
 class Chat:
-    """A conversation with one agent. Use it as an async context manager."""
+    """A conversation with one agent: a run with a single trial, in which a person says what the case would say.
+
+    Use it as an async context manager.
+    """
 
     def __init__(self, name: str, flags: Mapping[str, Any], folder: Path) -> None:
         """`folder` is where the agent works. Raises `LoadError` when there is no such agent."""
-        self.root = find_root(Path.cwd())
-        env = environment(self.root, None)
-        options = resolve_options(flags, self.root, env)
-        self._roles = RoleClients(options, self.root, env, connectors(self.root))
-        around = {"environment": env, "root": self.root, "services": self._roles}
-        self._roles.act_with(make_adapter, around)
+        context = RunContext.of_project(Path.cwd(), {**flags, "name": [name]})
+        suite = Suite(name="chat", dialect="message", cases=[Case(id="chat", name="chat")])
+        self._run = prepare_sources(Input(("chat",)), [in_memory(suite, context.filter.wants)], [], context)
+        self._trial = next(self._run.plan.trials())
         self.transcript = Transcript()
-        self._lent = ExitStack()
-        self._lent.enter_context(lent(env))
-        self._tested = self._find(name, Project(self.root, env))
-        self._conversation = self._open(options, folder)
-
-    def _find(self, name: str, project: Project) -> AgentUnderTest:
-        notes = Diagnostics()
-        named = find_agent(name, None, project, notes)
-        if named is not None:
-            try:
-                return AgentUnderTest(named.agent, self._roles.reach(named), named.base, "", ad_hoc=True)
-            except ConfigurationError as error:
-                notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
-        raise LoadError(notes)
-
-    def _open(self, options: Options, folder: Path) -> Conversation:
-        case = Case(id="chat", name="chat")
-        suite = Suite(name="chat", dialect="message", cases=[case])
-        trial = Trial(
-            agent=self._tested.name,
-            ad_hoc=True,
-            suite=suite,
-            tested=self._tested,
-            case=case,
-            source=in_memory(suite, lambda _: True),
-            chain=None,
-            variation=0,
-            run=1,
-            runs=1,
-            key="chat",
-            timeout=options.timeout,
-            context=Identities(options).of(case),
-            connector=options.connector if options.given("connector") else None,
-            siblings=1,
-        )
-        watch = Watch(case.limits, self.transcript)
-        return Conversation(trial, watch, Workspace(folder.parent, folder.name), "chat")
+        watch = Watch(self._trial.case.limits, self.transcript)
+        self._conversation = Conversation(self._trial, watch, Workspace(folder.parent, folder.name), "chat")
+        self._open = AsyncExitStack()
 
     async def __aenter__(self) -> "Chat":
-        await self._tested.begin_trial(self._conversation.session)
+        await self._open.enter_async_context(self._run.context.opened())
+        self._open.push_async_callback(self._run.close_agents)
+        try:
+            await self._trial.tested.begin_trial(self._conversation.session)
+        except BaseException:
+            await self._open.aclose()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._tested.close()
-        await self._roles.close()
-        self._lent.close()
+        await self._open.aclose()
 
     async def say(self, text: str) -> tuple[Any, list[ToolCall]]:
         """Say something: the answer, and the tools that were called for it. Raises `AgentError`."""
@@ -103,8 +64,8 @@ class Chat:
     @property
     def target(self) -> str | None:
         """The agent's file below `agents/`, if it has one there: what a Markdown file calls its target."""
-        file = f"agents/{self._tested.name.replace('.', '/')}.md"
-        return file if (self.root / file).is_file() else None
+        file = f"agents/{self._trial.tested.name.replace('.', '/')}.md"
+        return file if (self._run.root / file).is_file() else None
 
     def take_back(self, messages: int) -> None:
         """Forget what came after so many messages, because no answer did."""

@@ -1,15 +1,16 @@
-"""The engine: workers pull trials, each result goes to the journal first and then to whoever listens."""
+"""Workers pull trials from a feed; each result goes to the journal first and then to the listeners."""
 
 import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
 
-from atp.engine.feed import Feed
-from atp.engine.prepare.plan import Plan, Trial
+from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.resume import Done
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
-from atp.engine.trial.trial import TrialRunner
+from atp.engine.trial.trial import TrialRunner, unfinished
 from atp.journal.collect import Collector
 from atp.journal.listeners import Listener
 from atp.journal.records import Before, Kept
@@ -18,148 +19,197 @@ from atp.journal.write import Journal
 from atp.stats.summary import Summary
 from atp.suite.result import CaseInfo, TrialResult
 
-BREATH = 8
-"""Trials after which a worker lets the loop do its own work: agents that answer at once would never let it."""
+MOST_WAITING = 1000
+"""Trials that may be put aside because their agent is busy, so that other agents' trials can go first."""
+YIELD_EVERY = 8
+"""A worker yields to the event loop after this many trials, because agents that answer immediately never do."""
+
+
+class Feed:
+    """Hands out the next trial whose agent has room for it. Only trials that wait for their agent are in memory."""
+
+    def __init__(self, trials: Iterator[Trial]) -> None:
+        self._trials = trials
+        self._waiting: dict[int, deque[Trial]] = {}
+        self._aside = 0
+        self._room = asyncio.Event()
+        self._exhausted = False
+        self.closed = False
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        self.closed = True
+        self._room.set()
+
+    async def next(self) -> Trial | None:
+        """A trial to run now, or nothing when there is none left. Call `done` when it has ended."""
+        while not self.closed:
+            trial = self._pick()
+            if trial is not None:
+                trial.tested.active += 1
+                return trial
+            if self._exhausted and not self._aside:
+                return None
+            self._room.clear()
+            await self._room.wait()
+        return None
+
+    def done(self, trial: Trial) -> None:
+        """Make room at the agent of a trial that has ended."""
+        trial.tested.active -= 1
+        if self._aside or self.closed:
+            self._room.set()
+
+    def _pick(self) -> Trial | None:
+        for queue in self._waiting.values():
+            if queue and _has_room(queue[0]):
+                self._aside -= 1
+                return queue.popleft()
+        while not self._exhausted and self._aside < MOST_WAITING:
+            trial = next(self._trials, None)
+            if trial is None:
+                self._exhausted = True
+                self._room.set()  # other workers may be waiting, and must learn that there is nothing more
+                break
+            if _has_room(trial):
+                return trial
+            self._waiting.setdefault(id(trial.tested), deque()).append(trial)
+            self._aside += 1
+        return None
+
+
+def _has_room(trial: Trial) -> bool:
+    return trial.tested.limit is None or trial.tested.active < trial.tested.limit
 
 
 class Engine:
-    """Carries out a plan."""
+    """Runs trials, `parallel` at a time, and records each result before any listener hears of it."""
 
     def __init__(
-        self, plan: Plan, runner: TrialRunner, journal: Journal, done: Done, stop: Stop, audience: Listener
+        self, runner: TrialRunner, journal: Journal, done: Done, stop: Stop, listeners: Listener, parallel: int
     ) -> None:
-        self._plan = plan
         self._runner = runner
-        runner.befores.heard = self._hear_before
+        runner.befores.on_result = self._on_before_result
         self._journal = journal
         self._done = done
         self._stop = stop
-        self._audience = audience
+        self._listeners = listeners
+        self._parallel = parallel
         self._collector = Collector()
-        self._feed = Feed(plan.trials())
+        self._feed = Feed(iter(()))
         self._workers: dict[asyncio.Task[None], Trial | None] = {}
-        """Those at work, each with its trial."""
-        self._over: asyncio.Future[None] | None = None
+        """The running workers, each with the trial that it is running."""
+        self._all_done: asyncio.Future[None] | None = None
         self.summary = Summary()
-        self.problems: list[str] = []
-        """What went wrong beside the trials."""
 
-    async def run(self) -> None:
-        """Run all trials, or as many as there is leave to."""
+    async def run(self, trials: Iterable[Trial], planned: int) -> None:
+        """Run trials until all have ended or the run is stopped. Raises `JournalError`."""
+        loop = asyncio.get_running_loop()
+        self._feed = Feed(iter(trials))
         self._stop.act = self._act
-        self._over = asyncio.get_running_loop().create_future()
-        for _ in range(min(self._plan.options.parallel, max(self._plan.counts()[1], 1))):
-            self._hire()
+        self._all_done = loop.create_future()
+        for _ in range(min(self._parallel, max(planned, 1))):
+            self._start_worker()
         try:
-            await self._over
+            await self._all_done
         finally:
-            # All are done, or one broke (a full disk), or whoever called us has had enough.
+            # All trials have ended, or a worker raised (a full disk), or this call was cancelled.
             self._act(cancel=True)
             if self._workers:
                 await asyncio.wait(self._workers, timeout=2 * GRACE)
-            await self._close_agents()
 
-    def _hire(self) -> None:
+    def _start_worker(self) -> None:
         worker = asyncio.get_running_loop().create_task(self._work())
         self._workers[worker] = None
-        worker.add_done_callback(self._left)
+        worker.add_done_callback(self._on_worker_done)
 
-    def _left(self, worker: "asyncio.Task[None]") -> None:
-        """A worker has no more to do, or broke; one that was given up before is no news."""
+    def _on_worker_done(self, worker: "asyncio.Task[None]") -> None:
+        """Finish `run` when the last worker ends, and re-raise a worker's error. Abandoned workers are ignored."""
         if worker in self._workers:
             del self._workers[worker]
-            assert self._over is not None
-            if not worker.cancelled() and (error := worker.exception()) and not self._over.done():
-                self._over.set_exception(error)
-            if not self._workers and not self._over.done():
-                self._over.set_result(None)
+            assert self._all_done is not None
+            if not worker.cancelled() and (error := worker.exception()) and not self._all_done.done():
+                self._all_done.set_exception(error)
+            if not self._workers and not self._all_done.done():
+                self._all_done.set_result(None)
         elif not worker.cancelled():
-            worker.exception()
+            worker.exception()  # looked at, so that asyncio does not log it
 
     def _abandon(self, worker: "asyncio.Task[None]", trial: Trial, result: TrialResult) -> None:
-        """A trial won't end: report it without waiting for it, and have somebody else do its worker's work."""
+        """Record a trial that won't end, without waiting for it, and start another worker in place of its own."""
         if worker in self._workers:
-            self._hire()
+            self._start_worker()
             del self._workers[worker]
             self._record(trial, result)
 
-    def _abandon_all(self) -> None:
-        """Whoever was told to stop and has not done so."""
+    def _abandon_unfinished(self) -> None:
+        """Record every trial that ignored its cancellation as cancelled."""
         for worker, trial in list(self._workers.items()):
             if trial is not None:
-                lost = TrialResult(key=trial.key, agent=trial.tested.name, case=trial.case.id, index=trial.case.index)
-                lost.variation, lost.run, lost.status, lost.error = trial.variation, trial.run, "cancelled", "cancelled"
-                self._abandon(worker, trial, lost)
+                self._abandon(worker, trial, unfinished(trial, "cancelled", "cancelled"))
 
-    def tell_rest(self) -> None:
-        """Report the cases that a stop left incomplete."""
+    def report_incomplete_cases(self) -> None:
+        """Report the cases of which a stop left trials out."""
         for case in self._collector.rest():
             self.summary.add_case(case)
-            self._audience.case(case)
-
-    async def _close_agents(self) -> None:
-        for tested in self._plan.tested():
-            try:
-                await tested.close()
-            except Exception as error:  # a plugin's: the results are all there, and so is the next agent to close
-                self.problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
+            self._listeners.case(case)
 
     def _act(self, cancel: bool) -> None:
+        """Start no more trials, and cancel those that run if asked to."""
         self._feed.close()
         if cancel and self._workers:
             own = asyncio.current_task()
             for worker in self._workers:
-                if worker is not own:  # that one sees that the feed is closed
+                if worker is not own:  # that one finds the feed closed
                     worker.cancel()
-            asyncio.get_running_loop().call_later(GRACE, self._abandon_all)
+            asyncio.get_running_loop().call_later(GRACE, self._abandon_unfinished)
 
     async def _work(self) -> None:
         own = asyncio.current_task()
         assert own is not None
         for number in count(1):
             try:
-                if number % BREATH == 0:
+                if number % YIELD_EVERY == 0:
                     await asyncio.sleep(0)
                 trial = await self._feed.next()
             except asyncio.CancelledError:
-                return  # waiting for work, and there will be none
+                return  # while it waited for a trial, and there will be none
             if trial is None:
                 return
             result = self._done.get(trial.key)
             if result is not None:
-                self._keep(trial, result)
+                self._take_over(trial, result)
                 continue
-            self._audience.began(trial)
+            self._listeners.began(trial)
             self._workers[own] = trial
             result = await self._runner.run(trial, partial(self._abandon, own, trial))
             if own not in self._workers:
-                return  # came to its end after all, but nobody waits for it any more
+                return  # the trial ended after all, but was abandoned and recorded before
             self._workers[own] = None
             self._record(trial, result)
 
-    def _hear_before(self, trial: Trial, result: TrialResult) -> None:
-        """A case was replayed only for others to go on from: it costs, but it is no trial of the plan."""
-        self._journal.write(Before(result=result, file=trial.source.suite.path or ""))
-        self._stop.see_before(result)
+    def _on_before_result(self, trial: Trial, result: TrialResult) -> None:
+        """Record a replayed before. It counts towards the budget, but is not a trial of the plan."""
+        self._journal.write(Before(result=result, file=trial.file))
+        self._stop.on_before_result(result)
 
     def _record(self, trial: Trial, result: TrialResult) -> None:
         about = self._collector.about(trial)
-        self._journal.write(TrialLine(result=result, file=trial.source.suite.path or "", about=about))
-        self._stop.see(result)
-        self._heard(trial, result, about)
+        self._journal.write(TrialLine(result=result, file=trial.file, about=about))
+        self._stop.on_result(result)
+        self._on_result(trial, result, about)
 
-    def _keep(self, trial: Trial, result: TrialResult) -> None:
-        """A trial is done already: the journal says so, that it tells the run from here on by itself."""
+    def _take_over(self, trial: Trial, result: TrialResult) -> None:
+        """Record that a trial was done before the run went on, so that the lines from here on tell the whole run."""
         about = self._collector.about(trial)
-        file, index = trial.source.suite.path or "", trial.case.index
-        self._journal.write(Kept(key=trial.key, index=index, file=file, about=about))
-        self._stop.see_again(result)
-        self._heard(trial, result, about)
+        self._journal.write(Kept(key=trial.key, index=trial.case.index, file=trial.file, about=about))
+        self._stop.add_cost(result)
+        self._on_result(trial, result, about)
 
-    def _heard(self, trial: Trial, result: TrialResult, about: CaseInfo | None) -> None:
+    def _on_result(self, trial: Trial, result: TrialResult, about: CaseInfo | None) -> None:
         self._feed.done(trial)
-        self._audience.ended(trial, result)
+        self._listeners.ended(trial, result)
         case = self._collector.add(trial, result, about)
         if case is not None:
             self.summary.add_case(case)
-            self._audience.case(case)
+            self._listeners.case(case)

@@ -1,22 +1,18 @@
-"""A run from beginning to end: input and options in, a journal and an exit code out."""
+"""One run: prepared, started, its trials run, finished. The journal is written along the way."""
 
 import asyncio
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from atp import __version__
-from atp.agents.leftovers import end_leftovers
 from atp.base.diagnostics import Diagnostic, refused
 from atp.base.project import runs_folder
 from atp.engine.engine import Engine
-from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Plan
+from atp.engine.prepare.plan import Plan, Trial
 from atp.engine.prepare.resume import Done
 from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input
@@ -24,123 +20,236 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
-from atp.engine.trial.hooks import HookError, Hooks
+from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
-from atp.journal.folder import BusyRun, RunFolder, marking, new_run
+from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import FORMAT, NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
 from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
-from atp.usercode.environment import lent
-from atp.usercode.printed import CAPTURE
+from atp.suite.suite import Suite
 
 
-@dataclass(slots=True, kw_only=True)
-class Session:
-    """A run that is prepared: its input is loaded, its plan is made, nothing has run yet."""
+class Run:
+    """A prepared run: its input is loaded and planned, nothing has run yet.
 
-    options: Options
-    root: Path
-    given_input: Input
-    plan: Plan
-    marker: str
-    warnings: list[Diagnostic]
-    env: Mapping[str, str]
-    """The environment, `.env` included."""
-    hooks: Hooks
-    roles: RoleClients
-    resumes: Path | None = None
-    """The run that this one goes on with."""
-    problems: list[str] = field(default_factory=list)
-    """Reports that could not be written."""
+    `run` runs the whole plan. Whoever chooses the trials, as pytest does, calls `start`, `run_trials` for some trials
+    at a time, `finish` and `close`, each inside `context.active()`.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        given_input: Input,
+        plan: Plan,
+        warnings: list[Diagnostic],
+        resumes: Path | None = None,
+    ) -> None:
+        """`resumes` is the folder of the run that this one goes on with."""
+        self.context = context
+        self.given_input = given_input
+        self.identity = given_input.identity
+        """What a later run must have in common to go on with this one."""
+        self.plan = plan
+        self.warnings = warnings
+        self.resumes = resumes
+        self.stop = Stop(context.options)
+        """Why the run ends early, and the switch for it."""
+        self.problems: list[str] = []
+        """Reports that could not be written, and what could not be closed."""
+        self._started: _Started | None = None
+        self._before_all_done = False
+        self._agents_open = True
+
+    @property
+    def options(self) -> Options:
+        """The settings of the run."""
+        return self.context.options
+
+    @property
+    def root(self) -> Path:
+        """The project's root."""
+        return self.context.root
+
+    @property
+    def roles(self) -> RoleClients:
+        """The clients of judges, simulators and generators."""
+        return self.context.roles
 
     @property
     def secrets(self) -> frozenset[str]:
         """What no output may show."""
         suites = (unit.source.suite.secrets for unit in self.plan.units)
-        return self.roles.secrets.union(*suites, *(tested.secrets for tested in self.plan.tested()))
+        return self.roles.secrets.union(*suites, *(tested.secrets for tested in self.plan.agents()))
 
-    def leave(self) -> None:
-        """End what agents have started, without waiting for anything else: the process is about to end."""
-        end_leftovers(self.marker, within=0.3)
+    @property
+    def is_started(self) -> bool:
+        """True once the run has a folder."""
+        return self._started is not None
 
-    async def run(self, listeners: Sequence[Listener], stop: Stop) -> int:
-        """Carry the plan out. Returns the exit code."""
-        CAPTURE.begin()  # until all is reported: what agents, roles and hooks print is not ours
+    async def run(self, listeners: Sequence[Listener] = ()) -> int:
+        """Run the whole plan. Returns the exit code. Raises `LoadError` if the run can't be started."""
+        async with self.context.opened():
+            try:
+                await self.start(listeners)
+                await self.run_trials(self.plan.trials(), self.plan.counts()[1])
+                code = await self.finish()
+            finally:
+                await self.close()
+        self.problems += self.context.problems
+        return code
+
+    async def start(self, listeners: Sequence[Listener] = (), *, counted: bool = True) -> None:
+        """Open the run's folder, write the start record and call the hook before the run. Raises `LoadError`.
+
+        A run that is not `counted` does not know how many of the plan's cases it will run.
+        """
+        notes = [one.message for one in await vary(self.plan, self.roles)]
+        sweep(self.root)
+        folder = self._open_folder()
+        if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
+            notes.append(f"the last line of the journal was torn by a crash: {cut} bytes were cut off")
+        done = Done(folder.path / NAME if self.resumes else None)
+        self.context.work_in(folder.work)
+        info = self._info(folder, done, notes, counted)
+        self._started = started = _Started(self, folder, done, info, Listeners(listeners))
         try:
-            with lent(self.env), marking(self.marker):
-                varied = await vary(self.plan, self.roles)
-                return await self._run(listeners, stop, tuple(one.message for one in varied))
-        finally:
-            self.problems += await self.roles.close()
-            CAPTURE.end()
+            started.journal.write(info)
+            info.folder = str(folder.path)
+            started.listeners.start(info)
+            for unit in self.plan.units if counted else ():
+                for case in unit.source.survey.skipped:
+                    self.record_skipped(unit.source.suite, case)
+            self.stop.watch_clock()
+            if self.options.before_all:
+                await self._call_hook(self.options.before_all)
+            self._before_all_done = True
+        except (HookError, JournalError) as error:
+            self.stop.abort(str(error))
 
-    async def _run(self, listeners: Sequence[Listener], stop: Stop, notes: tuple[str, ...]) -> int:
+    def record_skipped(self, suite: Suite, case: Case) -> None:
+        """Record a case that its file leaves out."""
+        started = self._running
+        started.engine.summary.add_skipped()
+        started.journal.write(
+            Skipped(
+                case=case.id,
+                name=case.name,
+                file=suite.path or "",
+                line=case.place.line,
+                tags=case.tags,
+                reason=case.skip_reason,
+            )
+        )
+        started.listeners.skipped(suite.path, case)
+
+    async def run_trials(self, trials: Iterable[Trial], count: int) -> None:
+        """Run trials of the plan until all have ended, or the run is stopped; `count` is how many there are."""
+        if self.stop.reason is not None:
+            return
         try:
-            folder = RunFolder(self.resumes or new_run(self.root), self.marker)
+            await self._running.engine.run(trials, count)
+        except JournalError as error:
+            self.stop.abort(str(error))
+
+    def report_incomplete_cases(self) -> None:
+        """Report the cases of which a stop left trials out."""
+        self._running.engine.report_incomplete_cases()
+
+    async def finish(self) -> int:
+        """Close the agents, call the hook after the run, write the summary and the reports. Returns the exit code."""
+        started = self._running
+        await self.close_agents()
+        if self.options.after_all and self._before_all_done:
+            try:
+                await self._call_hook(self.options.after_all)
+            except HookError as error:
+                self.stop.abort(str(error))
+        self.stop.unwatch_clock()
+        started.engine.report_incomplete_cases()
+        code = started.engine.summary.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
+        summary = Summary(
+            at=time.time(),
+            complete=self.stop.reason is None,
+            reason=self.stop.reason,
+            counts=started.engine.summary.counts(),
+            exit_code=code,
+            exhausted=self.stop.exhausted,
+        )
+        with suppress(JournalError):  # a journal that can't be written is the reason already
+            started.journal.write(summary)
+        end = RunEnd.of(started.info, summary)
+        await self._finish_listeners(end)
+        started.listeners.end(end)
+        self.problems += started.listeners.problems
+        if self.stop.interrupted:
+            return INTERRUPTED
+        return INCOMPLETE if self.problems and code == 0 else code
+
+    async def close(self) -> None:
+        """Close agents, journal and folder, wherever the run stands."""
+        self.stop.unwatch_clock()
+        if self._started is not None:
+            await self.close_agents()
+            started, self._started = self._started, None
+            started.journal.close()
+            started.done.close()
+            started.folder.close(keep=self.options.keep_workspaces or self.options.keep_failed)
+
+    @property
+    def _running(self) -> "_Started":
+        assert self._started is not None
+        return self._started
+
+    def _open_folder(self) -> RunFolder:
+        try:
+            return RunFolder(self.resumes or new_run(self.root), self.context.marker)
         except BusyRun as busy:
             raise refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
         except OSError as error:
             message = f"{runs_folder(self.root)} can't be written: {error.strerror}"
-            raise refused("no-journal", message, "see to its rights, and to the space on the disk") from error
-        notes += _cut(folder.path) if self.resumes else ()
-        done = Done(folder.path / "journal.jsonl" if self.resumes else None)
-        journal = Journal(folder.path, self.secrets)
-        try:
-            return await self._carry_out(folder, journal, done, notes, Listeners(listeners), stop)
-        finally:
-            journal.close()
-            done.close()
-            folder.close(keep=self.options.keep_workspaces or self.options.keep_failed)
+            raise refused("no-journal", message, "check its permissions, and the space on the disk") from error
 
-    async def _carry_out(
-        self,
-        folder: RunFolder,
-        journal: Journal,
-        done: Done,
-        notes: tuple[str, ...],
-        audience: Listeners,
-        stop: Stop,
-    ) -> int:
-        info = self._info(folder, done, notes)
-        runner = TrialRunner(RunContext(folder.work, self.root, self.hooks, self.options, self.roles))
-        engine = Engine(self.plan, runner, journal, done, stop, audience)
-        try:
-            journal.write(info)
-            info.folder = str(folder.path)
-            audience.start(info)
-            self._tell_skipped(engine, journal, audience)
-            await self._run_all(engine, folder, stop)
-        except (HookError, JournalError) as error:
-            stop.broke(str(error))
-        engine.tell_rest()
-        return await self._end(info, journal, engine, stop, audience)
+    def _info(self, folder: RunFolder, done: Done, notes: list[str], counted: bool) -> RunInfo:
+        plan, options = self.plan, self.options
+        cases, trials = plan.counts() if counted else (0, 0)
+        settings = options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"})
+        return RunInfo(
+            format=FORMAT,
+            id=folder.id,
+            at=time.time(),
+            version=__version__,
+            identity=self.identity,
+            input=[*self.given_input.texts, *self.given_input.paths],
+            files=list(dict.fromkeys(unit.source.suite.path or "" for unit in plan.units)),
+            agents=list(dict.fromkeys(tested.name for tested in plan.agents())),
+            options=settings,
+            flags=[name for name in settings if options.given(name)],
+            cases=cases,
+            trials=trials,
+            runs=plan.runs,
+            environment=plan.identities.of(Case(id="-")),
+            connector=options.connector,
+            parallel=options.parallel,
+            varied=plan.varied,
+            continues=self.resumes is not None,
+            resumed=sum(trial.key in done for trial in plan.trials()) if done else 0,
+            first_started_at=done.times.first_started_at,
+            duration_before_resume_ms=done.times.duration_ms,
+            notes=notes,
+        )
 
-    async def _run_all(self, engine: Engine, folder: RunFolder, stop: Stop) -> None:
-        """The trials, between the hooks of the whole run. The one after them is called however they went."""
+    async def _call_hook(self, name: str) -> None:
+        """Call a hook of the whole run. Once a stop is asked for, the hook has only a moment left."""
+        folder = self._running.folder
         about = {"run": folder.id, "workspace": str(folder.path)}
-        stop.watch_clock()
-        try:
-            if self.options.before_all:
-                await self._hook(self.options.before_all, about, stop)
-            try:
-                if stop.reason is None:
-                    await engine.run()
-            finally:
-                if self.options.after_all:
-                    await self._hook(self.options.after_all, about, stop)
-        finally:
-            stop.end()
-
-    async def _hook(self, name: str, about: dict[str, Any], stop: Stop) -> None:
-        """A hook of the whole run. Once a stop is asked for, it has only a moment left."""
-        call = asyncio.ensure_future(self.hooks.call(name, about, _to_stderr))
-        hurry = asyncio.Event()
-        stop.act = lambda cancel: hurry.set() if cancel else None
-        if stop.interrupted:
-            hurry.set()
-        waiting = asyncio.ensure_future(hurry.wait())
+        call = asyncio.ensure_future(self.context.hooks.call(name, about, _to_stderr))
+        stopped = asyncio.Event()
+        self.stop.act = lambda cancel: stopped.set() if cancel else None
+        if self.stop.interrupted:
+            stopped.set()
+        waiting = asyncio.ensure_future(stopped.wait())
         await asyncio.wait({call, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await asyncio.wait({call}, timeout=GRACE)
@@ -149,89 +258,41 @@ class Session:
             raise HookError(f"hook {name}: cut short, because the run was stopped")
         call.result()
 
-    def _tell_skipped(self, engine: Engine, journal: Journal, audience: Listeners) -> None:
-        for unit in self.plan.units:
-            file = unit.source.suite.path
-            for case in unit.source.survey.skipped:
-                engine.summary.add_skipped()
-                journal.write(
-                    Skipped(
-                        case=case.id,
-                        name=case.name,
-                        file=file or "",
-                        line=case.place.line,
-                        tags=case.tags,
-                        reason=case.skip_reason,
-                    )
-                )
-                audience.skipped(file, case)
+    async def close_agents(self) -> None:
+        """Close the agents under test, once."""
+        if not self._agents_open:
+            return
+        self._agents_open = False
+        for tested in self.plan.agents():
+            try:
+                await tested.close()
+            except Exception as error:  # a plugin's: the results are all there, and so is the next agent to close
+                self.problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
 
-    async def _end(self, info: RunInfo, journal: Journal, engine: Engine, stop: Stop, audience: Listeners) -> int:
-        code = engine.summary.exit_code(stopped=stop.over_budget, interrupted=stop.interrupted)
-        line = Summary(
-            at=time.time(),
-            complete=stop.reason is None,
-            reason=stop.reason,
-            counts=engine.summary.counts(),
-            exit_code=code,
-            exhausted=stop.exhausted,
-        )
-        with suppress(JournalError):  # then that is the reason, and it is told
-            journal.write(line)
-        end = RunEnd.of(info, line)
-        await self._finish(end, stop, audience)
-        audience.end(end)
-        self.problems += [*engine.problems, *audience.problems]
-        if stop.interrupted:
-            return INTERRUPTED
-        return INCOMPLETE if self.problems and code == 0 else code
-
-    async def _finish(self, end: RunEnd, stop: Stop, audience: Listeners) -> None:
+    async def _finish_listeners(self, end: RunEnd) -> None:
         """Wait for reports that take their time, unless a stop is asked for."""
-        work = asyncio.ensure_future(audience.finish(end))
+        work = asyncio.ensure_future(self._running.listeners.finish(end))
 
-        def hurry(cancel: bool) -> None:
+        def act(cancel: bool) -> None:
             if cancel:
                 work.cancel()
 
-        stop.act = hurry
+        self.stop.act = act
         await asyncio.wait({work})
 
-    def _info(self, folder: RunFolder, done: Done, notes: tuple[str, ...]) -> RunInfo:
-        cases, trials = self.plan.counts()
-        resumed = sum(trial.key in done for trial in self.plan.trials()) if done else 0
-        options = self.options.model_dump(mode="json", exclude_unset=True)
-        return RunInfo(
-            format=FORMAT,
-            id=folder.id,
-            at=time.time(),
-            version=__version__,
-            identity=self.given_input.identity,
-            input=[*self.given_input.texts, *self.given_input.paths],
-            files=list(dict.fromkeys(unit.source.suite.path or "" for unit in self.plan.units)),
-            agents=list(dict.fromkeys(tested.name for tested in self.plan.tested())),
-            options=options,
-            flags=[name for name in options if self.options.given(name)],
-            cases=cases,
-            trials=trials,
-            runs=self.plan.runs,
-            environment=Identities(self.options).of(Case(id="-")),
-            connector=self.options.connector,
-            parallel=self.options.parallel,
-            varied=self.plan.varied,
-            continues=self.resumes is not None,
-            resumed=resumed,
-            first_started_at=done.times.first_started_at,
-            duration_before_resume_ms=done.times.duration_ms,
-            notes=list(notes),
-        )
+
+class _Started:
+    """What a run has once it is started."""
+
+    def __init__(self, run: Run, folder: RunFolder, done: Done, info: RunInfo, listeners: Listeners) -> None:
+        self.folder = folder
+        self.done = done
+        self.info = info
+        self.listeners = listeners
+        self.journal = Journal(folder.path, run.secrets)
+        self.engine = Engine(TrialRunner(run.context), self.journal, done, run.stop, listeners, run.options.parallel)
 
 
 def _to_stderr(line: str) -> None:
-    """What a hook of the whole run prints belongs to no trial."""
+    """Print a line of a hook of the whole run, which belongs to no trial."""
     print(line, file=sys.stderr)  # noqa: T201
-
-
-def _cut(run: Path) -> tuple[str, ...]:
-    cut = cut_torn_line(run / NAME)
-    return (f"the last line of the journal was torn by a crash: {cut} bytes were cut off",) if cut else ()

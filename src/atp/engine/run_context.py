@@ -1,55 +1,134 @@
-"""What all trials of a run share: where they work, what they are called, who helps them."""
+"""What everything in one run shares: its settings, its project, its environment, its roles, its hooks.
+
+`atp test`, `atp.run`, pytest, `atp chat` and `atp agents check` all start from here, and leave nothing behind by it.
+"""
 
 import copy
 import itertools
 import secrets
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from atp.agents.adapter import AgentError
+from atp.agents.leftovers import Copies, end_leftovers
+from atp.agents.registry import make_adapter
+from atp.base.diagnostics import refused
+from atp.base.project import find_root
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
+from atp.engine.prepare.settings import connectors, environment, resolve_options
+from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.snapshot import Snapshot, joined
 from atp.engine.trial.workspace import Workspace
+from atp.journal.folder import marking
 from atp.suite.result import TrialResult
+from atp.usercode.environment import lent
+from atp.usercode.printed import CAPTURE
 
 
 class RunContext:
-    """The grounds that trials are held on."""
+    """What everything in one run shares."""
 
-    def __init__(self, work: Path, root: Path, hooks: Hooks, options: Options, roles: RoleClients) -> None:
-        """`work` is the folder for their workspaces."""
+    def __init__(self, options: Options, root: Path, env: Mapping[str, str], anchor: Path | None = None) -> None:
+        """`env` is the environment with what `.env` adds; `anchor` the folder of the input, where hooks are found."""
+        self.options = options
         self.root = root
         """The project's root."""
-        self.hooks = hooks
-        """Python functions to be called before and after."""
-        self.roles = roles
-        """Those who judge and simulate."""
-        self.retries = options.retries
-        """How often to try again when the infrastructure fails."""
-        self._work = work
-        self._options = options
-        self._count = _highest(work)
-        self._run = secrets.token_hex(8)
-        self._attempts = itertools.count(1)
+        self.env = env
+        self.filter = Filter(options)
+        """Which cases are wanted."""
+        self.marker = secrets.token_hex(8)
+        """Is in the environment of every process that the run starts."""
+        self.hooks = Hooks((Path.cwd(), anchor or root, root))
+        """Python functions to be called before and after trials and the run."""
+        self.problems: list[str] = []
+        """What could not be closed, and why."""
+        self._work: Path | None = None
+        self._workspaces = 0
+        self._task_prefix = secrets.token_hex(8)
+        self._tasks = itertools.count(1)
+
+    @classmethod
+    def of_project(cls, anchor: Path, flags: Mapping[str, Any]) -> "RunContext":
+        """The context of the project around an input. Raises `LoadError` for settings that can't be used."""
+        root = find_root(anchor)
+        env = environment(root, flags.get("env_file"))
+        return cls(resolve_options(flags, root, env), root, env, anchor)
+
+    @cached_property
+    def roles(self) -> RoleClients:
+        """The clients of judges, simulators and generators. Raises `LoadError`."""
+        return self.new_roles(self.marker)
+
+    def new_roles(self, marker: str = "") -> RoleClients:
+        """Clients of their own, for work in another event loop. Raises `LoadError`."""
+        if self.options.record and self.options.replay:
+            raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
+        roles = RoleClients(self.options, self.root, self.env, connectors(self.root))
+        around = {"environment": self.env, "retries": self.options.retries, "marker": marker}
+        roles.act_with(make_adapter, {**around, "root": self.root, "services": roles})
+        return roles
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Apply the run to this process: `.env`, the marker of new processes, captured printing."""
+        CAPTURE.begin()
+        try:
+            with lent(self.env), marking(self.marker):
+                yield
+        finally:
+            CAPTURE.end()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Apply the run to this process, which does nothing else meanwhile; at the end, close what it started."""
+        with self.active():
+            copies = Copies()
+            try:
+                yield
+            finally:
+                await self.close()
+                copies.end()
+
+    async def close(self) -> None:
+        """Close the roles, and end the processes that agents have left."""
+        if "roles" in self.__dict__:
+            self.problems += await self.roles.close()
+        end_leftovers(self.marker)
+
+    def leave(self) -> None:
+        """End what agents have started, without waiting for anything else: the process is about to end."""
+        end_leftovers(self.marker, within=0.3)
+
+    def work_in(self, folder: Path) -> None:
+        """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""
+        self._work = folder
+        self._workspaces = max((int(one.name) for one in folder.glob("*") if one.name.isdecimal()), default=0)
 
     def new_task_id(self) -> str:
-        """Fresh for each attempt, here and in every other run."""
-        return f"trial-{self._run}-{next(self._attempts)}"
+        """Unique to each attempt, in this run and every other one."""
+        return f"trial-{self._task_prefix}-{next(self._tasks)}"
 
     def workspace(self, trial: Trial, start: Snapshot | None) -> Workspace:
         """A folder for one attempt, which goes on from what befores have left."""
-        self._count += 1
-        folder = trial.source.folder
-        seed = folder / trial.case.workspace if trial.case.workspace else None
+        assert self._work is not None
+        self._workspaces += 1
+        seed = trial.source.folder / trial.case.workspace if trial.case.workspace else None
         kept = start.workspace if start is not None else None
-        return Workspace(self._work, str(self._count), seed, trial.source.fixtures, kept)
+        return Workspace(self._work, str(self._workspaces), seed, trial.source.fixtures, kept)
 
-    def keep(self, trial: Trial, start: Snapshot | None, conversation: Conversation, workspace: Workspace) -> Snapshot:
+    def take_snapshot(
+        self, trial: Trial, start: Snapshot | None, conversation: Conversation, workspace: Workspace
+    ) -> Snapshot:
         """What a trial has left, for others to go on from."""
-        self._count += 1
+        assert self._work is not None
+        self._workspaces += 1
         transcript = conversation.transcript
         try:
             state = copy.deepcopy(conversation.state)
@@ -59,15 +138,10 @@ class RunContext:
             messages=list(transcript.messages),
             turns=conversation.turns,
             state=state,
-            workspace=workspace.keep(self._work / str(self._count)),
+            workspace=workspace.keep(self._work / str(self._workspaces)),
             seen=start.seen if trial.case.says_nothing and start else joined(start, transcript),
         )
 
-    def keeps(self, result: TrialResult) -> bool:
+    def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""
-        return self._options.keep_workspaces or (self._options.keep_failed and result.status != "passed")
-
-
-def _highest(work: Path) -> int:
-    """The highest number of a folder that an earlier part of the run has kept."""
-    return max((int(one.name) for one in work.glob("*") if one.name.isdecimal()), default=0)
+        return self.options.keep_workspaces or (self.options.keep_failed and result.status != "passed")

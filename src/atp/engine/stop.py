@@ -10,7 +10,7 @@ from atp.suite.result import TrialResult
 
 
 class Stop:
-    """Watches over a run and says when it is enough."""
+    """Decides when a run ends early, and keeps the reason."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -23,13 +23,13 @@ class Stop:
         self.reason: str | None = None
         """Why the run ends early."""
         self.interrupted = False
-        """A person, or the machine, asked it to."""
+        """A signal ended the run."""
         self.over_budget = False
-        """It ran out of what it was given: the run is incomplete through no fault of the agents."""
+        """A budget ran out, or something broke: the run is incomplete through no fault of the agents."""
         self.exhausted: str | None = None
         """The budget that is used up: going on is in vain until it is raised."""
         self.act: Callable[[bool], None] = lambda cancel: None
-        """Set by the engine: take nothing new, and cancel what runs if told so."""
+        """Set by whoever runs something: start nothing new, and cancel what runs if `cancel` is true."""
 
     def watch_clock(self) -> None:
         """Start the clock of `--max-time`."""
@@ -38,18 +38,18 @@ class Stop:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._options.max_time, lambda: self._budget(text, cancel=True))
 
-    def end(self) -> None:
-        """No more watching."""
+    def unwatch_clock(self) -> None:
+        """Stop the clock of `--max-time`."""
         if self._timer is not None:
             self._timer.cancel()
 
     def interrupt(self) -> None:
-        """A signal came."""
+        """Stop because of a signal."""
         self.interrupted = True
         self._stop("interrupted", cancel=True)
 
-    def see(self, result: TrialResult) -> None:
-        """A trial ended, and it may be enough now."""
+    def on_result(self, result: TrialResult) -> None:
+        """Count a trial that ended, and stop the run if that was one too many."""
         options = self._options
         failed = result.status in ("failed", "timeout") or (result.status == "error" and result.blame == "agent")
         self._errors += result.status == "error" and result.blame != "agent"
@@ -58,10 +58,10 @@ class Stop:
         if options.max_errors is not None and self._errors >= options.max_errors:
             what = "error that is" if self._errors == 1 else "errors that are"
             self._budget(f"{self._errors} {what} not the agent's", cancel=True)
-        self.see_again(result)
+        self.add_cost(result)
 
-    def see_again(self, result: TrialResult) -> None:
-        """A trial is taken over from before: its cost is the run's, its failure is no news."""
+    def add_cost(self, result: TrialResult) -> None:
+        """Count what a trial cost, also one that is taken over from before, and stop when a budget is used up."""
         options = self._options
         if options.budget_usd is None and options.budget_tokens is None:
             return
@@ -75,14 +75,18 @@ class Stop:
         if options.budget_tokens is not None and self._tokens > options.budget_tokens:
             self._exhaust("budget_tokens", f"{self._tokens} of {options.budget_tokens} tokens")
 
-    def see_before(self, result: TrialResult) -> None:
-        """A case was replayed for others to go on from: it costs, but it is no trial."""
-        self.see_again(result)
+    def on_before_result(self, result: TrialResult) -> None:
+        """Count what a replayed before cost: it is no trial, so its failure doesn't count."""
+        self.add_cost(result)
         self._counted.add(result.key)
 
-    def broke(self, reason: str) -> None:
-        """Something that the whole run needs broke."""
+    def abort(self, reason: str) -> None:
+        """Stop because something that the whole run needs is broken."""
         self._budget(reason, cancel=True)
+
+    def leave_rest(self, reason: str) -> None:
+        """Note that the rest of the plan is not run, though nothing is wrong."""
+        self._stop(reason, cancel=False)
 
     def _exhaust(self, setting: str, how_far: str) -> None:
         self.exhausted = self.exhausted or setting

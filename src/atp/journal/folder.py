@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from atp.agents.leftovers import OF_RUN, Copies, end_leftovers
+from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.base.errors import Error
 from atp.base.project import runs_folder, unreadable
 from atp.journal.records import NAME
@@ -74,10 +74,9 @@ class RunFolder:
 
 @contextlib.contextmanager
 def marking(marker: str) -> Iterator[None]:
-    """Mark the processes that agents in our own process start, too, and end those that are left."""
+    """Mark the processes that agents in our own process start, too, so that a run can end those that are left."""
     before = os.environ.get(OF_RUN)
     os.environ[OF_RUN] = marker
-    copies = Copies()
     try:
         yield
     finally:
@@ -85,8 +84,6 @@ def marking(marker: str) -> Iterator[None]:
             os.environ.pop(OF_RUN, None)
         else:
             os.environ[OF_RUN] = before
-        copies.end()
-        end_leftovers(marker)
 
 
 class BusyRun(Error):

@@ -13,12 +13,10 @@ from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
 from atp.base.secrets import hider
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.piecemeal import NotRun, Piecemeal
 from atp.engine.prepare.plan import Unit
-from atp.engine.run import Session
 from atp.loader.inputs import is_test_file
-from atp.pytest_plugin.plugin import theatre
-from atp.pytest_plugin.session import NAME_FLAG
+from atp.pytest_plugin.plugin import shared_session
+from atp.pytest_plugin.session import NAME_FLAG, NotRun, SuiteRun
 from atp.report.console.case_text import case_lines
 from atp.report.facts import is_failure, reason, shown_trial
 from atp.suite.case import Case
@@ -58,8 +56,7 @@ def is_ours(path: Path, *, named: bool) -> bool:
 class Planned(NamedTuple):
     """What an item runs."""
 
-    session: Session
-    run: Piecemeal
+    run: SuiteRun
     unit: Unit
     tested: AgentUnderTest
     case: Case
@@ -70,14 +67,14 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> "Iterable[CaseItem]":
         """An item for each case and agent."""
-        shared = theatre(self.config)
+        shared = shared_session(self.config)
         try:
-            session, run = shared.prepare(self.path)
+            run = shared.prepare(self.path)
         except LoadError as error:
             raise self.CollectError(_text([_for_pytest(one) for one in error.diagnostics])) from None
-        self._warn(session.warnings)
+        self._warn(run.warnings)
         names: Counter[str] = Counter()
-        for unit in session.plan.units:
+        for unit in run.plan.units:
             for case in unit.source.cases():
                 if case.only_before:
                     continue
@@ -85,8 +82,9 @@ class SuiteFile(pytest.File):
                 for tested in agents:
                     name = _name(case, tested if len(agents) > 1 else None)
                     names[name] += 1
+                    run.collected.add((tested.name, case.id))
                     unique = name if names[name] == 1 else f"{name}-{names[name]}"
-                    yield CaseItem.of(self, unique, Planned(session, run, unit, tested, case))
+                    yield CaseItem.of(self, unique, Planned(run, unit, tested, case))
 
     def _warn(self, found: Iterable[Diagnostic]) -> None:
         """Tell of what is worth a look; where warnings are errors, the file is one."""
@@ -117,24 +115,26 @@ class CaseItem(pytest.Item):
             if tag not in _PYTESTS_OWN and not tag.startswith("_"):
                 _know(tag, item.config)
                 item.add_marker(tag)
-        if case.skip:
-            item.add_marker(pytest.mark.skip(reason="its file leaves it out"))
         return item
 
     def setup(self) -> None:
-        """Nothing is needed before."""
+        """Skip a case that its file leaves out; the journal of the run has it, too."""
+        planned = self.planned
+        if planned.case.skip:
+            shared_session(self.config).wait(planned.run.skip(planned.unit, planned.case))
+            raise pytest.skip.Exception("its file leaves it out", _use_item_location=True)
 
     def runtest(self) -> None:
         """Run its trials."""
         __tracebackhide__ = True
         planned = self.planned
-        result = theatre(self.config).wait(planned.run.run(planned.unit, planned.tested, planned.case))
+        result = shared_session(self.config).wait(planned.run.run_case(planned.unit, planned.tested, planned.case))
         self.user_properties.append(("agent", result.agent))
         score = shown_trial(result).score
         if score is not None:
             self.user_properties.append(("score", score))
         if result.status == "skipped":
-            pytest.skip(reason(result, hider(planned.session.secrets)))
+            pytest.skip(reason(result, hider(planned.run.secrets)))
         if is_failure(result):
             raise CaseFailed(result)
         if result.status != "passed":
@@ -147,7 +147,7 @@ class CaseItem(pytest.Item):
         if not isinstance(excinfo.value, CaseFailed):
             return super().repr_failure(excinfo, *args, **more)
         result = excinfo.value.result
-        hide, several = hider(self.planned.session.secrets), len(self.planned.unit.agents) > 1
+        hide, several = hider(self.planned.run.secrets), len(self.planned.unit.agents) > 1
         _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has named it already
         return "\n".join([reason(result, hide), *(text for text, _ in lines)])
 
@@ -158,7 +158,7 @@ class CaseItem(pytest.Item):
 
 def _know(tag: str, config: pytest.Config) -> None:
     """Let pytest know a tag, so that it takes no offence at the mark."""
-    known = theatre(config).marks
+    known = shared_session(config).marks
     if tag not in known:
         known.add(tag)
         config.addinivalue_line("markers", f"{tag}: a tag of agent tests")

@@ -21,7 +21,7 @@ ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
 """How the names of test files end."""
 OURS = frozenset({"t", "ctx", "atp_agent", "atp_judge"})
 """The fixtures that a test in Python is told by."""
-_THEATRE = pytest.StashKey["PytestSession"]()
+_SESSION = pytest.StashKey["PytestSession"]()
 _RUNNER = pytest.StashKey["ScriptRunner"]()
 
 
@@ -36,18 +36,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atp-replay", metavar="FOLDER", help="Play back what atp test --record has recorded there.")
 
 
-def theatre(config: pytest.Config) -> "PytestSession":
+def shared_session(config: pytest.Config) -> "PytestSession":
     """What all tests of the session share, made when the first of them needs it."""
-    found = config.stash.get(_THEATRE, None)
+    found = config.stash.get(_SESSION, None)
     if found is None:
         from atp.pytest_plugin.session import PytestSession
 
         flags = {
             name: config.getoption(f"atp_{name}") for name in ("name", "connector", "role_connector", "runs", "replay")
         }
-        found = config.stash[_THEATRE] = PytestSession(
-            {name: value for name, value in flags.items() if value is not None}
-        )
+        given = {name: value for name, value in flags.items() if value is not None}
+        found = config.stash[_SESSION] = PytestSession(given, is_worker=hasattr(config, "workerinput"))
     return found
 
 
@@ -80,7 +79,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters.keys() & pyfuncitem.funcargs.keys()
-    theatre(pyfuncitem.config).wait(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    shared_session(pyfuncitem.config).wait(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
 
 
@@ -130,17 +129,25 @@ def _show(runner: "ScriptRunner", error: BaseException, report: pytest.TestRepor
         report.sections.append(("ATP failed before", text))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End what agents and judges need."""
-    found = session.config.stash.get(_THEATRE, None)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Narrow the runs of test files to the items that `-k`, `-m` and the like have left."""
+    found = session.config.stash.get(_SESSION, None)
     if found is not None:
-        found.close()
+        planned = (item.planned for item in session.items if hasattr(item, "planned"))
+        found.select((one.run, one.tested.name, one.case.id) for one in planned)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Finish the runs, and close agents and judges."""
+    found = session.config.stash.get(_SESSION, None)
+    if found is not None:
+        found.close(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
 
 
 @pytest.fixture
 def _atp_runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Generator[ScriptRunner]":
     """What a test in Python acts on."""
-    shared = theatre(request.config)
+    shared = shared_session(request.config)
     item: pytest.Item = request.node
     runner = item.stash[_RUNNER] = shared.runner(item.name, item.path, tmp_path_factory.getbasetemp() / "atp")
     yield runner
@@ -162,7 +169,7 @@ def ctx(_atp_runner: "ScriptRunner", request: pytest.FixtureRequest) -> "Generat
 
     made = Context(_atp_runner)
     yield made
-    theatre(request.config).call(made.end)
+    shared_session(request.config).call(made.end)
 
 
 @pytest.fixture

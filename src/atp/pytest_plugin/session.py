@@ -1,33 +1,36 @@
-"""What the tests of a pytest session share: an event loop, agents and judges of each project, runs under way."""
+"""What the tests of a pytest session share: an event loop, agents and judges of each project, the runs of suites."""
 
+import asyncio
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from atp.base.diagnostics import Diagnostic, LoadError
+from atp.base.errors import Error
 from atp.base.project import find_root
 from atp.base.secrets import hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.background_loop import BackgroundLoop
-from atp.engine.piecemeal import Piecemeal
 from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.identity import Identities
-from atp.engine.prepare.plan import Trial
+from atp.engine.prepare.keys import CaseFiles
+from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.prepare import prepare
-from atp.engine.prepare.setting import Setting
-from atp.engine.prepare.settings import environment, resolve_options
 from atp.engine.prepare.sources import Input, in_memory
-from atp.engine.prepare.survey import Filter
-from atp.engine.role_clients import RoleClients
-from atp.engine.run import Session
+from atp.engine.run import Run
+from atp.engine.run_context import RunContext
 from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
+from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import Workspace
+from atp.journal.listeners import Listener
+from atp.journal.records import RunInfo
 from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
-from atp.suite.result import CaseResult, TrialResult
+from atp.suite.result import Blame, CaseResult, TrialResult
 from atp.suite.suite import Suite
 
 Result = TypeVar("Result")
@@ -35,21 +38,123 @@ NAME_FLAG = "--atp-name"
 """The flag that names the agent under test: here `-n` is another plugin's."""
 
 
-class PytestSession:
-    """All that outlives a single test."""
+class NotRun(Error):
+    """A case that was not run, because the run as a whole can't go on."""
 
-    def __init__(self, flags: dict[str, Any]) -> None:
-        """`flags` are those of the command line, as the options call them."""
+    blame: Blame = "environment"
+    """No agent is to blame."""
+
+
+class SuiteRun(Listener):
+    """The run of one test file. It starts with the first case that pytest runs, and ends with the session."""
+
+    def __init__(self, run: Run, *, counted: bool) -> None:
+        """`counted` is false where other processes run the other cases: how many come here is not known then."""
+        self._run = run
+        run.identity = ["pytest", *run.identity]  # `atp test --resume` doesn't go on with what pytest began
+        self._counted = counted
+        self._failure: NotRun | None = None
+        self._planned = 0
+        self._ended = 0
+        self._results: list[CaseResult] = []
+        self._skipped: set[int] = set()
+        self._current: asyncio.Task[Any] | None = None
+        self.collected: set[tuple[str, str]] = set()
+        """The (agent, case) pairs that have an item."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return self._run.plan
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """The warnings of preparing the run."""
+        return self._run.warnings
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What no output may show."""
+        return self._run.secrets
+
+    def select(self, pairs: set[tuple[str, str]]) -> None:
+        """Narrow the run to the (agent, case) pairs that pytest has selected."""
+        if pairs != self.collected:
+            self.plan.select(pairs)
+
+    def start(self, info: RunInfo) -> None:
+        """Remember how many cases are planned."""
+        self._planned = info.cases
+
+    def case(self, result: CaseResult) -> None:
+        """Remember the result of the case that runs."""
+        self._ended += 1
+        self._results.append(result)
+
+    async def run_case(self, unit: Unit, tested: AgentUnderTest, case: Case) -> CaseResult:
+        """Run all trials of a case against an agent. Raises `NotRun`."""
+        self._current = asyncio.current_task()
+        self._results.clear()
+        with self._run.context.active():
+            await self._start()
+            trials = [trial for trial in self.plan.of_case(unit, case) if trial.tested is tested]
+            await self._run.run_trials(trials, len(trials))
+            self._run.report_incomplete_cases()
+        if not self._results:
+            raise NotRun(f"not run: {self._run.stop.reason}")
+        return self._results[0]
+
+    async def skip(self, unit: Unit, case: Case) -> None:
+        """Start the run, whose journal names the cases that their file leaves out. Raises `NotRun`."""
+        with self._run.context.active():
+            await self._start()
+            if not self._counted and case.index not in self._skipped:
+                self._skipped.add(case.index)
+                self._run.record_skipped(unit.source.suite, case)
+
+    async def _start(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._run.is_started:
+            return
+        try:
+            await self._run.start([self], counted=self._counted)
+        except LoadError as error:
+            self._failure = NotRun("; ".join(f"not run: {one.message}" for one in error.diagnostics))
+            raise self._failure from error
+
+    async def close(self, *, interrupted: bool) -> None:
+        """Finish the run if it was started, and leave nothing behind."""
+        if self._current is not None and not self._current.done():
+            await asyncio.wait({self._current}, timeout=3 * GRACE)  # interrupted: its trials are being cancelled
+        if self._run.is_started:
+            with self._run.context.active():
+                if interrupted:
+                    self._run.stop.interrupt()
+                elif self._ended < self._planned:
+                    self._run.stop.leave_rest("pytest ended before all cases had run")
+                await self._run.finish()
+                await self._run.close()
+        await self._run.context.close()
+
+
+class PytestSession:
+    """What the tests of a pytest session share."""
+
+    def __init__(self, flags: dict[str, Any], *, is_worker: bool) -> None:
+        """`flags` are those of the command line, by the names of options; `is_worker` is true in a process of xdist."""
         self.flags = flags
-        self._backstage: BackgroundLoop | None = None
-        self._settings: dict[Path, tuple[Setting, RoleClients]] = {}
-        self._runs: list[Piecemeal] = []
+        self._is_worker = is_worker
+        self._background: BackgroundLoop | None = None
+        self._contexts: dict[Path, RunContext] = {}
+        """The contexts of tests in Python, by their project's root."""
+        self._runs: list[SuiteRun] = []
         self._count = itertools.count(1)
         self.marks: set[str] = set()
         """Tags that pytest knows as marks by now."""
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine gives."""
+        """Run a coroutine in the loop, and wait for its result."""
         __tracebackhide__ = True
         return self._loop.wait(work)
 
@@ -63,77 +168,65 @@ class PytestSession:
 
     @property
     def _loop(self) -> BackgroundLoop:
-        if self._backstage is None:
-            self._backstage = BackgroundLoop()
-        return self._backstage
+        if self._background is None:
+            self._background = BackgroundLoop()
+        return self._background
 
-    def prepare(self, path: Path) -> tuple[Session, Piecemeal]:
-        """A test file, loaded and planned, and its run. Raises `LoadError`."""
-        session = prepare(Input((), (str(path),)), {**self.flags, "dry_run": True})  # dry until an item is run
-        run = Piecemeal(session, "pytest")
-        self._runs.append(run)
-        return session, run
+    def prepare(self, path: Path) -> SuiteRun:
+        """Load and plan a test file. Raises `LoadError`."""
+        # As for a dry run: a model without a key must not keep anybody from collecting.
+        run = prepare(Input((), (str(path),)), {**self.flags, "dry_run": True})
+        self._runs.append(SuiteRun(run, counted=not self._is_worker))
+        return self._runs[-1]
+
+    def select(self, items: "Iterable[tuple[SuiteRun, str, str]]") -> None:
+        """Narrow the runs to the cases that pytest has selected, each given as run, agent and case."""
+        pairs: dict[SuiteRun, set[tuple[str, str]]] = {run: set() for run in self._runs}
+        for run, agent, case in items:
+            pairs[run].add((agent, case))
+        for run, selected in pairs.items():
+            run.select(selected)
 
     def runner(self, name: str, path: Path, folder: Path) -> ScriptRunner:
         """What a test in Python acts on. Raises `LoadError`, `ConfigurationError`."""
-        setting, roles = self._setting(find_root(path.parent))
+        root = find_root(path.parent)
+        context = self._contexts.get(root)
+        if context is None:
+            context = self._contexts[root] = RunContext.of_project(path.parent, self.flags)
+        options, roles = context.options, context.roles
         case = Case(id=name, name=name)
         source = in_memory(Suite(name=path.stem, dialect="script", path=str(path), cases=[case]), lambda _: True)
-        named = setting.options.name
-        if named:
-            tested = roles.called(named[0], source)
+        if options.name:
+            tested = roles.called(options.name[0], source)
         else:
             agent = placeholder_agent()
             tested = AgentUnderTest(
                 agent, roles.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
             )
-        trial = Trial(
-            agent=tested.name,
-            ad_hoc=tested.ad_hoc,
-            suite=source.suite,
-            tested=tested,
-            case=case,
-            source=source,
-            chain=None,
-            variation=0,
-            run=1,
-            runs=1,
-            key=name,
-            timeout=setting.options.timeout,
-            context=Identities(setting.options).of(case),
-            connector=setting.options.connector,
-            siblings=1,
-        )
+        unit = Unit(source, [tested], CaseFiles(source.folder, source.fixtures, root))
+        trial = next(Plan([unit], options, Identities(options), context.filter).of_case(unit, case))
         number = next(self._count)
         return ScriptRunner(
             trial=trial,
             roles=roles,
-            result=TrialResult(key=name, agent=tested.name, case=name),
+            result=TrialResult(key=trial.key, agent=tested.name, case=name),
             workspace=Workspace(folder, str(number)),
-            root=setting.root,
+            root=root,
             new_session=partial(_session_name, number, itertools.count(1)),
             loop=self._loop.loop,
-            limit=setting.options.timeout,
+            limit=options.timeout,
             name_flag=NAME_FLAG,
         )
 
-    def _setting(self, root: Path) -> tuple[Setting, RoleClients]:
-        if root not in self._settings:
-            env = environment(root, None)
-            options = resolve_options(self.flags, root, env)
-            setting = Setting(options, Filter(options), root, env)
-            self._settings[root] = setting, setting.roles()
-        return self._settings[root]
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-        if self._backstage is None:
+    def close(self, *, interrupted: bool) -> None:
+        """Finish all runs, and leave nothing behind."""
+        if self._background is None:
             return
         for run in self._runs:
-            self.wait(run.close())
-        for _, roles in self._settings.values():
-            self.wait(roles.close())
-        self._backstage.close()
+            self.wait(run.close(interrupted=interrupted))
+        for context in self._contexts.values():
+            self.wait(context.close())
+        self._background.close()
 
 
 def _session_name(test: int, numbers: "itertools.count[int]") -> str:

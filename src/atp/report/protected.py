@@ -10,7 +10,7 @@ from typing import Any
 
 from atp.engine.prepare.keys import named_in
 from atp.engine.prepare.options import Options
-from atp.engine.run import Session
+from atp.engine.run import Run
 
 _PARTS_OF_AGENTS = frozenset({".md", ".yao", ".yml", ".yaml", ".py", ".toml", ".jsonc", ".txt"})
 """How files end that agents and connectors are made of. Others in their folders may be reports of an earlier run."""
@@ -46,7 +46,7 @@ class Protected:
         return None
 
 
-def of_session(session: Session) -> Protected:
+def of_session(session: Run) -> Protected:
     """What a run that is about to begin reads."""
     found = of_project(session.root, session.options)
     if not session.options.output:

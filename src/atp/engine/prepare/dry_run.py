@@ -8,7 +8,7 @@ from atp.base.durations import duration
 from atp.base.secrets import mask
 from atp.checks.case_checks import assertions_of
 from atp.engine.prepare.plan import Trial
-from atp.engine.run import Session
+from atp.engine.run import Run
 from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
 from atp.suite.case import MOST_TURNS, Case
 
@@ -19,10 +19,10 @@ MOST = 200
 class DryRun:
     """Lists the trials of a plan and adds up their calls and costs."""
 
-    def __init__(self, session: Session) -> None:
-        self._plan = session.plan
-        self._options = session.options
-        self._secrets = session.secrets
+    def __init__(self, run: Run) -> None:
+        self._plan = run.plan
+        self._options = run.options
+        self._secrets = run.secrets
         self._listed = 0
         self._calls = 0
         self._judge_calls = 0

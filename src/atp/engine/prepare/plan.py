@@ -70,6 +70,18 @@ class Plan:
             if not case.skip and not case.only_before and self.filter.wants(case):
                 yield from self.of_case(unit, case)
 
+    def runs_case(self, unit: Unit, case: Case) -> bool:
+        """Whether a case is run against any agent."""
+        pairs = (self.filter.wants_pair(tested.name, case) for tested in unit.agents)
+        return not case.skip and self.filter.wants(case) and any(pairs)
+
+    def select(self, pairs: set[tuple[str, str]]) -> None:
+        """Narrow the plan to some (agent, case) pairs; those of cases that their file leaves out included."""
+        self.filter.only = pairs
+        cases = {case for _, case in pairs}
+        for unit in self.units:
+            unit.source.survey.skipped = [case for case in unit.source.survey.skipped if case.id in cases]
+
     def counts(self) -> tuple[int, int]:
         """How many cases (each per agent) and trials there are."""
         cases = trials = 0
@@ -98,7 +110,7 @@ class Plan:
         """Whether any case runs with more than one prompt."""
         return any(sum(unit.source.survey.variations.values()) > unit.source.survey.count for unit in self.units)
 
-    def tested(self) -> list[AgentUnderTest]:
+    def agents(self) -> list[AgentUnderTest]:
         """The agents, each once."""
         found = {id(one): one for unit in self.units for one in unit.agents}
         return list(found.values())

@@ -1,7 +1,6 @@
 """Before a run: everything is loaded, planned and checked, so that what is wrong is known before anything runs."""
 
-import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,79 +13,74 @@ from atp.engine.prepare.plan import Plan
 from atp.engine.prepare.planning import make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
 from atp.engine.prepare.roles import check_roles
-from atp.engine.prepare.setting import Setting
-from atp.engine.prepare.settings import environment, misnamed, resolve_options
-from atp.engine.prepare.sources import CaseSource, Input, is_reference, open_input
-from atp.engine.prepare.survey import Filter
-from atp.engine.run import Session
+from atp.engine.prepare.settings import environment, misnamed
+from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, open_input
+from atp.engine.run import Run
+from atp.engine.run_context import RunContext
 from atp.engine.trial.hooks import Hooks
-from atp.journal.folder import sweep
 from atp.journal.read import bounds
 from atp.loader.source import LoadContext
+from atp.suite.suite import Suite
 from atp.usercode.environment import lent
 
 
-def prepare(given_input: Input, flags: Mapping[str, Any]) -> Session:
-    """Load, plan and check. Raises `LoadError`, with everything that is wrong, before anything runs."""
-    root = find_root(given_input.anchor)
-    env = environment(root, flags.get("env_file"))
-    options = resolve_options(flags, root, env)
+def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
+    """Load, plan and check what the command line or pytest names.
+
+    Raises `LoadError`, with everything that is wrong, before anything runs.
+    """
+    context = RunContext.of_project(given_input.anchor, flags)
+    options = context.options
     given = LoadContext(
-        env=env,
+        env=context.env,
         agent=options.given("name") and bool(options.name),
         spare_agent=bool(options.name),
         simulator=bool(options.simulator),
         assessor=bool(options.assessor),
     )
-    setting = Setting(options, Filter(options), root, env)
-    sources, found = open_input(given_input, given, setting.wanted.wants)
+    sources, found = open_input(given_input, given, context.filter.wants)
     for text in filter(is_reference, given_input.texts):
         from atp.engine.prepare.generating import generate_source
 
-        source, said = generate_source(text, given, setting)
+        source, said = generate_source(text, given, context)
         sources.append(source)
         found += said
-    return plan_session(given_input, sources, [*misnamed(env), *found], setting)
+    return prepare_sources(given_input, sources, [*misnamed(context.env), *found], context)
 
 
-def plan_session(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], setting: Setting) -> Session:
-    """Plan the run of suites that are loaded."""
-    options, root = setting.options, setting.root
+def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
+    """Plan and check suites that are loaded. Raises `LoadError`."""
+    given_input = Input(tuple(suite.path or suite.name for suite in suites))
+    root = find_root(given_input.anchor)
+    context = RunContext(options, root, environment(root, options.env_file), given_input.anchor)
+    return prepare_sources(given_input, [in_memory(suite, context.filter.wants) for suite in suites], [], context)
+
+
+def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
+    """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
+    options, root, roles = context.options, context.root, context.roles
     if options.only_failed:
-        setting.wanted.only = last_failures(root, given_input.identity)
-    marker = secrets.token_hex(8)
-    roles = setting.roles(marker)
-    with lent(setting.env):
-        plan = make_plan(sources, options, setting.wanted, root, make_adapter, roles.around)
+        context.filter.only = last_failures(root, given_input.identity)
+    with lent(context.env):
+        plan = make_plan(sources, options, context.filter, root, make_adapter, roles.around)
     check_roles(plan, roles)
     found = [*found, *plan.warnings, *dict.fromkeys(roles.notes)]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
         raise refused("nothing-to-run", "no case is left to run", _what_left_none(options))
-    with lent(setting.env):
-        hooks = _load_hooks(plan, options, Hooks((Path.cwd(), given_input.anchor, root)))
-    session = Session(
-        options=options,
-        root=root,
-        given_input=given_input,
-        plan=plan,
-        marker=marker,
-        warnings=found,
-        roles=roles,
-        env=setting.env,
-        hooks=hooks,
-    )
-    roles.hide(session.secrets)
+    with lent(context.env):
+        _load_hooks(plan, options, context.hooks)
+    run = Run(context, given_input, plan, found)
+    roles.hide(run.secrets)
     if not options.dry_run:
-        sweep(root)
         if options.resume_from:
-            session.resumes = find_run(root, options.resume_from)
+            run.resumes = find_run(root, options.resume_from)
         elif options.resume:
-            session.resumes = find_unfinished(root, given_input.identity)
-        if session.resumes is not None:
-            _check_filters(session.resumes, options)
-    return session
+            run.resumes = find_unfinished(root, given_input.identity)
+        if run.resumes is not None:
+            _check_filters(run.resumes, options)
+    return run
 
 
 def _what_left_none(options: Options) -> str:
@@ -106,7 +100,7 @@ def _check_filters(run: Path, options: Options) -> None:
             raise refused("other-filter", f"the run {run.name} was started with {flag}", "go on with the same filter")
 
 
-def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> Hooks:
+def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> None:
     """Load all hooks that are named: one that isn't there should be known before anything runs."""
     notes = Diagnostics()
     named: list[tuple[str, Path | None]] = [(one, None) for one in (options.before_all, options.after_all) if one]
@@ -118,4 +112,3 @@ def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> Hooks:
             notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
     if notes:
         raise LoadError(notes)
-    return hooks

@@ -74,7 +74,7 @@ async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:
         sidecar = Sidecar.beside(unit.source.suite.path)
         client = roles.variator(unit.source)
         for case in unit.source.cases():
-            if is_varied(case) and not case.skip and plan.filter.wants(case):
+            if is_varied(case) and plan.runs_case(unit, case):
                 assert case.iterations is not None
                 try:
                     made = await variations_for(case, case.iterations, sidecar, client, unit.source.suite.path)

@@ -114,7 +114,7 @@ class Filter:
         self._with = {word for word in words if not word.startswith("!")}
         self._without = {word[1:] for word in words if word.startswith("!")}
         self.only: set[tuple[str, str]] | None = None
-        """With `--only-failed`: the pairs (agent, case) to run."""
+        """The pairs (agent, case) to run: with `--only-failed`, or as pytest selects them."""
         self._wants_all = not (self._pattern or self._with or self._without)
 
     def wants(self, case: Case) -> bool:

@@ -32,16 +32,16 @@ LONGEST_BACKOFF = 60.0
 class Attempt:
     """A trial being tried, again if the infrastructure fails."""
 
-    def __init__(self, trial: Trial, result: TrialResult, grounds: RunContext, start: Snapshot | None) -> None:
+    def __init__(self, trial: Trial, result: TrialResult, context: RunContext, start: Snapshot | None) -> None:
         self._trial = trial
         self._result = result
-        self._grounds = grounds
+        self._context = context
         self._start = start
         self._began = time.perf_counter()
         self._at: AtWork = "agent"
         self._prepared = False
         """The hook before the trial has done its work, the one after it is still to come."""
-        self._workspace = grounds.workspace(trial, start)
+        self._workspace = context.workspace(trial, start)
         self.snapshot: Snapshot | None = None
         """What it has left, if others are to go on from it and it passed."""
 
@@ -63,7 +63,7 @@ class Attempt:
     async def _once(self, deadline: Deadline) -> bool:
         """One attempt; false when it is to be tried again."""
         trial, result = self._trial, self._result
-        session = self._grounds.new_task_id()
+        session = self._context.new_task_id()
         if not trial.tested.is_ready:
             await self._get_ready(session, deadline)
         self._at = "agent"
@@ -77,7 +77,7 @@ class Attempt:
         try:
             await self._converse(conversation)
             if trial.leads and result.status == "passed":
-                self.snapshot = self._grounds.keep(trial, self._start, conversation, self._workspace)
+                self.snapshot = self._context.take_snapshot(trial, self._start, conversation, self._workspace)
         except (Exception, LimitPassed) as error:
             if isinstance(error, AgentError) and self._may_retry(error):
                 again = error
@@ -114,7 +114,7 @@ class Attempt:
         from atp.engine.trial.dialogue import Dialogue
 
         named = case.simulator.use if case.simulator is not None else None
-        simulator = self._grounds.roles.simulator(named, self._trial.source)
+        simulator = self._context.roles.simulator(named, self._trial.source)
         dialogue = Dialogue(self._trial, conversation, simulator, self._result)
         await dialogue.hold(self._evidence(), self._works)
         await self._judge(dialogue)
@@ -131,11 +131,11 @@ class Attempt:
 
         runner = ScriptRunner(
             trial=self._trial,
-            roles=self._grounds.roles,
+            roles=self._context.roles,
             result=self._result,
             workspace=self._workspace,
-            root=self._grounds.root,
-            new_session=self._grounds.new_task_id,
+            root=self._context.root,
+            new_session=self._context.new_task_id,
             loop=asyncio.get_running_loop(),
             on_actor=self._works,
         )
@@ -170,7 +170,7 @@ class Attempt:
 
     def _may_retry(self, error: AgentError) -> bool:
         own = getattr(self._trial.tested.agent.config, "retry", None)
-        return error.retryable and self._result.attempt <= (self._grounds.retries if own is None else own)
+        return error.retryable and self._result.attempt <= (self._context.options.retries if own is None else own)
 
     def _start_over(self, error: AgentError) -> None:
         self._result.retries.append(str(error))
@@ -178,10 +178,10 @@ class Attempt:
         self._result.transcript = Transcript()
         self._result.checkpoints = []
         self._workspace.remove()
-        self._workspace = self._grounds.workspace(self._trial, self._start)
+        self._workspace = self._context.workspace(self._trial, self._start)
 
     def _evidence(self) -> Evidence:
-        return gather_evidence(self._trial, self._result, self._workspace, self._grounds)
+        return gather_evidence(self._trial, self._result, self._workspace, self._context)
 
     async def _judge(self, dialogue: "Dialogue | None" = None) -> None:
         self._at = "judge"
@@ -191,10 +191,10 @@ class Attempt:
         if name is None:
             return
         trial = self._trial
-        context = {**trial.context, "case_id": trial.case.id, "agent": trial.tested.name, "run": trial.run}
-        context |= {"workspace": str(self._workspace.path()), "status": self._result.status}
+        about = {**trial.context, "case_id": trial.case.id, "agent": trial.tested.name, "run": trial.run}
+        about |= {"workspace": str(self._workspace.path()), "status": self._result.status}
         self._at = "hook"
-        await self._grounds.hooks.call(name, context, self._result.transcript.logs.append, trial.source.folder)
+        await self._context.hooks.call(name, about, self._result.transcript.logs.append, trial.source.folder)
         self._at = "agent"
 
     async def _tear_down(self) -> None:
@@ -238,7 +238,7 @@ class Attempt:
             late.cancel()
         if not self._workspace.exists:
             return
-        if self._grounds.keeps(self._result):
+        if self._context.keeps_workspace(self._result):
             self._result.workspace = str(self._workspace.path())
         else:
             self._workspace.remove()

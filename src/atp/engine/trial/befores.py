@@ -29,8 +29,8 @@ class Befores:
     """Runs befores when they are first needed."""
 
     def __init__(self) -> None:
-        self.heard: Callable[[Trial, TrialResult], None] = lambda trial, result: None
-        """Set by the engine: told of every before that is run only for others to go on from."""
+        self.on_result: Callable[[Trial, TrialResult], None] = lambda trial, result: None
+        """Set by the engine: called for every before that is run only for others to go on from."""
         self._played: dict[str, asyncio.Future[Replayed]] = {}
 
     async def of(self, before: Trial, play: Play) -> Replayed:
@@ -38,7 +38,7 @@ class Befores:
         known = before.key in self._played
         replayed = await self.own(before, play)
         if not known:
-            self.heard(before, replayed.result)
+            self.on_result(before, replayed.result)
         return replayed
 
     async def own(self, trial: Trial, play: Play) -> Replayed:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
 
 
-def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, grounds: RunContext) -> Evidence:
+def gather_evidence(trial: Trial, result: TrialResult, workspace: Workspace, context: RunContext) -> Evidence:
     """All that the checks of a trial may look at, and its judges if any case of the suite needs one."""
-    judges = grounds.roles.judges(trial.source, trial.run, result) if trial.source.survey.deciders else None
+    judges = context.roles.judges(trial.source, trial.run, result) if trial.source.survey.deciders else None
     return Evidence(
         case=trial.case,
         transcript=result.transcript,
         workspace=workspace,
-        folders=(trial.tested.base, trial.source.folder, grounds.root),
+        folders=(trial.tested.base, trial.source.folder, context.root),
         context=trial.context,
         judge=judges,
     )

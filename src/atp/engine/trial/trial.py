@@ -20,10 +20,10 @@ Abandon = Callable[[TrialResult], None]
 class TrialRunner:
     """Runs the trials of a run, one call each."""
 
-    def __init__(self, grounds: RunContext) -> None:
+    def __init__(self, context: RunContext) -> None:
         self.befores = Befores()
         """What trials go on from."""
-        self._grounds = grounds
+        self._context = context
         self._deadlines = Deadlines()
 
     async def run(self, trial: Trial, abandon: Abandon) -> TrialResult:
@@ -44,7 +44,7 @@ class TrialRunner:
 
             return (await self.befores.own(trial, lambda own: self._play(own, give_up))).result
         except asyncio.CancelledError:  # while somebody else's befores were under way
-            return _unfinished(trial, "cancelled", "cancelled")
+            return unfinished(trial, "cancelled", "cancelled")
 
     async def _play(self, trial: Trial, abandon: Abandon) -> Replayed:
         """Run a trial, going on from its befores, which are run first if nobody has yet."""
@@ -53,15 +53,15 @@ class TrialRunner:
 
             def give_up(result: TrialResult) -> None:
                 self.befores.give_up(before, result)
-                abandon(_unfinished(trial, "blocked", why_not(result)))
+                abandon(unfinished(trial, "blocked", why_not(result)))
 
             replayed = await self.befores.of(before, lambda one: self._play(one, give_up))
             if replayed.snapshot is None:
-                return Replayed(_unfinished(trial, "blocked", replayed.why), None, replayed.why)
+                return Replayed(unfinished(trial, "blocked", replayed.why), None, replayed.why)
             start = replayed.snapshot
         if trial.case.skip:
             why = f"before `{trial.case.id}` is skipped by its file"
-            return Replayed(_unfinished(trial, "skipped", why), None, why)
+            return Replayed(unfinished(trial, "skipped", why), None, why)
         result, snapshot = await self._hold(trial, start, abandon)
         return Replayed(result, snapshot, "" if snapshot else why_not(result))
 
@@ -69,8 +69,8 @@ class TrialRunner:
         self, trial: Trial, start: Snapshot | None, abandon: Abandon
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
-        self._grounds.roles.begin_trial()
-        attempt = Attempt(trial, result, self._grounds, start)
+        self._context.roles.begin_trial()
+        attempt = Attempt(trial, result, self._context, start)
         deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late()))
         try:
             await attempt.hold(deadline)
@@ -101,7 +101,7 @@ def _new_result(trial: Trial) -> TrialResult:
     )
 
 
-def _unfinished(trial: Trial, status: Status, why: str) -> TrialResult:
+def unfinished(trial: Trial, status: Status, why: str) -> TrialResult:
     """The result of a trial that never began."""
     result = _new_result(trial)
     result.status, result.error = status, why
