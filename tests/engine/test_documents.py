@@ -120,7 +120,7 @@ def test_console_and_files_as_in_the_documents(project: Project, examples: list[
     flags = ["--runs", "2", "-o", "report.json", "-c", "gpt"]
     assert project.atp("test", f"tests/{name}", "-n", f"{EXPENSE}:sync", *flags).code == 0
     report = json.loads((project.folder / "report.json").read_text())
-    assert list(report)[:3] == ["summary", "environment", "results"]
+    assert list(report)[:4] == ["format", "summary", "environment", "results"]
     assert {"user_id": "test-user", "team_id": "test-team", "locale": "en-us"}.items() <= report["environment"].items()
     expected = {"total": 3, "runs_per_case": 2, "overall_pass_rate": 100.0, "connector": "gpt", "skipped": 0}
     assert expected.items() <= report["summary"].items()

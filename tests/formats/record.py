@@ -1,0 +1,40 @@
+"""Records the journal and the JSON report of `project/` in the format that this version writes.
+
+    .venv/bin/python tests/formats/record.py
+
+Run this once when a format gets a new number, and commit the new folder. The folders of earlier numbers never change.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import atp
+from atp.report.records import FORMAT
+
+SOURCE = Path(atp.__file__).parent.parent
+HERE = Path(__file__).parent
+PROJECT = HERE / "project"
+ROOT = "/project"
+"""What stands for the folder of the recorded run."""
+TEST = ("test", "cases.jsonl", "ocean.test.md", "-n", "agent.py:answer")
+"""The command that was recorded."""
+
+
+def record(command: str, folder: Path) -> None:
+    """Run the project with `command`, and keep its journal and its report in `folder`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary).resolve() / "project"
+        shutil.copytree(PROJECT, root)
+        subprocess.run([command, *TEST, "-o", "report.json", "--quiet"], cwd=root, check=False)
+        folder.mkdir(exist_ok=True)
+        (journal,) = root.glob(".atp/runs/*/journal.jsonl")
+        for file in (journal, root / "report.json"):
+            text = file.read_text(encoding="utf-8").replace(str(root), ROOT).replace(str(SOURCE), "/site-packages")
+            (folder / file.name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    record(str(Path(sys.executable).with_name("atp")), HERE / str(FORMAT))
