@@ -38,20 +38,26 @@ def test_other_prompts_begin_with_other_phrasings() -> None:
     [
         (
             "warm the ocean",
-            ["could you warm the ocean?", "please warm the ocean", "warm the ocean, please", "kindly heat the ocean"],
+            ["could you warm the ocean?", "please warm the ocean", "warm the ocean, please", "kindly warm the ocean"],
         ),
         ("Could you open the door?", ["please open the door", "I need you to open the door"]),
         ("Delete all files. Then report back.", ["Could you delete all files? Then report back."]),
-        ("What is the time?", ["Tell me: what is the time?", "What's the time?"]),
-        ("Don't delete anything.", ["Please do not delete anything.", "Note: Don't delete anything."]),
+        ("What is the time?", ["Tell me: what is the time?", "Hi. What is the time?"]),
+        ("Don't delete anything.", ["Please don't delete anything.", "Note: don't delete anything."]),
         ("good morning", ["good morning to you"]),
         ("Open https://x.org/a", ["Could you open https://x.org/a"]),
-        ("I do not know my size.", ["Well, I don't know my size."]),
+        ("I do not know my size.", ["Well, I do not know my size."]),
     ],
 )
 def test_wordings(prompt: str, among: list[str]) -> None:
     made = list(rewrites(prompt))
     assert [one for one in among if one not in made] == []
+
+
+@pytest.mark.parametrize("prompt", ["Add a customer", "do you know Bob", "is it raining", "Paris is nice"])
+def test_the_words_of_a_prompt_are_kept(prompt: str) -> None:
+    for text in rewrites(prompt):
+        assert prompt.lower() in text.lower()
 
 
 @pytest.mark.parametrize("prompt", ["/deploy prod", "```\ncode\n```", "42", "https://x.org", "`ls`", "--help me"])
@@ -123,6 +129,6 @@ def test_rules_never_change_what_must_stay(prompt: str, english: bool) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80))
-def test_any_text_is_borne(prompt: str) -> None:
+def test_any_text_can_be_varied(prompt: str) -> None:
     for made in islice(rewrites(prompt, looks_english(prompt)), 20):
         assert made

@@ -1,7 +1,7 @@
-"""What a variation of a prompt must keep, and when two variations are too much alike to be two.
+"""What a variation of a prompt must keep, and when two variations are too similar.
 
-Kept are code, quoted text, numbers, addresses, slash commands, file names, variables and placeholders: whoever changes
-one of those asks for something else. What isn't in the original must not come in either.
+Code, quoted text, numbers, addresses, slash commands, file names, variables and placeholders are kept: a prompt that
+changes them asks for something else. None may be added either.
 """
 
 import re
@@ -16,12 +16,12 @@ from typing import NamedTuple
 from atp.base.text import cut
 
 NEAR = 0.85
-"""From this similarity on, two prompts count as the same."""
+"""Prompts at least this similar count as the same."""
 _NUMBER_WORDS = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
     "(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\\w+)?|hundreds?|thousands?|millions?|billions?|dozens?|twice|thrice"
 )
-# Leftmost first, and at the same place in this order, so that a number in a quotation is part of the quotation.
+# The leftmost match wins, and of those at the same place the first kind: a number in a quotation is quoted text.
 _KINDS = {
     "fence": r"(?P<f>`{3,20}|~{3,20})[^\n]*\n(?:.*?\n)?[ \t]*(?P=f)[`~]*[ \t]*(?=\n|\Z)|(?:`{3,}|~{3,})[^\n]*\n.*",
     "code": r"(?P<b>`+)(?!`).+?(?<!`)(?P=b)(?!`)",
@@ -49,21 +49,21 @@ _NAMES = list(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a prompt that must stay as it is."""
+    """A part of a prompt that must be kept."""
 
     kind: str
-    """What it is: `fence`, `code`, `number` …"""
+    """`fence`, `code`, `number` …"""
     text: str
-    """As it stands."""
+    """The part itself."""
     start: int
-    """Where it begins."""
+    """Where the part begins in the prompt."""
     end: int
-    """Where it ends."""
+    """Where the part ends."""
 
 
-@lru_cache(maxsize=64)  # the same prompt is held against many candidates
+@lru_cache(maxsize=64)  # the same prompt is compared with many candidates
 def all_pieces(text: str) -> tuple[Piece, ...]:
-    """The parts of a prompt that must stay, in order."""
+    """The parts of a prompt that must be kept, in order."""
     return tuple(_pieces(text))
 
 
@@ -78,19 +78,19 @@ def _kept_parts(text: str) -> Iterator[str]:
 
 
 def _canonical(piece: Piece) -> str:
-    """What is compared. Typographic quotation marks are as good as straight ones, and `Two` is `two`."""
+    """The part as it is compared: with straight quotation marks, and number words in lower case."""
     if piece.kind == "quoted":
         return f'"{piece.text[1:-1]}"'
     return piece.text.lower() if piece.kind == "number word" else piece.text
 
 
 def must_keep(text: str) -> list[str]:
-    """What a variation of a prompt has to keep, each part once."""
+    """The parts that a variation of a prompt must keep, each once."""
     return list(dict.fromkeys(_kept_parts(text)))
 
 
 def changed(original: str, candidate: str) -> str | None:
-    """Why a candidate is no variation of a prompt; nothing if it is one."""
+    """Why a candidate is not a variation of a prompt; none if it is one."""
     if not candidate.strip():
         return "it is empty"
     if len(candidate) > max(200, 4 * len(original)):
@@ -109,7 +109,7 @@ def changed(original: str, candidate: str) -> str | None:
 
 
 def chain_changed(original: Sequence[str], candidate: Sequence[str]) -> str | None:
-    """Why a chain of prompts is no variation of another; nothing if it is one."""
+    """Why a chain of prompts is not a variation of another; none if it is one."""
     if len(original) != len(candidate):
         return f"it has {len(candidate)} prompts instead of {len(original)}"
     found = (changed(before, after) for before, after in zip(original, candidate, strict=True))
@@ -129,23 +129,23 @@ def _shown(part: str) -> str:
 
 
 def same_text(text: str) -> str:
-    """The text without what nobody sees: two that give the same are the same prompt."""
+    """The text without invisible differences. Prompts for which this is equal are the same."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 class Features(NamedTuple):
-    """What of a prompt is compared."""
+    """What the similarity of prompts is computed from."""
 
     words: frozenset[str]
-    """Its words."""
-    groups: frozenset[str]
-    """Its groups of three characters."""
+    """The words."""
+    trigrams: frozenset[str]
+    """The groups of three characters."""
 
 
 def features(text: str) -> Features:
-    """The words and groups of a prompt, without case, punctuation and blanks.
+    """The words and trigrams of a prompt, without case, punctuation and blanks.
 
-    Long parts that every variation keeps, such as code, count as one word: they would make everything alike.
+    A long part that every variation keeps, such as code, counts as one word. Otherwise it would make all similar.
     """
     shortened: list[str] = []
     at = 0
@@ -161,21 +161,20 @@ def features(text: str) -> Features:
 
 
 def similarity(one: Features, other: Features) -> float:
-    """How much alike two prompts are, 0 to 1.
+    """The similarity of two prompts, 0 to 1: the mean Jaccard index of their words and of their trigrams.
 
-    The mean of two shares of what both have in all that either has (Jaccard): of their words and of their groups of
-    three characters. Words alone would miss a changed ending, groups alone would make much of a changed order.
+    Words alone would count a changed ending as another word, trigrams alone would overrate a changed order.
     """
-    return (_share(one.words, other.words) + _share(one.groups, other.groups)) / 2
+    return (_jaccard(one.words, other.words) + _jaccard(one.trigrams, other.trigrams)) / 2
 
 
-def _share(one: frozenset[str], other: frozenset[str]) -> float:
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     both = len(one & other)
     return both / (len(one) + len(other) - both) if one or other else 1.0
 
 
 class Known:
-    """The chains there are already, and whether a further one is like any of them."""
+    """The chains so far, to tell whether a further one is new."""
 
     def __init__(self, chains: Iterable[Sequence[str]] = ()) -> None:
         self._texts: set[tuple[str, ...]] = set()
@@ -184,22 +183,22 @@ class Known:
             self.add(chain)
 
     def add(self, chain: Sequence[str]) -> None:
-        """Know one more."""
+        """Add a chain."""
         self._texts.add(tuple(map(same_text, chain)))
         self._features.append(list(map(features, chain)))
 
     def has(self, chain: Sequence[str]) -> bool:
-        """Whether it is there, blanks aside."""
+        """True if the chain is known, blanks aside."""
         return tuple(map(same_text, chain)) in self._texts
 
     def has_near(self, chain: Sequence[str]) -> bool:
-        """Whether it is there, or one as long whose prompts are all much like its own."""
+        """True if the chain is known, or one of the same length whose prompts are all similar."""
         mine = list(map(features, chain))
         return self.has(chain) or any(_near(mine, other) for other in self._features)
 
 
 def nearest(chain: Sequence[str], among: Sequence[Sequence[str]]) -> int | None:
-    """Which of several chains a chain is most like, of those that are as long."""
+    """The index of the most similar chain among those of the same length; none if there is none."""
     mine = list(map(features, chain))
     found: list[tuple[float, int]] = []
     for number, other in enumerate(among):
@@ -210,8 +209,8 @@ def nearest(chain: Sequence[str], among: Sequence[Sequence[str]]) -> int | None:
 
 
 def _near(one: Sequence[Features], other: Sequence[Features]) -> bool:
-    """All prompts are alike. The words alone rule out most pairs, and are quicker to compare."""
+    """True if all prompts are similar. Comparing the words first is faster and rules out most pairs."""
     if len(one) != len(other):
         return False
     pairs = list(zip(one, other, strict=True))
-    return all(_share(a.words, b.words) >= 2 * NEAR - 1 and similarity(a, b) >= NEAR for a, b in pairs)
+    return all(_jaccard(a.words, b.words) >= 2 * NEAR - 1 and similarity(a, b) >= NEAR for a, b in pairs)
