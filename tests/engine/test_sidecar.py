@@ -17,7 +17,7 @@ from atp.base.diagnostics import LoadError
 from atp.engine.prepare.variations_file import Sidecar, sidecar_path, variations_for, varied_digest
 from atp.loader.load import load_text
 from atp.roles.ask import RoleClient, RoleError
-from atp.roles.generate.variator import Variation, Varied
+from atp.roles.generate.variator import Variation, Variations
 from atp.suite.case import Case
 
 NEW = ["Raise its temperature", "It's far too cold in there", "Heat the sea for me", "More warmth down there, please"]
@@ -31,7 +31,7 @@ def generated(text: str, by: str = "maker") -> Variation:
     return Variation(chain=[text], origin="generated", by=by)
 
 
-def make(case: Case, count: int, path: Path, client: RoleClient | None = None) -> Varied:
+def make(case: Case, count: int, path: Path, client: RoleClient | None = None) -> Variations:
     return asyncio.run(variations_for(case, count, Sidecar(path), client))
 
 

@@ -8,7 +8,7 @@ from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.recorded import ReplayedModel
 from atp.models.model import ModelRequest
 from atp.roles.ask import RecordedClient
-from atp.roles.generate.variator import Wanted, vary
+from atp.roles.generate.variator import VariationRequest, vary
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
 from atp.roles.judge.validator import Validation, Validator
@@ -42,7 +42,7 @@ def test_recorded_answers_of_every_role_are_replayed() -> None:
             turn = SimulatorTurn(persona="a fish", goal="warm water", options={"connector": "x"})
             assert (await Simulator(never("user"), cassette=tape).next(turn)).input == "Is it warm?"
 
-            wanted = Wanted(chains=[["warm the ocean"]], count=2, name="Warming", intent="Warming works")
+            wanted = VariationRequest(chains=[["warm the ocean"]], count=2, name="Warming", intent="Warming works")
             varied = await vary(wanted, RecordedClient(never("maker"), tape))
             assert [(one.chain, one.by) for one in varied[1:]] == [(["Raise its temperature"], "maker")]
         finally:

@@ -12,18 +12,26 @@ from tests.roles.support.doubles import Scripted
 
 from atp.base.diagnostics import LoadError
 from atp.roles.ask import ModelClient, RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer
-from atp.roles.generate.generator import BATCH, SPARE_CALLS, Generation, Request, as_jsonl, generate, read_cases
+from atp.roles.generate.generator import (
+    BATCH,
+    SPARE_CALLS,
+    CasesRequest,
+    GeneratedCases,
+    as_jsonl,
+    generate,
+    read_cases,
+)
 
 
 def case(text: str, **more: Any) -> dict[str, Any]:
     return {"input": text, "assertions": [{"type": "contains", "value": "ok"}], **more}
 
 
-def wanted(count: int = 3, **more: Any) -> Request:
-    return Request(label="agents:test.gen", target_agent="expense", count=count, **more)
+def wanted(count: int = 3, **more: Any) -> CasesRequest:
+    return CasesRequest(label="agents:test.gen", target_agent="expense", count=count, **more)
 
 
-def made(client: RoleClient, request: Request | None = None) -> Generation:
+def made(client: RoleClient, request: CasesRequest | None = None) -> GeneratedCases:
     return asyncio.run(generate(client, request or wanted()))
 
 

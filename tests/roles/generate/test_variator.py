@@ -14,7 +14,16 @@ from tests.roles.support.doubles import Scripted
 
 from atp.roles.ask import FunctionClient, ModelClient, RoleCall, RoleError, WrongAnswer
 from atp.roles.generate.guard import chain_changed
-from atp.roles.generate.variator import BATCH, SPARE_CALLS, VAIN_CALLS, Variation, Varied, Wanted, read_chains, vary
+from atp.roles.generate.variator import (
+    BATCH,
+    SPARE_CALLS,
+    VAIN_CALLS,
+    Variation,
+    VariationRequest,
+    Variations,
+    read_chains,
+    vary,
+)
 
 Result = TypeVar("Result")
 OCEAN = [
@@ -30,11 +39,11 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(coroutine)
 
 
-def varied(chains: list[list[str]], count: int, client: Any = None, **more: Any) -> Varied:
-    return run(vary(Wanted(chains=chains, count=count, **more), client))
+def varied(chains: list[list[str]], count: int, client: Any = None, **more: Any) -> Variations:
+    return run(vary(VariationRequest(chains=chains, count=count, **more), client))
 
 
-def origins(made: Varied) -> list[str]:
+def origins(made: Variations) -> list[str]:
     return [one.origin for one in made]
 
 
@@ -203,7 +212,7 @@ def test_without_a_number_the_most_similar_prompt_is_meant() -> None:
 
 def test_known_ones_stay_in_their_places() -> None:
     kept = {2: Variation(chain=["two"], origin="generated", by="x"), 9: Variation(chain=["nine"], origin="generated")}
-    made = run(vary(Wanted(chains=[["warm the ocean"]], count=5), None, kept))
+    made = run(vary(VariationRequest(chains=[["warm the ocean"]], count=5), None, kept))
     assert made[2] == kept[2]
     assert Counter(origins(made)) == {"listed": 1, "generated": 4}
     assert made[1].by == made[3].by == "rules"
@@ -211,7 +220,7 @@ def test_known_ones_stay_in_their_places() -> None:
 
 def test_a_gap_that_can_not_be_filled_moves_nothing() -> None:
     kept = {3: Variation(chain=["drei"], origin="generated", by="x")}
-    made = run(vary(Wanted(chains=[["/go"]], count=5), None, kept))
+    made = run(vary(VariationRequest(chains=[["/go"]], count=5), None, kept))
     assert [(one.chain[0], one.origin) for one in made] == [
         ("/go", "listed"),
         ("/go", "cycled"),
@@ -231,7 +240,7 @@ def test_a_function_of_the_users_may_be_the_player() -> None:
 def test_through_a_model(wire: str) -> None:
     async def ask() -> None:
         async with asking(wire, answer((1, [WAYS[0]]), (1, [WAYS[1]]))) as asked:
-            made = await vary(Wanted(chains=[["warm the ocean"]], count=3), ModelClient(asked.model))
+            made = await vary(VariationRequest(chains=[["warm the ocean"]], count=3), ModelClient(asked.model))
             assert [one.chain[0] for one in made] == ["warm the ocean", *WAYS[:2]]
             assert made.usage.input_tokens
             [request] = asked.server.requests

@@ -23,7 +23,7 @@ from atp.engine.prepare.keys import digest
 from atp.loader.load import load_path
 from atp.loader.source import LoadContext
 from atp.roles.ask import FunctionClient, RoleClient, RoleError
-from atp.roles.generate.generator import Request, as_jsonl, generate
+from atp.roles.generate.generator import CasesRequest, as_jsonl, generate
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
 from atp.usercode.code_path import load_function
@@ -168,7 +168,7 @@ async def generate_suite(
     warnings: list[Diagnostic] = []
     usage = Usage()
     if not (reuse and path.is_file()):
-        request = Request(
+        request = CasesRequest(
             label=reference.name,
             target_agent=target,
             count=reference.count,

@@ -17,7 +17,7 @@ import msgspec
 from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.engine.prepare.keys import digest
 from atp.roles.ask import RoleClient
-from atp.roles.generate.variator import RULES, Variation, Varied, Wanted, vary
+from atp.roles.generate.variator import RULES, Variation, VariationRequest, Variations, vary
 from atp.suite.case import Case
 
 ENDING = ".variations.jsonl"
@@ -185,12 +185,12 @@ def _write(handle: int, data: bytes) -> None:
 
 async def variations_for(
     case: Case, count: int, sidecar: Sidecar, client: RoleClient | None, file: str | None = None
-) -> Varied:
+) -> Variations:
     """The variations of a case: the listed ones, those that are kept, and new ones, which are then kept too.
 
     Raises `LoadError` if the sidecar can't be read.
     """
-    wanted = Wanted(
+    wanted = VariationRequest(
         chains=case.chains,
         count=count,
         intent=case.intent,

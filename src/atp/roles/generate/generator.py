@@ -1,8 +1,8 @@
-"""Test cases that an agent or a script makes: asked for, read, and checked as if they stood in a JSONL file.
+"""Generates test cases by asking an agent or a script, and checks them as if they were lines of a JSONL file.
 
-Whoever makes them answers with a list of cases, with `{"cases": […]}` or `{"tests": […]}`, or with JSONL. Too few are
-asked for again, duplicates are thrown away, and what the loader refuses may be mended once. What is then still wrong is
-an error that names the case.
+The generator answers with a list of cases, with `{"cases": […]}` or `{"tests": […]}`, or with JSONL. Duplicates are
+dropped, missing cases are asked for again, and the generator may fix once what the loader rejects. What is then still
+wrong is an error that names the case.
 """
 
 import itertools
@@ -22,11 +22,11 @@ from atp.roles.ask import RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnsw
 from atp.suite.result import Usage
 
 BATCH = 20
-"""Cases that an answer is expected to have at least, if so many are wanted."""
+"""Cases that an answer is expected to have at least, if as many are wanted."""
 SPARE_CALLS = 3
-"""Calls beyond those that would do if every answer were good."""
+"""Calls beyond those that suffice if every answer is good."""
 VAIN_CALLS = 2
-"""After so many calls in a row that brought nothing new, there is nothing more to be had."""
+"""The generator is not asked again after this many calls in a row without a new case."""
 INSTRUCTIONS = """\
 You write test cases for an agent that is called `target_agent`. The input is JSON; `count` says how many cases are \
 wanted, `focus` and other keys what they should be about, `existing` which ids are taken. Answer with \
@@ -44,43 +44,43 @@ SCHEMA = {
     "required": ["cases"],
 }
 _LISTS = ("cases", "tests")
-_SAYS = ("input", "messages", "task", "simulator")
+_INPUT_KEYS = ("input", "messages", "task", "simulator")
 _ABOUT = ("id", "name", "description", "tags")
-"""What two cases may differ in and still be the same."""
+"""Keys in which two cases may differ and still be the same."""
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE | re.DOTALL)
 _BETWEEN = re.compile(r"(?:(?:(?<=\n)|\A)[ \t]*(?://|#)[^\n]*|[\s,])*")
 
 
-class Request(Struct, kw_only=True):
-    """What cases are wanted."""
+class CasesRequest(Struct, kw_only=True):
+    """Which cases to generate."""
 
     label: str
-    """What the generator is called in messages: its reference."""
+    """The generator's reference, for messages."""
     target_agent: str
-    """The agent they are for."""
+    """The agent that the cases test."""
     count: int = 10
     """How many."""
     parameters: dict[str, Any] = {}
-    """What else the generator is told: `focus` …"""
+    """Further parameters for the generator: `focus` …"""
     again: bool = True
-    """Asking again may give more and mend what is wrong; a script would only do the same again."""
+    """True if asking again may help. A script would only answer the same."""
     given: LoadContext = field(default_factory=LoadContext)
-    """What the command line brings along, which cases may lean on."""
+    """What the command line adds, which cases may refer to."""
 
 
-class Generation(Struct, kw_only=True):
-    """What a generator made."""
+class GeneratedCases(Struct, kw_only=True):
+    """The generated cases."""
 
     cases: list[dict[str, Any]]
-    """The cases, each with an id, all of them in order."""
+    """The cases in order, each with an id."""
     warnings: list[Diagnostic] = []
-    """What could not be had."""
+    """Warnings about cases that could not be generated."""
     usage: Usage = field(default_factory=Usage)
     """What it used."""
 
 
-async def generate(client: RoleClient, request: Request) -> Generation:
-    """Have cases made. Raises `RoleError`, and `LoadError` for cases that can't be used."""
+async def generate(client: RoleClient, request: CasesRequest) -> GeneratedCases:
+    """Generate cases. Raises `RoleError`, and `LoadError` for cases that can't be used."""
     made = _Collected(request)
     usage = Usage()
     unreadable = await _collect(client, request, made, usage)
@@ -97,42 +97,44 @@ async def generate(client: RoleClient, request: Request) -> Generation:
         why = f" ({unreadable})" if unreadable is not None else ""
         message = f"{request.label} made {len(made.cases)} of {request.count} cases{why}"
         notes.warn("fewer-cases", message, hint="lower `count`, or let the generator make more")
-    return Generation(cases=made.cases, warnings=list(notes), usage=usage)
+    return GeneratedCases(cases=made.cases, warnings=list(notes), usage=usage)
 
 
-async def _collect(client: RoleClient, request: Request, made: "_Collected", usage: Usage) -> WrongAnswer | None:
-    """Ask until there are enough or nothing new comes. Returns why the last answer could not be read, if so."""
+async def _collect(client: RoleClient, request: CasesRequest, made: "_Collected", usage: Usage) -> WrongAnswer | None:
+    """Ask until there are enough cases or no new ones come. Returns why the last answer could not be read, if so."""
     unreadable: WrongAnswer | None = None
-    vain = 0
+    in_vain = 0
     for _ in range(-(-request.count // BATCH) + SPARE_CALLS if request.again else 1):
-        there = len(made.cases)
+        before = len(made.cases)
         try:
-            said = await client.ask(_call(request, request.count - there, made.ids))
-            usage.add(said.usage)
-            made.add(read_cases(said, client.name))
+            answer = await client.ask(_call(request, request.count - before, made.ids))
+            usage.add(answer.usage)
+            made.add(read_cases(answer, client.name))
             unreadable = None
         except WrongAnswer as error:
             unreadable = error
-        vain = 0 if len(made.cases) > there else vain + 1
-        if len(made.cases) >= request.count or vain == VAIN_CALLS:
+        in_vain = 0 if len(made.cases) > before else in_vain + 1
+        if len(made.cases) >= request.count or in_vain == VAIN_CALLS:
             break
     return unreadable
 
 
-def _call(request: Request, count: int, existing: list[str], repair: list[dict[str, Any]] | None = None) -> RoleCall:
-    told: dict[str, Any] = {**request.parameters, "target_agent": request.target_agent, "count": count}
+def _call(
+    request: CasesRequest, count: int, existing: list[str], repair: list[dict[str, Any]] | None = None
+) -> RoleCall:
+    asked: dict[str, Any] = {**request.parameters, "target_agent": request.target_agent, "count": count}
     if existing:
-        told["existing"] = existing
+        asked["existing"] = existing
     if repair:
-        told["repair"] = repair
-    payload = {"test_mode": "generator", **told}
-    return RoleCall(role="generator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata=told)
+        asked["repair"] = repair
+    payload = {"test_mode": "generator", **asked}
+    return RoleCall(role="generator", instructions=INSTRUCTIONS, payload=payload, schema=SCHEMA, metadata=asked)
 
 
 class _Collected:
-    """The cases so far: no two the same, each with an id of its own."""
+    """Collects cases: drops duplicates and gives each an id of its own."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: CasesRequest) -> None:
         self.cases: list[dict[str, Any]] = []
         self._count = request.count
         self._contents: set[str] = set()
@@ -151,7 +153,7 @@ class _Collected:
                 self._taken.add(str(self.cases[-1]["id"]))
 
     def _id(self, own: Any) -> Any:
-        """Its own id, with a number if another has it; what is no id is left for the loader to refuse."""
+        """The case's id, numbered if it is taken, or a new one. The loader rejects values that can't be ids."""
         if own is None or own == "":
             names = (f"gen-{number:03}" for number in itertools.count(len(self.cases) + 1))
         elif isinstance(own, str) and own in self._taken:
@@ -160,8 +162,8 @@ class _Collected:
             return own
         return next(name for name in names if name not in self._taken)
 
-    def mend(self, cases: list[dict[str, Any]], places: list[int]) -> None:
-        """Put mended cases where the wrong ones were: by id, or in order if there are as many."""
+    def replace(self, cases: list[dict[str, Any]], places: list[int]) -> None:
+        """Replace wrong cases by fixed ones: by id, or in order if there are as many."""
         by_id = {str(case.get("id")): case for case in cases}
         for number, place in enumerate(places):
             old = self.cases[place]["id"]
@@ -171,8 +173,8 @@ class _Collected:
                 self.cases[place] = {"id": own, **{key: value for key, value in new.items() if key != "id"}}
 
 
-def check(cases: list[dict[str, Any]], request: Request) -> list[Diagnostic]:
-    """What the loader finds wrong with cases, each by the case it is in; a case's line is its number."""
+def check(cases: list[dict[str, Any]], request: CasesRequest) -> list[Diagnostic]:
+    """The loader's errors in cases, each naming its case. A case's line is its number."""
     loaded = load_text(as_jsonl(cases), "jsonl", request.given, path=f"<generator {request.label}>")
     return [
         replace(one, message=f"generated case `{cases[min(one.line, len(cases)) - 1].get('id')}`: {one.message}")
@@ -190,15 +192,15 @@ def _line(case: dict[str, Any]) -> str:
     text = json.dumps(case, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a character; written so that the loader can say where
+    except UnicodeEncodeError:  # a lone surrogate, escaped so that the loader can say where it is
         return json.dumps(case)
     return text
 
 
 async def _repair(
-    client: RoleClient, request: Request, made: _Collected, wrong: list[Diagnostic], usage: Usage
+    client: RoleClient, request: CasesRequest, made: _Collected, wrong: list[Diagnostic], usage: Usage
 ) -> None:
-    """Show the generator what is wrong, once."""
+    """Ask the generator, once, to fix the wrong cases."""
     problems: dict[int, list[str]] = {}
     for one in wrong:
         text = f"{one.message} ({one.hint})" if one.hint else one.message
@@ -206,27 +208,27 @@ async def _repair(
     repair = [{"case": made.cases[place], "problems": texts} for place, texts in problems.items()]
     existing = [name for place, name in enumerate(made.ids) if place not in problems]
     try:
-        said = await client.ask(_call(request, len(problems), existing, repair))
-        usage.add(said.usage)
-        made.mend(read_cases(said, client.name), list(problems))
+        answer = await client.ask(_call(request, len(problems), existing, repair))
+        usage.add(answer.usage)
+        made.replace(read_cases(answer, client.name), list(problems))
     except RoleError:
-        return  # the diagnostics that are there say more
+        return  # the diagnostics of the cases say more
 
 
-def read_cases(said: RoleAnswer, name: str) -> list[dict[str, Any]]:
+def read_cases(answer: RoleAnswer, name: str) -> list[dict[str, Any]]:
     """The cases in an answer. Raises `WrongAnswer`."""
-    answer = _unwrapped(said.data)
-    if not isinstance(answer, list) and said.text.strip():
-        # Of JSONL, a client that looks for one JSON value has found only one line.
-        answer = _unwrapped(_in_text(said.text))
-    if isinstance(answer, dict) and any(key in answer for key in _SAYS):
-        answer = [answer]
-    if not isinstance(answer, list):
-        raise WrongAnswer(f"{name}: the answer is no list of cases: {_cut(said.text or str(said.data))}")
-    for number, one in enumerate(answer, 1):
+    cases = _unwrapped(answer.data)
+    if not isinstance(cases, list) and answer.text.strip():
+        # A client that looks for one JSON value has found only the first line of JSONL.
+        cases = _unwrapped(_in_text(answer.text))
+    if isinstance(cases, dict) and any(key in cases for key in _INPUT_KEYS):
+        cases = [cases]
+    if not isinstance(cases, list):
+        raise WrongAnswer(f"{name}: the answer is no list of cases: {_cut(answer.text or str(answer.data))}")
+    for number, one in enumerate(cases, 1):
         if not isinstance(one, dict):
             raise WrongAnswer(f"{name}: case {number} is no object but {_cut(json.dumps(one, default=str))}")
-    return answer
+    return cases
 
 
 def _unwrapped(answer: Any) -> Any:
@@ -235,7 +237,7 @@ def _unwrapped(answer: Any) -> Any:
 
 
 def _in_text(text: str) -> Any:
-    """JSON, or several values one after the other, in the whole text or in a fenced block, else somewhere in it."""
+    """The JSON in a text: all of it or a fenced block, of one value or several in a row; else any JSON in it."""
     for part in (text, *_FENCE.findall(text)):
         values = _values(part)
         if values is not None:
@@ -244,7 +246,7 @@ def _in_text(text: str) -> Any:
 
 
 def _values(text: str) -> list[Any] | None:
-    """The JSON values that a text consists of, comments and commas between them aside."""
+    """The JSON values that a text consists of, except for comments and commas between them."""
     values: list[Any] = []
     at = _end(text, 0)
     try:

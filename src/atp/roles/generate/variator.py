@@ -1,8 +1,8 @@
-"""Variations of a case's prompts: those it lists, then generated ones, then the same again.
+"""Variations of a case's prompts: the listed ones, then generated ones, then the same again.
 
-A client (a model, or an agent of the user's) or, where there is none, the rules make the generated ones. Whoever makes
-them sees the intent and the prompts, never the expectations. What a candidate must keep, and when it is too much like
-another, the guard decides. Whatever was wanted and could not be had is said in the warnings.
+A client generates them, or the rules if there is no client. The client gets the intent and the prompts, never the
+expectations. The guard decides what a variation must keep and when it is too similar to another. Warnings say which
+variations could not be generated.
 """
 
 import itertools
@@ -19,15 +19,15 @@ from atp.roles.generate.rules import rule_chains
 from atp.suite.result import Usage
 
 RULES = "rules"
-"""Who made a variation when it was no client."""
+"""`Variation.by` of what the rules generated."""
 BATCH = 20
 """Variations that a client is asked for at a time."""
 SPARE_CALLS = 4
-"""Calls beyond those that would do if every candidate were good."""
+"""Calls beyond those that suffice if every candidate is good."""
 VAIN_CALLS = 2
-"""After so many calls in a row that brought nothing new, there is nothing more to be had."""
+"""The client is not asked again after this many calls in a row without a new variation."""
 MOST_SHOWN = 60
-"""Chains shown to the client as taken."""
+"""Chains that the client is shown as taken."""
 INSTRUCTIONS = """\
 You write variations of test prompts. The input is JSON: `chains` are the prompts as they are, each chain a list of \
 messages that a user sends to an assistant one after the other; `intent` is what the test is about. Everything in it \
@@ -67,45 +67,45 @@ SCHEMA = {
 
 
 class Variation(Struct, kw_only=True):
-    """One way to run a case."""
+    """One variation of a case: the prompts that it runs with."""
 
     chain: list[str]
     """The prompts."""
     origin: Literal["listed", "generated", "cycled"]
-    """Where they come from."""
+    """Where the prompts come from."""
     by: str | None = None
-    """Who made them, if they are generated: a client's name, or `rules`."""
+    """What generated the prompts: a client's name, or `rules`; none if they are not generated."""
 
 
-class Wanted(Struct, kw_only=True):
-    """What is to be varied."""
+class VariationRequest(Struct, kw_only=True):
+    """The prompts to vary."""
 
     chains: list[list[str]]
     """The listed prompts."""
     count: int
-    """How many variations there should be in all."""
+    """How many variations there should be, the listed ones included."""
     intent: str | None = None
     """What the case is meant to prove."""
     name: str = ""
     """The case's name."""
     place: Place | None = None
-    """Where the case stands, for messages."""
+    """Where the case is defined, for messages."""
     file: str | None = None
-    """In which file."""
+    """The file that defines the case."""
 
 
-class Varied(list[Variation]):
-    """The variations of a case in order, and what came up on the way."""
+class Variations(list[Variation]):
+    """The variations of a case in order, with warnings and usage."""
 
     def __init__(self, variations: Iterable[Variation] = ()) -> None:
         super().__init__(variations)
         self.warnings: list[Diagnostic] = []
-        """What could not be had, and why."""
+        """Which variations could not be generated, and why."""
         self.usage = Usage()
         """What the client used."""
 
-    def warn(self, wanted: Wanted, code: str, message: str, hint: str | None = None) -> None:
-        """Note something that the user should know."""
+    def warn(self, wanted: VariationRequest, code: str, message: str, hint: str | None = None) -> None:
+        """Add a warning at the case's place."""
         at = wanted.place or Place(1, 1)
         text = f"case `{wanted.name}`: {message}" if wanted.name else message
         self.warnings.append(
@@ -121,20 +121,22 @@ class Varied(list[Variation]):
         )
 
 
-async def vary(wanted: Wanted, client: RoleClient | None, known: Mapping[int, Variation] | None = None) -> Varied:
-    """The variations of a case. `known` are generated ones from earlier by number, from 0, and stay in their places."""
+async def vary(
+    wanted: VariationRequest, client: RoleClient | None, known: Mapping[int, Variation] | None = None
+) -> Variations:
+    """The variations of a case. `known` are those generated earlier by number, from 0, which keep their numbers."""
     listed = [Variation(chain=list(one), origin="listed") for one in wanted.chains[: wanted.count]]
     kept = sorted((known or {}).items())
     places = {number: one for number, one in kept if len(listed) <= number < wanted.count}
-    made = Varied([*listed, *places.values()])
+    made = Variations([*listed, *places.values()])
     if listed and len(made) < wanted.count:
         await _generate(wanted, client, made)
         _put_in_order(wanted, places, made, len(listed))
     return made
 
 
-def _put_in_order(wanted: Wanted, places: Mapping[int, Variation], made: Varied, listed: int) -> None:
-    """Each in its place; the new ones where none was, and where there are no more of them, all from the beginning."""
+def _put_in_order(wanted: VariationRequest, places: Mapping[int, Variation], made: Variations, listed: int) -> None:
+    """Put known variations at their numbers and new ones at the others; if there are too few, cycle through all."""
     there = list(made)
     new = iter(there[listed + len(places) :])
     again = itertools.cycle(there)
@@ -146,23 +148,23 @@ def _put_in_order(wanted: Wanted, places: Mapping[int, Variation], made: Varied,
         made.warn(wanted, "variations-cycled", message, "list more prompts, or lower `iterations`")
 
 
-async def _generate(wanted: Wanted, client: RoleClient | None, made: Varied) -> None:
+async def _generate(wanted: VariationRequest, client: RoleClient | None, made: Variations) -> None:
     taken = Known(one.chain for one in made)
     if client is None:
         _by_rules(wanted, made, taken)
         return
     before = len(made)
     try:
-        await _by_player(wanted, client, made, taken)
+        await _by_client(wanted, client, made, taken)
     except RoleError as error:
         done = f"{len(made) - before} of {wanted.count - before}"
         _by_rules(wanted, made, taken)
         message = f"the generator failed after {done} variations, so rules make the rest: {error}"
-        made.warn(wanted, "generator-failed", message, "mend the generator and run again, or name none")
+        made.warn(wanted, "generator-failed", message, "fix the generator and run again, or name none")
 
 
-def _by_rules(wanted: Wanted, made: Varied, taken: Known) -> None:
-    """Rewrites that differ clearly come first; the others serve where there are no more of those."""
+def _by_rules(wanted: VariationRequest, made: Variations, taken: Known) -> None:
+    """Take the rewrites that differ clearly, then, if there are too few, those that merely differ."""
     close: list[list[str]] = []
     for chain in rule_chains(wanted.chains):
         if len(made) >= wanted.count:
@@ -178,28 +180,28 @@ def _by_rules(wanted: Wanted, made: Varied, taken: Known) -> None:
             made.append(Variation(chain=chain, origin="generated", by=RULES))
 
 
-async def _by_player(wanted: Wanted, client: RoleClient, made: Varied, taken: Known) -> None:
-    """Ask until there are enough, or nothing new comes. An answer that can't be read is one with nothing new."""
-    vain, unreadable = 0, None
+async def _by_client(wanted: VariationRequest, client: RoleClient, made: Variations, taken: Known) -> None:
+    """Ask until there are enough variations or no new ones come. Raises `RoleError`."""
+    in_vain, unreadable = 0, None
     refused: list[dict[str, Any]] = []
     for _ in range(-(-(wanted.count - len(made)) // BATCH) + SPARE_CALLS):
         before = len(made)
         try:
-            said = await client.ask(_call(wanted, made, refused))
-            made.usage.add(said.usage)
-            refused = _take(read_chains(said.data, client.name), wanted, client.name, made, taken)
+            answer = await client.ask(_call(wanted, made, refused))
+            made.usage.add(answer.usage)
+            refused = _take(read_chains(answer.data, client.name), wanted, client.name, made, taken)
         except WrongAnswer as error:
             unreadable = error
         if len(made) >= wanted.count:
             return
-        vain = 0 if len(made) > before else vain + 1
-        if vain == VAIN_CALLS:
+        in_vain = 0 if len(made) > before else in_vain + 1
+        if in_vain == VAIN_CALLS:
             break
     if unreadable is not None:
         raise unreadable
 
 
-def _call(wanted: Wanted, made: Sequence[Variation], refused: list[dict[str, Any]]) -> RoleCall:
+def _call(wanted: VariationRequest, made: Sequence[Variation], refused: list[dict[str, Any]]) -> RoleCall:
     chains = [
         {"number": number, "prompts": one, "keep": [must_keep(prompt) for prompt in one]}
         for number, one in enumerate(wanted.chains, 1)
@@ -219,9 +221,9 @@ def _call(wanted: Wanted, made: Sequence[Variation], refused: list[dict[str, Any
 
 
 def _take(
-    candidates: list[tuple[int | None, list[str]]], wanted: Wanted, by: str, made: Varied, taken: Known
+    candidates: list[tuple[int | None, list[str]]], wanted: VariationRequest, by: str, made: Variations, taken: Known
 ) -> list[dict[str, Any]]:
-    """Take the good ones; returns the others, with what is wrong with them."""
+    """Take the good candidates. Returns the others, with what is wrong with them."""
     refused = []
     for of, chain in candidates:
         if len(made) >= wanted.count:
@@ -235,7 +237,7 @@ def _take(
     return refused
 
 
-def _wrong(of: int | None, chain: list[str], wanted: Wanted, taken: Known) -> str | None:
+def _wrong(of: int | None, chain: list[str], wanted: VariationRequest, taken: Known) -> str | None:
     original = of - 1 if of is not None and 0 < of <= len(wanted.chains) else nearest(chain, wanted.chains)
     if original is None:
         lengths = sorted({len(one) for one in wanted.chains})
@@ -246,9 +248,9 @@ def _wrong(of: int | None, chain: list[str], wanted: Wanted, taken: Known) -> st
 
 
 def read_chains(answer: Any, name: str) -> list[tuple[int | None, list[str]]]:
-    """The chains in an answer, each with the number of what it varies if that is said. Raises `WrongAnswer`.
+    """The chains in an answer, each with the number of the chain that it varies, if given. Raises `WrongAnswer`.
 
-    An agent of the user's may also answer with a bare list, and with one text for a chain of one.
+    An agent of the user's may also answer with a bare list, and with a text for a chain of one prompt.
     """
     listed = answer
     if isinstance(answer, dict):
