@@ -23,8 +23,11 @@ _NUMBER_WORDS = (
 )
 # The leftmost match wins, and of those at the same place the first kind: a number in a quotation is quoted text.
 _KINDS = {
-    "fence": r"(?P<f>`{3,20}|~{3,20})[^\n]*\n(?:.*?\n)?[ \t]*(?P=f)[`~]*[ \t]*(?=\n|\Z)|(?:`{3,}|~{3,})[^\n]*\n.*",
-    "code": r"(?P<b>`+)(?!`).+?(?<!`)(?P=b)(?!`)",
+    "fence": (
+        r"(?:(?<!`)(?=`)|(?<!~)(?=~))"  # from the first of them on: trying each again takes the cube of a long row
+        r"(?:(?P<f>`{3,20}|~{3,20})[^\n]*+\n(?:.*?\n)?[ \t]*(?P=f)[`~]*[ \t]*(?=\n|\Z)|(?:`{3,}+|~{3,}+)[^\n]*+\n.*)"
+    ),
+    "code": r"(?P<b>`++).+?(?<!`)(?P=b)(?!`)",
     "address": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s<>\"`]*[^\s<>\"`.,;:!?'()\[\]{}]|\bwww\.[\w./?=&%#-]*[\w/]",
     "email": r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     "variable": r"\$\{[^}\n]*\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\$ENV\.\w+",
