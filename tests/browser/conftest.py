@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
 from tests.parts import missing
+from tests.waiting import WAIT_LIMIT
 
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
@@ -41,6 +42,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+expect.set_options(timeout=WAIT_LIMIT * 1000)
 SHOTS = Path(__file__).parents[2] / ".artifacts"
 """Where screenshots are kept for CI, and for whoever wants to look."""
 
@@ -104,6 +106,7 @@ class Watched:
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
     context = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
+    context.set_default_timeout(WAIT_LIMIT * 1000)
     made = Watched(context)
     yield made
     context.close()

@@ -1,8 +1,6 @@
-"""10,000 trials: the table is there at once, and the file can be sent around."""
+"""10,000 trials: the page draws what is seen of them, and the file can be sent around."""
 
-import json
 import random
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,25 +47,14 @@ def test_ten_thousand_trials(
     shoot: Callable[..., None],
     cases: int,
     runs: int,
-    artifacts: Path,
 ) -> None:
     path = write_report(tmp_path / "report.html", list(many(desk, make_case, cases, runs)))
     size = path.stat().st_size
     assert size < 50_000_000
     page = watched.page
-    metrics = page.context.new_cdp_session(page)
-    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
-    began = time.monotonic()
     page.goto(path.as_uri(), wait_until="commit")
-    page.locator("tr.row").first.wait_for(state="attached")
-    took = time.monotonic() - began
-    found = {one["name"]: one["value"] for one in metrics.send("Performance.getMetrics")["metrics"]}
-    figures = {"file_mb": size / 1e6, "first_table_s": took, "work_s": found["TaskDuration"]}
-    (artifacts / f"many-{runs}.json").write_text(json.dumps({name: round(one, 2) for name, one in figures.items()}))
-    # The machine may be busy with other things: so the bound is on the work of the page, and a wide one on the clock.
-    assert found["TaskDuration"] < 2
-    assert took < 10
     expect(page.locator("html[data-ready]")).to_be_attached()
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
     assert page.locator("tr.row").count() < 100
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(page.locator("tr.row", has_text=f"case-{cases - 1:05}")).to_be_visible()

@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from tests.waiting import WAIT_LIMIT
+from tests.waiting import WAIT_LIMIT, until
 
 from atp import __version__
 from atp.cli.main import COMMANDS
@@ -88,8 +87,7 @@ def test_ctrl_c_while_a_file_is_read(tmp_path: Path) -> None:
     file.write_text("".join(f'{{"id": "{number}", "input": "x"}}\n' for number in range(200_000)))
     command = [sys.executable, "-m", "atp", "validate", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        while not is_open(file, child.pid) and child.poll() is None:
-            time.sleep(0.01)
+        until(lambda: is_open(file, child.pid) or child.poll() is not None)
         child.send_signal(signal.SIGINT)
         _, errors = child.communicate(timeout=WAIT_LIMIT)
     assert "Traceback" not in errors
@@ -97,12 +95,8 @@ def test_ctrl_c_while_a_file_is_read(tmp_path: Path) -> None:
 
 
 def is_open(file: Path, process: int) -> bool:
-    """Whether a process has a file open; where that can't be seen, after a while it will."""
-    folder = Path(f"/proc/{process}/fd")
-    if not folder.exists():
-        time.sleep(2)
-        return True
-    return any(os.path.realpath(link) == str(file.resolve()) for link in folder.iterdir())
+    """Whether a process has a file open."""
+    return any(os.path.realpath(link) == str(file.resolve()) for link in Path(f"/proc/{process}/fd").iterdir())
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until_async
 
 from atp.report.console.console import Console, Look
 from atp.report.console.page import PlainPage
@@ -169,7 +170,7 @@ def test_lines_come_soon_but_together(story: Any) -> None:
         console.start(story.info())
         for number in range(1000):
             console.case(story.case(f"T{number}"))
-        await asyncio.sleep(0.2)
+        await until_async(lambda: "[T999]" in stream.getvalue())
         return stream.writes, stream.getvalue()
 
     writes, text = asyncio.run(run())

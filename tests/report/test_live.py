@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.waiting import WAIT_LIMIT
+from tests.waiting import WAIT_LIMIT, until_async
 
 from atp.report.console.console import Look
 from atp.report.console.live import LiveConsole, Progress
@@ -60,7 +60,7 @@ def test_progress(story: Any) -> None:
             console.began(trial)  # type: ignore[arg-type]
         seen = Transcript(usage=Usage(cost_usd=0.25))
         console.ended(trials[0], story.trial(transcript=seen, status="failed"))  # type: ignore[arg-type]
-        await asyncio.sleep(0.5)
+        await until_async(lambda: "1/3, 2 running" in bare(stream.getvalue()))
         middle = stream.getvalue()
         console.end(story.end())
         assert stream.getvalue().endswith("journal.jsonl\n")

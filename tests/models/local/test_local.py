@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.waiting import until, until_async
 
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
@@ -151,18 +151,11 @@ def test_a_server_that_died_is_started_again(file: Path) -> None:
             old = server.start(model)
             assert server.pid is not None
             os.kill(server.pid, signal.SIGKILL)
-            wait_until(lambda: not is_open(old.url))
+            await until_async(lambda: not is_open(old.url))
             assert (await model.ask(ask())).text == before.text
             assert server.start(model) != old
 
     run(scene())
-
-
-def wait_until(done: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_closing_while_it_loads_leaves_nothing(file: Path) -> None:
@@ -170,7 +163,7 @@ def test_closing_while_it_loads_leaves_nothing(file: Path) -> None:
         async with local() as model:
             asked = asyncio.create_task(model.ask(ask()))
             server = server_of(file, "smollm2")
-            await asyncio.to_thread(wait_until, lambda: server.pid is not None)
+            await until_async(lambda: server.pid is not None)
             asked.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asked
@@ -197,7 +190,7 @@ def test_it_ends_with_the_process_that_started_it_however_that_ends(file: Path) 
     process.kill()
     process.wait()
     process.stdout.close()
-    wait_until(lambda: not is_open(url))
+    until(lambda: not is_open(url))
 
 
 def test_strangers_get_no_answer(file: Path) -> None:
