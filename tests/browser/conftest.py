@@ -217,7 +217,7 @@ class Desk:
             "agent": agent,
             "case": "c",
             "duration_ms": took,
-            "at": 1794821400.0 + self.luck.random() * 60,
+            "started_at": 1794821400.0 + self.luck.random() * 60,
             "transcript": Transcript(
                 messages=talk(question, answer),
                 turns=[Turn(turn=1, input=question, output=answer, duration_ms=took * 0.96)],
