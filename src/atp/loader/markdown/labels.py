@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from atp.base.near import edits, near_miss
+from atp.base.near import edits
 from atp.loader.cases import COMMON_KEYS
 
 FieldKind = Literal["prompts", "chain", "expectations", "before", "intent", "id", "tags", "actor", "setting"]
@@ -68,16 +68,6 @@ _WORDS: dict[str, FieldKind] = {
     "actor": "actor",
 }
 
-# Words of their own that are only a letter or two away from a label.
-_OTHER_WORDS = """
-    action active after again author brain cabin chair champ chaos charm chart chat china claim content contents
-    doctor drain extent factor gain grain impute indent inspected insertions invent latent main motor pain patent
-    plain potent prescription put rain respected sector stain tabs train tutor unexpected vector
-"""
-_NO_SLIPS = frozenset(_OTHER_WORDS.split())
-_NO_SETTINGS = frozenset(
-    {"actions", "captions", "portions", "scaring", "ship", "skin", "slip", "snip", "steam", "storing"}
-)
 # Words that are often bold before a colon, and introduce prose.
 _REMARK_WORDS = """
     background caution comment comments contents example examples fyi hint history important info legend links
@@ -148,10 +138,10 @@ def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str |
     key = SETTINGS.get(plain, "")
     if not bold:
         return (key if looks_right(key, value) else "", None)
-    if key or not colon or plain in _NO_SETTINGS or plain in _ELSEWHERE:
+    if key or not colon or plain in _ELSEWHERE:
         return key, None
-    meant = near_miss(plain, SETTINGS.values())
-    return (meant, meant.replace("_", " ")) if meant else ("", None)
+    meant = next((label for label in SETTINGS if _is_slip(plain, label, with_its_letters=True)), None)
+    return (SETTINGS[meant], meant) if meant else ("", None)
 
 
 def looks_right(key: str, value: str) -> bool:
@@ -247,13 +237,19 @@ def look_up(word: str) -> tuple[FieldKind | None, str | None]:
     plain = " ".join(word.lower().split())
     if kind := _WORDS.get(plain):
         return kind, None
-    if plain in _NO_SLIPS:
-        return None, None
-    best: tuple[int, str] | None = None
-    for known in _WORDS:
-        # Two edits make a short word out of almost any other.
-        allowed = 2 if len(known) > 4 else 1 if len(known) > 2 else 0
-        distance = edits(plain, known, allowed)
-        if distance <= allowed and (best is None or distance < best[0]):
-            best = (distance, known)
-    return (_WORDS[best[1]], best[1]) if best else (None, None)
+    slips = [known for known in _WORDS if _is_slip(plain, known, with_its_letters=len(known) < 7)]
+    meant = min(slips, key=lambda known: edits(plain, known), default=None)
+    return (_WORDS[meant], meant) if meant else (None, None)
+
+
+def _is_slip(word: str, label: str, *, with_its_letters: bool) -> bool:
+    """Whether a word is a label with a typo in it: two edits at most, but never a wrong first letter.
+
+    `with_its_letters` is for labels that are close to many words (`Chair`, `Tabs`, `Indent`, `Storing`): one edit that
+    adds no new letter, so that letters are swapped, doubled or left out.
+    """
+    if word[:1] != label[0] and word[:2] != label[1::-1]:
+        return False
+    if with_its_letters:
+        return len(label) > 2 and set(word) <= {*label, " "} and edits(word, label, 1) == 1
+    return edits(word, label, 2) <= 2
