@@ -99,19 +99,44 @@ def is_open(file: Path, process: int) -> bool:
     return any(os.path.realpath(link) == str(file.resolve()) for link in Path(f"/proc/{process}/fd").iterdir())
 
 
-@pytest.mark.parametrize("argument", ["--help", "--version"])
-def test_starting_loads_nothing_heavy(argument: str) -> None:
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that a command has imported when it is done."""
     script = (
         "import sys\n"
-        f"sys.argv = ['atp', {argument!r}]\n"
+        f"sys.argv = ['atp', *{arguments!r}]\n"
         "from atp.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(*sorted(sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    loaded = set(done.stderr.split())
-    assert "click" in loaded
-    assert not loaded & {"pydantic", "pydantic_core", "yaml", "markdown_it", "jsonschema", "aiohttp", "rich", "jinja2"}
+    return set(done.stderr.split())
+
+
+HELP_LOADS = {"atp", "atp.cli", "atp.cli.main", "atp.cli.streams", "atp.usercode", "atp.usercode.exits"}
+"""The modules of ATP that `atp --help` imports. This set may only shrink."""
+VALIDATE_LOADS = {"atp.agents", "atp.base", "atp.cli", "atp.engine", "atp.loader", "atp.suite", "atp.usercode"}
+"""The packages of ATP that `atp validate` imports from. This set may only shrink."""
+VALIDATE_MOST = 49
+"""How many modules of ATP `atp validate` imports for a small YAML suite. This number may only shrink."""
+HEAVY = {"aiohttp", "jinja2", "jsonschema", "markdown_it", "rich"}
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_and_version_load_six_modules_and_click(argument: str) -> None:
+    loaded = loaded_by(argument)
+    assert {name for name in loaded if name.partition(".")[0] == "atp"} <= HELP_LOADS
+    assert not {name.partition(".")[0] for name in loaded} & {*HEAVY, "pydantic", "yaml", "msgspec", "asyncio"}
+
+
+def test_validate_loads_nothing_that_only_a_run_needs(tmp_path: Path) -> None:
+    agents = "agents: [{name: a, type: custom, config: {entry: 'agent.py:answer'}}]"
+    tests = "tests: [{id: a, name: A, input: x, assertions: [{type: contains, value: y}]}]"
+    (tmp_path / "suite.yaml").write_text(f"test_suite: small\n{agents}\n{tests}\n")
+    loaded = loaded_by("validate", str(tmp_path / "suite.yaml"))
+    ours = {name for name in loaded if name.partition(".")[0] == "atp"}
+    assert {".".join(name.split(".")[:2]) for name in ours} - {"atp"} <= VALIDATE_LOADS
+    assert len(ours) <= VALIDATE_MOST
+    assert not {name.partition(".")[0] for name in loaded} & HEAVY
 
 
 def test_jsonl_needs_no_yaml_and_yaml_no_markdown(tmp_path: Path) -> None:

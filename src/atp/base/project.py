@@ -1,6 +1,8 @@
-"""Where things live: the project's root, and ATP's own folder in it."""
+"""The project's root, and ATP's own folder in it."""
 
 import os
+from collections.abc import Iterable
+from glob import has_magic
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics, LoadError
@@ -8,8 +10,19 @@ from atp.base.diagnostics import Diagnostics, LoadError
 _SIGNS = ("atp.toml", "agents", "assistants", ".git")
 
 
+def input_folder(inputs: Iterable[str]) -> Path:
+    """The folder of the first input that exists: a file, a folder or a pattern. Else the working directory."""
+    for one in inputs:
+        path = Path(one)
+        if has_magic(one) and not os.path.lexists(one):
+            path = next(folder for folder in path.parents if not has_magic(str(folder)))
+        if os.path.exists(path):
+            return path if path.is_dir() else path.resolve().parent
+    return Path.cwd()
+
+
 def find_root(start: Path) -> Path:
-    """The nearest folder around the input that looks like a project, else the working directory."""
+    """The nearest folder, `start` or around it, that looks like a project. Else the working directory."""
     start = start.resolve()
     for folder in [start, *start.parents]:
         if any(os.path.exists(folder / sign) for sign in _SIGNS) or _has_settings(folder / "pyproject.toml"):
@@ -30,7 +43,7 @@ def runs_folder(root: Path) -> Path:
 
 
 def unreadable(path: Path | str, error: OSError) -> LoadError:
-    """What to raise for something of the project's that is there and can't be read: that isn't the same as nothing."""
+    """The error for a file of the project that exists but can't be read."""
     notes = Diagnostics(str(path))
     notes.error("unreadable", f"{path} cannot be read: {error.strerror or error}", hint="check its permissions")
     return LoadError(notes)

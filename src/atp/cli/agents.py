@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atp.base.diagnostics import LoadError, has_errors
+from atp.base.diagnostics import has_errors
 from atp.base.diagnostics_text import printable, render
 from atp.cli.output import print_json
 
@@ -50,13 +50,10 @@ def _list(as_json: bool, env_file: str | None) -> int:
     from atp.engine.signals import run_to_end
 
     root = find_root(Path.cwd())
-    try:
-        env = environment(root, env_file)
-        own, notes = known_agents(Project(root, env))
-        with redirect_stdout(sys.stderr):  # importing a plugin may print something
-            found = run_to_end(kinds(env))
-    except LoadError as error:
-        return _unreadable(error)
+    env = environment(root, env_file)
+    own, notes = known_agents(Project(root, env))
+    with redirect_stdout(sys.stderr):  # importing a plugin may print something
+        found = run_to_end(kinds(env))
     if as_json:
         print_json({"kinds": [asdict(one) for one in found], "agents": [asdict(one) for one in own]})
     else:
@@ -110,27 +107,19 @@ def check_command(
 
     flags: dict[str, Any] = {"name": list(name), "connector": connector, "env_file": env_file}
     given = {key: value for key, value in flags.items() if value}
-    try:
-        with stdout_for_us():
-            limit_imports(timeout)
-            with redirect_stdout(sys.stderr):  # importing an agent may print something
-                check = AgentCheck(paths, given)
-            checked = run_to_end(check.run(timeout))
-            well = all(one.ok for one in checked)
-            if as_json:
-                print_json({"ok": well, "agents": [one.as_dict() for one in checked]})
-                return 0 if well else BROKEN
+    with stdout_for_us():
+        limit_imports(timeout)
+        with redirect_stdout(sys.stderr):  # importing an agent may print something
+            check = AgentCheck(paths, given)
+        checked = run_to_end(check.run(timeout))
+        well = all(one.ok for one in checked)
+        if as_json:
+            print_json({"ok": well, "agents": [one.as_dict() for one in checked]})
+        else:
             for one in checked:
                 click.echo(printable(f"{'✓' if one.ok else '✗'} {one.name} ({one.type})"))
                 _print_findings(one.findings)
-    except LoadError as error:
-        return _unreadable(error)
     return 0 if well else BROKEN
-
-
-def _unreadable(error: LoadError) -> int:
-    click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-    return 2
 
 
 def _print_findings(findings: "Iterable[Finding]") -> None:

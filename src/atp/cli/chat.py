@@ -9,9 +9,6 @@ from typing import Any
 
 import click
 
-from atp.base.diagnostics import LoadError
-from atp.base.diagnostics_text import render
-
 _ENDS = ("/quit", "/exit", "/q")
 _COMMAND = re.compile(r"/[\w?-]*(\s|$)")
 
@@ -29,11 +26,7 @@ def command(agent: str, connector: str | None, file: str | None, name: str) -> i
     path = Path(file) if file else None
     if path is not None and not path.name.endswith((".jsonl", ".test.md")):
         raise click.UsageError(f"--save {file}: a conversation is saved as .jsonl or .test.md.")
-    try:
-        return _chat(agent, {"connector": connector} if connector else {}, path, name)
-    except LoadError as error:
-        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-        return 2
+    return _chat(agent, {"connector": connector} if connector else {}, path, name)
 
 
 def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:

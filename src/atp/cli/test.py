@@ -1,22 +1,53 @@
-"""`atp test`: run tests."""
+"""`atp test`: run tests. Every setting is a flag."""
 
 import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import Any
+from typing import Any, TypeVar, get_origin
 
 import click
 
-from atp.base.diagnostics import LoadError
 from atp.base.diagnostics_text import printable, render
-from atp.cli.options import given, takes_options
+from atp.engine.prepare.options import settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _takes_settings(command: Command) -> Command:
+    """Add a flag for every setting. A flag that isn't given is None."""
+    for name, about in reversed(settings().items()):
+        command = _option(name, about)(command)
+    return command
+
+
+def _option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
+    flags = about["flags"]
+    if not any(flag.startswith("--") for flag in flags):
+        flags = [*flags, f"--{name.replace('_', '-')}"]
+    kind = about["field"].annotation
+    if kind is bool:
+        if not about["only_flag"]:  # a file or the environment may have set it
+            flags = [f"{flag}/--no-{flag[2:]}" if flag.startswith("--") else flag for flag in flags]
+        return click.option(*flags, name, is_flag=True, default=None, help=about["help"])
+    if get_origin(kind) is list:
+        return click.option(*flags, name, multiple=True, metavar="TEXT", help=f"{about['help']} (repeatable)")
+    return click.option(*flags, name, metavar=_metavar(name), help=about["help"])
+
+
+def _metavar(name: str) -> str:
+    """What kind of thing a flag takes."""
+    known = {"timeout": "TIME", "max_time": "TIME", "run": "REGEX", "ctx": "FILE", "env_file": "FILE"}
+    known |= {"resume_from": "RUN", "tags": "TAGS", "budget_usd": "USD"}
+    numbers = {"runs", "parallel", "retries", "max_errors", "budget_tokens"}
+    return "N" if name in numbers else known.get(name, "TEXT")
 
 
 @click.command("test")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@takes_options
+@_takes_settings
 def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run tests.
 
@@ -28,12 +59,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     texts = tuple(flags.get("input") or ())
     if not texts and not paths:
         raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
-    try:
-        with stdout_for_us():
-            return _test(texts, paths, given(flags))
-    except LoadError as error:
-        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
-        return 2
+    with stdout_for_us():
+        return _test(texts, paths, _flags_given(flags))
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
@@ -77,3 +104,12 @@ def _command(argv: list[str]) -> str:
     """How this command was called, for telling how to go on with it."""
     words = [word for word in argv[1:] if word != "--resume"]
     return f"atp {shlex.join(words)}"
+
+
+def _flags_given(values: dict[str, Any]) -> dict[str, Any]:
+    """The flags on the command line. An empty value (`--budget-usd "$UNSET"`) is kept: validation reports it."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None and value != ()
+    }

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from glob import has_magic
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.project import input_folder
 from atp.engine.prepare.survey import Survey
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_message, load_path
@@ -54,13 +54,7 @@ class Input:
     @property
     def anchor(self) -> Path:
         """The folder from which the project's root is searched."""
-        for one in (*self.paths, *self.texts):
-            path = Path(one)
-            if has_magic(one) and not os.path.lexists(one):
-                path = next(folder for folder in path.parents if not has_magic(str(folder)))
-            if os.path.exists(path):
-                return path if path.is_dir() else path.resolve().parent
-        return Path.cwd()
+        return input_folder((*self.paths, *self.texts))
 
 
 def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
