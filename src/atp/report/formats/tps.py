@@ -5,10 +5,14 @@ An iteration is a trial whose expectations were all judged. One that ended in an
 outcomes and is left out. There is one report for a file: where several agents are tested, it is about the first.
 """
 
+import hashlib
+import os
+import re
+import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from atp.base.json_text import encode
 from atp.engine.prepare.options import Options
@@ -17,13 +21,16 @@ from atp.engine.prepare.survey import how_many
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import whole_file
-from atp.report.formats.tps_git import NO_COMMIT, blob_id, find_checkout
 from atp.report.reporter import Reporter
 from atp.suite.case import Case
 from atp.suite.result import TrialRef, TrialResult, Verdict
 
 BUILT_IN = "built-in"
 """The assessor of a file that names none."""
+NO_COMMIT = "0" * 40
+"""Stands for a commit where there is none."""
+GIT_LIMIT = 10
+"""Seconds that git may take to answer."""
 SMALL = 1_000_000
 """Bytes. A larger report is not written again right after it was written: see `_waiting_is_better`."""
 
@@ -227,3 +234,39 @@ def _outcomes(case: Case, result: TrialResult) -> list[dict[str, Any]] | None:
 
 def _reasoning(verdict: Verdict) -> list[str]:
     return [text for text in (verdict.message, *verdict.evidence) if text]
+
+
+class Checkout(NamedTuple):
+    """The working tree of git that a file is in."""
+
+    top: Path
+    """The folder at its top."""
+    commit: str
+    """The commit that HEAD is; 40 zeros before the first commit."""
+
+
+def find_checkout(file: Path) -> Checkout | None:
+    """The working tree around a file; None if there is none, or no git to say so."""
+    # A hook of git sets variables that name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "rev-parse", "--show-toplevel", "HEAD"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            cwd=file.resolve().parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_LIMIT,
+            check=False,  # HEAD is unknown before the first commit, and the first line is there nevertheless
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    top, *commit = os.fsdecode(done.stdout).splitlines() or [""]
+    known = commit and re.fullmatch("[0-9a-f]{40}(?:[0-9a-f]{24})?", commit[0])
+    return Checkout(Path(top), commit[0] if known else NO_COMMIT) if top else None
+
+
+def blob_id(content: bytes) -> str:
+    """The name under which git keeps a file with this content."""
+    return hashlib.sha1(b"blob %d\x00%s" % (len(content), content), usedforsecurity=False).hexdigest()
