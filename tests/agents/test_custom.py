@@ -24,10 +24,9 @@ def functions() -> Any:
 @pytest.fixture(autouse=True)
 def seen() -> list[Any]:
     """What the agents write down."""
-    from atp.agents.adapter import AdapterContext
-    from atp.usercode.entry import load_function
+    from atp.usercode.code_path import load_function
 
-    load_function(f"{FUNCTIONS}:echo", AdapterContext(base=FUNCTIONS.parent))
+    load_function(f"{FUNCTIONS}:echo", (FUNCTIONS.parent,))
     found: list[Any] = functions().SEEN
     found.clear()
     return found

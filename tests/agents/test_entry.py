@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import AdapterContext
 from atp.base.errors import ConfigurationError
-from atp.usercode.entry import load_function
+from atp.usercode.code_path import load_function
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +20,7 @@ def clean_modules() -> Any:
 
 
 def load(entry: str, base: Path, *search: Path) -> Any:
-    return load_function(entry, AdapterContext(base=base, search=search))()
+    return load_function(entry, (base, *search))()
 
 
 def write(path: Path, text: str) -> Path:
@@ -77,7 +76,7 @@ def test_modules_of_the_same_name_in_two_suites(tmp_path: Path) -> None:
 
 
 def test_installed_module_and_nested_name(tmp_path: Path) -> None:
-    found = load_function("pathlib:Path.cwd", AdapterContext(base=tmp_path))
+    found = load_function("pathlib:Path.cwd", (tmp_path,))
     assert found() == Path.cwd()
 
 

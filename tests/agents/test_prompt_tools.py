@@ -74,7 +74,7 @@ def add_two(a: int): return a + 2
 
 def wait_for_ever():
     SEEN.append("began")
-    GO_ON.wait(WAIT_LIMIT)
+    GO_ON.wait(60)
     SEEN.append("ended")
 
 async def sleep_for_ever():
@@ -450,11 +450,11 @@ def test_a_coroutine_is_cancelled_with_its_turn(stage: Stage, talk: Talk) -> Non
 
 def _cancel(stage: Stage, talk: Talk) -> list[str]:
     """Cancel a turn in the middle of a tool. Returns what the tool had written down when the turn was over."""
-    from atp.usercode.entry import load_function
+    from atp.usercode.code_path import load_function
 
     async def hold() -> list[str]:
         adapter = talk.adapter(stage.agent())
-        tools = load_function(f"{stage.root}/agents/tools.py:wait_for_ever", talk.around).__globals__
+        tools = load_function(f"{stage.root}/agents/tools.py:wait_for_ever", (talk.around.base,)).__globals__
         seen: list[str] = tools["SEEN"]
         task = asyncio.create_task(adapter.turn(talk.request()))
         await until_async(lambda: "began" in seen)

@@ -69,10 +69,10 @@ def make_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     return make(agent, context)
 
 
-adapter_at("custom", "atp.agents.python.custom:custom_adapter")
+adapter_at("custom", "atp.agents.python.kinds:custom_adapter")
 adapter_at("http", "atp.agents.http.adapter:HttpAdapter")
 adapter_at("cli", "atp.agents.command.adapter:CliAdapter")
 adapter_at("docker", "atp.agents.docker:docker_adapter")
 adapter_at("prompt", "atp.agents.prompt.adapter:PromptAdapter")
-adapter_at("langgraph", "atp.agents.python.langgraph:langgraph_adapter")
-adapter_at("crewai", "atp.agents.python.crewai:crewai_adapter")
+adapter_at("langgraph", "atp.agents.python.kinds:langgraph_adapter")
+adapter_at("crewai", "atp.agents.python.kinds:crewai_adapter")

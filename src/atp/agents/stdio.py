@@ -10,7 +10,7 @@ from atp.agents.protocol import read_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.usercode.lines import LONGEST, KeptLines
+from atp.usercode.printed import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
 """Bytes that may be written to stdout."""

@@ -1,10 +1,7 @@
 """The check whose verdict is a Python function of the user's."""
 
-import contextvars
 import copy
-import inspect
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,14 +10,14 @@ from atp.base.errors import ConfigurationError
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.registry import check, said
+from atp.checks.registry import check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.result import Verdict
+from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
-from atp.usercode.contain import contained
-from atp.usercode.printed import CAPTURE, Printed
-from atp.usercode.threads import Raised, Thread
+from atp.usercode.signature import match_in_order
+from atp.usercode.unusable import Unusable
 
 OFFERED = ("output", "input", "expected", "context")
 """What a function is called with, as many of them as it takes."""
@@ -31,37 +28,21 @@ MOST_LINES = 20
 @check("script")
 async def script(assertion: ScriptAssertion, evidence: Evidence) -> Verdict:
     """A function of the user's decides. Sync ones run in a thread, which nobody waits for if they hang."""
-    printed = Printed()
-    context = contextvars.copy_context()
-    context.run(printed.catch)
-    CAPTURE.begin()
-    try:
-        verdict = await _decided(assertion, evidence, context)
-    finally:
-        CAPTURE.end()
-    verdict.evidence = [cut(line) for line in printed.finish()[:MOST_LINES]]
-    return verdict
-
-
-async def _decided(assertion: ScriptAssertion, evidence: Evidence, context: contextvars.Context) -> Verdict:
     name = assertion.script
     offered = _offered(assertion, evidence)
+    lines: list[str] = []
 
-    def call() -> Any:
+    def decide() -> Any:
         function = load_function(name, evidence.folders)
-        args, kwargs = arguments(function, offered)
+        args, kwargs = match_in_order(function, OFFERED, "a script").arguments(offered)
         return function(*args, **kwargs)
 
-    made = await Thread(context).call(call, last=True)
-    if inspect.isawaitable(made):
-        made = await contained(_awaited(made), context)
-    if isinstance(made, Raised):
-        return _raised(name, made.error)
-    return read_answer(made, name)
-
-
-async def _awaited(made: Any) -> Any:
-    return await made
+    try:
+        verdict = read_answer(await call(decide, log=lines.append), name)
+    except Raised as raised:
+        verdict = _raised(name, raised)
+    verdict.evidence = [cut(line) for line in lines[:MOST_LINES]]
+    return verdict
 
 
 def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
@@ -94,33 +75,6 @@ def script_context(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, 
     return context
 
 
-def arguments(function: Callable[..., Any], offered: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """What to call a function with: by name if it names only what is offered, else by place.
-
-    Raises `TypeError` if it can't do with that.
-    """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # some built-in functions don't say what they take
-        return list(offered.values()), {}
-    named = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY)]
-    if len(named) == len(parameters) and all(one.name in offered for one in named):
-        return [], {one.name: offered[one.name] for one in named}
-    args: list[Any] = []
-    rest = list(offered.values())
-    for one in parameters:
-        if one.kind is one.VAR_POSITIONAL:
-            args += rest
-            break
-        optional = one.default is not one.empty or one.kind is one.VAR_KEYWORD
-        if optional and one.name not in offered:
-            break
-        if not rest or one.kind is one.KEYWORD_ONLY:
-            raise TypeError(f"it takes `{one.name}`; a script is given {', '.join(offered)}")
-        args.append(rest.pop(0))
-    return args, {}
-
-
 def read_answer(answer: Any, name: str) -> Verdict:
     """A function's answer as a verdict: a bool, or `{"pass", "message", "score"}`, and nothing else."""
     if isinstance(answer, bool):
@@ -151,10 +105,12 @@ def _wrong(answer: Any) -> str | None:
     return None
 
 
-def _raised(name: str, error: BaseException) -> Verdict:
-    if isinstance(error, ConfigurationError):
+def _raised(name: str, raised: Raised) -> Verdict:
+    error = raised.error
+    if isinstance(error, ConfigurationError | Unusable):
         hint = f" ({error.hint})" if error.hint else ""
-        return unjudged(f"{error}{hint}", where=name)
+        where = "" if isinstance(error, ConfigurationError) else f"{name}: "
+        return unjudged(f"{where}{error}{hint}", where=name)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    return unjudged(f"{name} raised {said(error)}{place}", where=name)
+    return unjudged(f"{name} raised {cut(str(raised))}{place}", where=name)

@@ -28,8 +28,8 @@ from atp.engine.trial.snapshot import Snapshot, joined
 from atp.engine.trial.workspace import Workspace
 from atp.journal.folder import marking
 from atp.suite.result import TrialResult
+from atp.usercode.call import hosting
 from atp.usercode.environment import lent
-from atp.usercode.printed import CAPTURE
 
 
 class RunContext:
@@ -77,13 +77,9 @@ class RunContext:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Apply the run to this process: `.env`, the marker of new processes, captured printing."""
-        CAPTURE.begin()
-        try:
-            with lent(self.env), marking(self.marker):
-                yield
-        finally:
-            CAPTURE.end()
+        """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
+        with hosting(), lent(self.env), marking(self.marker):
+            yield
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

@@ -3,7 +3,6 @@
 Each role builds a `RoleCall` and gets a `RoleAnswer` from a `RoleClient`.
 """
 
-import contextvars
 import copy
 import inspect
 import itertools
@@ -20,8 +19,6 @@ import msgspec
 from msgspec import Struct, field
 
 from atp.agents.adapter import AgentError, TurnRequest
-from atp.agents.python.plain import NotJson as NotPlain
-from atp.agents.python.plain import plain
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.base.errors import Error
@@ -31,9 +28,10 @@ from atp.models.cassettes.cassette import Boundary, Cassette
 from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
 from atp.models.structured import only_json
 from atp.suite.result import Event, Usage
-from atp.usercode.contain import contained
-from atp.usercode.printed import CAPTURE, Printed
-from atp.usercode.threads import Raised, Thread
+from atp.usercode.call import Raised
+from atp.usercode.call import call as call_user_code
+from atp.usercode.json_values import NotJson as NotPlain
+from atp.usercode.json_values import plain
 
 Role = Literal["assessor", "validator", "simulator", "generator", "variator", "reporter"]
 PLAYER = "player"
@@ -218,25 +216,15 @@ class FunctionClient(RoleClient):
 
     async def ask(self, call: RoleCall) -> RoleAnswer:
         """Call the function. Raises `RoleError`."""
-        printed = Printed()
-        context = contextvars.copy_context()
-        context.run(printed.catch)
-        CAPTURE.begin()
+        lines: list[str] = []
         try:
-            made = await self._called(copy.deepcopy(call.payload), context)
-        finally:
-            CAPTURE.end()
-            lines = printed.finish()
-        if isinstance(made, Raised):
-            raise RoleError(f"{self.name} raised {type(made.error).__name__}: {made.error}") from made.error
+            value = await call_user_code(self._function, (copy.deepcopy(call.payload),), log=lines.append)
+        except Raised as raised:
+            raise RoleError(f"{self.name} raised {raised}") from raised.error
         try:
-            return _read_output(self.name, plain(made), call, lines, None)
+            return _read_output(self.name, plain(value), call, lines, None)
         except NotPlain as error:
             raise WrongAnswer(f"{self.name} returned {error}, which JSON can't represent") from error
-
-    async def _called(self, payload: dict[str, Any], context: contextvars.Context) -> Any:
-        made = await Thread(context).call(lambda: self._function(payload), last=True)
-        return await contained(_awaited(made), context) if inspect.isawaitable(made) else made
 
 
 class RecordedClient(RoleClient):
@@ -278,10 +266,6 @@ async def recorded(
 ) -> Any:
     """The answer of `call()`, recorded or replayed if there is a cassette. `parts` has all that decides the answer."""
     return await (call() if cassette is None else cassette.through(boundary, parts, call))
-
-
-async def _awaited(made: Awaitable[Any]) -> Any:
-    return await made
 
 
 def _read_output(name: str, output: Any, call: RoleCall, logs: list[str], usage: Usage | None) -> RoleAnswer:

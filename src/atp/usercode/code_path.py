@@ -1,4 +1,7 @@
-"""Finding functions of the user's: `scripts:a.b` is function `b` of `scripts/a.py` below one of several folders."""
+"""Finds functions of the user's: `module:function`, `path/to/file.py:function`, or `scripts:a.b`.
+
+`scripts:a.b` is function `b` of `scripts/a.py` below one of several folders.
+"""
 
 import ast
 import threading
@@ -7,27 +10,42 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import AdapterContext
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.suite.assertion import Assertion, Group, ScriptAssertion
-from atp.usercode.entry import load_function as load_entry
+from atp.usercode.importing import check_shadowing, configuration_error, loading
+from atp.usercode.load import find_name, load_place
+from atp.usercode.unusable import Unusable
 
 _LOCKS: dict[Path, threading.Lock] = {}
 """One for each file, so that two trials that need it at once run its code once."""
 
 
 def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
-    """What `scripts:a.b`, `scripts.a.b`, `module:function` or `file.py:function` names.
+    """Load the function that `scripts:a.b`, `scripts.a.b`, `module:function` or `file.py:function` names.
 
     Raises `ConfigurationError` when it can't be found or imported. Runs the user's module the first time.
     """
     if not is_script(name):
-        first, *others = folders or (Path.cwd(),)
-        return load_entry(name, AdapterContext(base=first, search=tuple(others)))
+        return _load_entry(name, folders or (Path.cwd(),))
     path, function = find_script(name, folders)
     with _LOCKS.setdefault(path, threading.Lock()):
-        return load_entry(f"{path}:{function}", AdapterContext(base=path.parent))
+        return _load_entry(f"{path}:{function}", (path.parent,))
+
+
+def _load_entry(entry: str, folders: Sequence[Path]) -> Callable[..., Any]:
+    place, _, name = entry.rpartition(":")
+    if not place or not name:
+        raise ConfigurationError(f"`{entry}` names no function", "write `module:function` or `file.py:function`")
+    try:
+        with loading(place, folders):
+            found = find_name(load_place(place, folders), name, place)
+    except Unusable as error:
+        raise configuration_error(error) from error
+    if not callable(found):
+        raise ConfigurationError(f"`{entry}` is not a function", f"it is of type {type(found).__name__}")
+    function: Callable[..., Any] = found
+    return function
 
 
 def is_script(name: str) -> bool:
@@ -51,6 +69,7 @@ def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:
     *steps, wanted = reference[len("scripts:") :].split(".")
     path = find_module(steps, folders)
     if path is not None:
+        check_shadowing(path.parent)
         return path, _function(path, wanted)
     shown = "/".join(["scripts", *steps]) + ".py"
     looked = ", ".join(str(folder) for folder in dict.fromkeys(folders)) or "no folder"

@@ -1,28 +1,39 @@
-"""Code of others can't end our process: `os._exit(0)` in an agent would look as if all had passed.
+"""Keeps code that is not ours from ending the process: `os._exit(0)` in an agent would look as if all had passed.
 
-Python's own exits are exceptions, and cost one trial. Those that end a process at once, or put another program in its
-place, raise one here too. Only in our own process: a copy of it that an agent makes still ends as it wants to.
+`sys.exit` raises an exception, which costs one trial. The calls that end a process at once, or put another program in
+its place, are replaced here by functions that raise as well. Only in this process: a fork of it ends as it wants to.
 """
 
+from __future__ import annotations
+
+import _thread
+import contextvars
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 ENDS = ("_exit", "abort", "execv", "execve")
-"""What ends a process without an exception; the other forms of `exec` call these."""
+"""Functions of `os` that end a process without an exception; the other forms of `exec` call these."""
 ENDED = 3
-"""What the process ends with if nobody takes the exception: something else than the tests broke."""
+"""Exit code of the process if nobody catches the exception: something other than the tests broke."""
 
 _REAL: dict[str, Callable[..., NoReturn]] = {name: getattr(os, name) for name in ENDS}
-_FOREIGN: ContextVar[bool] = ContextVar("foreign", default=False)
+_REAL_START = threading.Thread.start
+_REAL_START_NEW_THREAD = _thread.start_new_thread
+
+_REFUSED: ContextVar[list[EndsProcess] | None] = ContextVar("refused", default=None)
+"""Set while code that is not ours runs: the exits that were refused to that code."""
 
 
 class EndsProcess(SystemExit):
-    """Code that isn't ours wanted to end our process."""
+    """Raised in code that is not ours when it tries to end the process."""
 
     def __init__(self, call: str) -> None:
         super().__init__(f"{call} would have ended the tests themselves")
@@ -30,65 +41,118 @@ class EndsProcess(SystemExit):
 
 
 class _Guard:
-    """Where exits are refused."""
+    """Decides which exits are refused."""
 
     def __init__(self) -> None:
         self.process: int | None = None
         self.everywhere = False
+        self.runs = 0
 
-    def refuses(self) -> bool:
-        return os.getpid() == self.process and (self.everywhere or _FOREIGN.get())
+    def refuses(self, name: str, args: tuple[Any, ...]) -> bool:
+        if os.getpid() != self.process:
+            return False
+        if self.everywhere or _REFUSED.get() is not None:
+            return True
+        # The host's own code, or a thread whose starter is unknown. A crash is its right, but it can't end a run well.
+        fails = name == "abort" or (name == "_exit" and args[:1] != (0,))
+        return self.runs > 0 and not fails
 
 
 _GUARD = _Guard()
 
 
 def refuse_exits(everywhere: bool = False) -> None:
-    """From now on code of others can't end this process: all code, if the process is ours, else what `foreign` marks.
+    """Refuse exits of code that is not ours from now on, or of all code, if the whole process is ours.
 
-    It stays so to the end: what is registered to be called then is an agent's too.
+    Stays so to the end of the process: what the user's code registers with `atexit` is called then.
     """
+    if _GUARD.process == os.getpid() and not everywhere:
+        return
     _GUARD.everywhere = everywhere or (_GUARD.everywhere and _GUARD.process == os.getpid())
     _GUARD.process = os.getpid()
     for module in (os, sys.modules.get("posix")):
         for name, real in _REAL.items():
             if module is not None and getattr(module, name) is real:
                 setattr(module, name, _refusing(name, real))
+    threading.Thread.start = _start  # type: ignore[method-assign,assignment]
+    _thread.start_new_thread = _start_new_thread
+
+
+@contextmanager
+def refusing_exits() -> Iterator[None]:
+    """Refuse exits while a run is under way: those of the user's code, and a successful one of anybody's."""
+    refuse_exits()
+    _GUARD.runs += 1
+    try:
+        yield
+    finally:
+        _GUARD.runs -= 1
 
 
 def leave(code: int) -> NoReturn:
-    """End this process at once. It is ours to do so."""
+    """End this process at once, on behalf of ATP."""
     _REAL["_exit"](code)
 
 
 def end_copy(process: int) -> None:
-    """End the process unless it is this one: an agent that forks must not have two of us go on where it returns."""
+    """End this process if it is a fork of `process`: code that forks must not have two of us go on where it returns."""
     if os.getpid() != process:
         leave(0)
 
 
-def mark_foreign() -> None:
-    """What runs in this context from now on is code of others."""
-    _FOREIGN.set(True)
+def mark_foreign(refused: list[EndsProcess]) -> None:
+    """Mark what runs in this context from now on as code that is not ours. The exits refused to it go to `refused`.
+
+    Threads that it starts are marked too, and print where it prints.
+    """
+    _REFUSED.set(refused)
 
 
 @contextmanager
 def foreign() -> Iterator[None]:
-    """Code of others is run here."""
+    """Mark what runs inside as code that is not ours."""
     refuse_exits()
-    before = _FOREIGN.set(True)
+    before = _REFUSED.set([])
     try:
         yield
     finally:
-        _FOREIGN.reset(before)
+        _REFUSED.reset(before)
 
 
 def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
     @wraps(real)
     def end(*args: Any, **kwargs: Any) -> NoReturn:
-        if _GUARD.refuses():
-            told = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
-            raise EndsProcess(f"os.{name}({told})")
+        if _GUARD.refuses(name, args or tuple(kwargs.values())):
+            shown = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
+            error = EndsProcess(f"os.{name}({shown})")
+            refused = _REFUSED.get()
+            if refused is not None:
+                refused.append(error)
+            raise error
         real(*args, **kwargs)
 
     return end
+
+
+# Python's threads begin with an empty context, so without these a thread could do what its starter can't.
+
+
+def _start(thread: threading.Thread) -> None:
+    if _REFUSED.get() is not None:
+        thread.run = _inheriting(thread.run)  # type: ignore[method-assign]
+    _REAL_START(thread)
+
+
+def _start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> int:
+    return _REAL_START_NEW_THREAD(function if _REFUSED.get() is None else _inheriting(function), args, *more)
+
+
+def _inheriting(function: Callable[..., Any]) -> Callable[..., None]:
+    context = contextvars.copy_context()
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        # As in any thread, an exit ends just the thread; what was refused is known already.
+        with suppress(SystemExit):
+            context.run(function, *args, **kwargs)
+
+    return run

@@ -20,8 +20,8 @@ from .unusable import Unusable
 
 _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
 """Modules that were loaded from files, by path, with the file's stamp."""
-_FOLDERS: set[str] = set()
-"""Folders that the user's modules are imported from; the one that was asked for last comes first."""
+USER_FOLDERS: set[str] = set()
+"""Folders on `sys.path` that the user's modules are imported from; the one that was asked for last comes first."""
 _OURS = (os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "worker"))
 """The folders of the code that loads the user's."""
 _PYTHONS_OWN: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
@@ -112,27 +112,38 @@ def _load_file(place: str, folders: Sequence[Path]) -> ModuleType:
 def _load_module(name: str, folders: Sequence[Path]) -> ModuleType:
     """A module of the working directory, of the folder beside the input file, or one that is installed."""
     top = name.partition(".")[0]
-    for folder in dict.fromkeys(str(one.resolve()) for one in [Path.cwd(), *folders]):
-        spec = importlib.machinery.PathFinder.find_spec(top, [folder])
-        if spec is not None and top not in _PYTHONS_OWN:
-            _forget_other(top, spec)
-            _let_import_from(Path(folder))
-            break
+    folder = folder_of(name, folders)
+    if folder is not None:
+        _forget_other(top, importlib.machinery.PathFinder.find_spec(top, [str(folder)]))
+        _let_import_from(folder)
     importlib.invalidate_caches()
     module: ModuleType = _importing(name, lambda: importlib.import_module(name), [Path.cwd(), *folders])
     return module
 
 
-def _forget_other(top: str, spec: importlib.machinery.ModuleSpec) -> None:
+def folder_of(place: str, folders: Sequence[Path]) -> Path | None:
+    """The folder that a place's code is imported from. None if the module is installed. Raises `Unusable`."""
+    if is_file(place):
+        return find_file(place, folders).parent
+    top = place.partition(".")[0]
+    if top not in _PYTHONS_OWN:
+        for folder in dict.fromkeys(one.resolve() for one in [Path.cwd(), *folders]):
+            if importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None:
+                return folder
+    return None
+
+
+def _forget_other(top: str, spec: importlib.machinery.ModuleSpec | None) -> None:
     """A module of the same name from another suite's folder must not stand in for this one."""
     loaded = sys.modules.get(top)
-    if loaded is None or _source(loaded.__spec__) == _source(spec):
+    if loaded is None or source_of(loaded.__spec__) == source_of(spec):
         return
     for name in [one for one in sys.modules if one == top or one.startswith(f"{top}.")]:
         del sys.modules[name]
 
 
-def _source(spec: importlib.machinery.ModuleSpec | None) -> object:
+def source_of(spec: importlib.machinery.ModuleSpec | None) -> object:
+    """The file or the folders that a module comes from."""
     if spec is None:
         return None
     return spec.origin or list(spec.submodule_search_locations or ())
@@ -143,8 +154,8 @@ def _let_import_from(folder: Path) -> None:
     text = str(folder)
     if text in sys.path:
         sys.path.remove(text)
-    _FOLDERS.add(text)
-    later = [one in _FOLDERS or one.endswith(("site-packages", "dist-packages")) for one in sys.path]
+    USER_FOLDERS.add(text)
+    later = [one in USER_FOLDERS or one.endswith(("site-packages", "dist-packages")) for one in sys.path]
     sys.path.insert(later.index(True) if True in later else len(later), text)
 
 

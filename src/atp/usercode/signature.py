@@ -1,63 +1,53 @@
-"""How a function of the user's is called: with what it names, in the way it is made for."""
+"""Matches the values that ATP offers with the parameters that a function of the user's has."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .unusable import Unusable
 
-OFFERED = ("messages", "prompt", "task", "context", "options", "workspace")
-"""What a function of the user's may ask for."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+AGENT_OFFER = ("messages", "prompt", "task", "context", "options", "workspace")
+"""What an agent's function may take."""
 
 
-class Callee:
-    """A function, and which of the things we offer it takes."""
-
-    def __init__(self, function: Callable[..., Any], offered: Sequence[str] = OFFERED) -> None:
-        self.function = _instance(function)
-        self.is_async = _is_async(self.function) or _is_async(type(self.function).__call__)
-        """A call of it only makes a coroutine or an async generator, and so can't block."""
-        self._by_place, self._by_name = _taken(self.function, offered)
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """What it wants to be given."""
-        return (*self._by_place, *self._by_name)
-
-    def arguments(self, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What to call it with."""
-        return [given[name] for name in self._by_place], {name: given[name] for name in self._by_name}
-
-
-def _instance(function: Any) -> Callable[..., Any]:
-    """A class whose instances can be called stands for an instance of it, one for all trials."""
-    made = function
-    if inspect.isclass(function):
-        if "__call__" not in dir(function):
-            raise Unusable(f"instances of the class `{function.__name__}` can't be called")
-        try:
-            made = function()
-        except (Exception, SystemExit) as error:
-            raise Unusable(f"`{function.__name__}()` raised {type(error).__name__}: {error}") from error
-    called: Callable[..., Any] = made
-    return called
+def is_async(function: Any) -> bool:
+    """Tell whether a call only makes a coroutine or an async generator, and so can't block."""
+    return _is_async(function) or _is_async(getattr(type(function), "__call__", None))  # noqa: B004
 
 
 def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
-def _taken(function: Callable[..., Any], offered: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Which of the offered things it takes: those by place, and those by name."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:
-        raise Unusable(f"it can't be seen what it takes: {error}") from error
+class Parameters:
+    """Which of the offered values a function takes: those by place, and those by name."""
+
+    def __init__(self, by_place: Sequence[str], by_name: Sequence[str] = ()) -> None:
+        self._by_place = by_place
+        self._by_name = by_name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The offered values that the function takes."""
+        return (*self._by_place, *self._by_name)
+
+    def arguments(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and the named arguments of a call."""
+        return [values[name] for name in self._by_place], {name: values[name] for name in self._by_name}
+
+
+def match_by_name(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
+    """Match parameters with offered values of the same name; `**kwargs` takes all that is left.
+
+    Raises `Unusable` if a required parameter has the name of none. `role` is what the message calls the function.
+    """
     by_place: list[str] = []
     by_name: list[str] = []
-    for one in parameters:
+    for one in _parameters(function):
         if one.kind is one.VAR_KEYWORD:
             by_name = [each for each in offered if each not in by_place]
         elif one.name in offered and one.kind is one.POSITIONAL_ONLY:
@@ -65,6 +55,101 @@ def _taken(function: Callable[..., Any], offered: Sequence[str]) -> tuple[list[s
         elif one.name in offered and one.kind is not one.VAR_POSITIONAL:
             by_name.append(one.name)
         elif one.default is one.empty and one.kind is not one.VAR_POSITIONAL:
-            hint = f"it can take {', '.join(offered)}"
-            raise Unusable(f"it takes `{one.name}`, which no agent is given", hint, word=one.name, known=offered)
-    return by_place, by_name
+            raise _not_offered(one.name, offered, role)
+    return Parameters(by_place, by_name)
+
+
+def match_in_order(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
+    """Match by name if every parameter has the name of an offered value, else by place: as many as there are.
+
+    Raises `Unusable` if the function takes more than is offered.
+    """
+    try:
+        parameters = _parameters(function)
+    except Unusable:  # some built-in functions don't say what they take
+        return Parameters(offered)
+    plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY)]
+    if len(plain) == len(parameters) and all(one.name in offered for one in plain):
+        return Parameters((), [one.name for one in plain])
+    taken: list[str] = []
+    rest = list(offered)
+    for one in parameters:
+        if one.kind is one.VAR_POSITIONAL:
+            taken += rest
+            break
+        optional = one.default is not one.empty or one.kind is one.VAR_KEYWORD
+        if optional and one.name not in offered:
+            break
+        if not rest or one.kind is one.KEYWORD_ONLY:
+            raise _not_offered(one.name, offered, role)
+        taken.append(rest.pop(0))
+    return Parameters(taken)
+
+
+def required(function: Callable[..., Any]) -> list[str]:
+    """The parameters that a function can't be called without."""
+    try:
+        parameters = _parameters(function)
+    except Unusable:
+        return []
+    return [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    ]
+
+
+def takes_any(function: Callable[..., Any]) -> bool:
+    """Tell whether a function takes an argument at all."""
+    return bool(_parameters(function))
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise Unusable(f"its parameters can't be found out: {error}") from error
+
+
+def _not_offered(name: str, offered: Sequence[str], role: str) -> Unusable:
+    message = f"it takes `{name}`; {role} is given, by name, {', '.join(offered)}"
+    return Unusable(message, word=name, known=offered)
+
+
+class Callee:
+    """What is called for a turn: a function, an object that can be called, or a class, made anew a conversation."""
+
+    def __init__(self, entry: Any, offered: Sequence[str] = AGENT_OFFER) -> None:
+        """Raises `Unusable`."""
+        self._class: Any = None
+        self._instances: dict[str, Callable[..., Any]] = {}
+        self._unused: list[Callable[..., Any]] = []
+        function: Any = entry
+        if inspect.isclass(entry):
+            if "__call__" not in dir(entry):
+                raise Unusable(f"instances of the class `{entry.__name__}` can't be called")
+            self._class = entry
+            # Made now, so that a class that can't be is found before anything runs; the first conversation gets it.
+            try:
+                function = entry()
+            except (Exception, SystemExit) as error:
+                raise Unusable(f"`{entry.__name__}()` raised {type(error).__name__}: {error}") from error
+            self._unused.append(function)
+        self._function: Callable[..., Any] = function
+        self.parameters = match_by_name(function, offered, "an agent")
+
+    def find(self, conversation: str) -> Callable[..., Any] | None:
+        """What to call in a conversation. None if an instance has to be made first."""
+        if self._class is None:
+            return self._function
+        return self._instances.get(conversation)
+
+    def make(self, conversation: str) -> Callable[..., Any]:
+        """Make the instance for a conversation. Runs code of the user's, which may block."""
+        instance = self._unused.pop() if self._unused else self._class()
+        self._instances[conversation] = instance
+        return instance
+
+    def end(self, conversation: str) -> None:
+        """Forget the instance of a conversation."""
+        self._instances.pop(conversation, None)

@@ -9,7 +9,7 @@ from typing import IO
 
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
-from atp.usercode.lines import LONGEST, KeptLines
+from atp.usercode.printed import LONGEST, KeptLines
 
 _WAITING = 200
 """Lines that are kept until somebody calls."""

@@ -11,10 +11,10 @@ from atp.agents.mcp.faults import short
 from atp.agents.mcp.server import Server
 from atp.agents.mcp.settings import ServerSettings, nearest
 from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
-from atp.agents.python.plain import plain
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
 from atp.models.model import Tool
+from atp.usercode.json_values import plain
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

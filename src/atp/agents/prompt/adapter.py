@@ -26,8 +26,7 @@ from atp.base.errors import ConfigurationError
 from atp.models.model import Model
 from atp.suite.agent import Agent, PromptConfig
 from atp.suite.options import Options
-from atp.usercode.exits import mark_foreign
-from atp.usercode.printed import CAPTURE, Printed
+from atp.usercode.printed import Printed
 
 _MAKING: contextvars.ContextVar[tuple[Path, ...]] = contextvars.ContextVar("making", default=())
 """The agents that are being made: each needs the next as a tool."""
@@ -69,7 +68,6 @@ class PromptAdapter(Adapter):
         """Values that no output may show."""
         self.warnings = reading.warnings
         """What is worth a look in its files."""
-        self._capturing = False
         model = self._model(self._connector)
         self.model = model.name
         """The name of the model that it runs on."""
@@ -82,10 +80,7 @@ class PromptAdapter(Adapter):
         return self._services.model(connector, f"the agent `{self._name}`")
 
     async def start(self) -> None:
-        """From now on, what tools print goes to their trials' logs; MCP servers that serve the whole run are there."""
-        if not self._capturing:
-            self._capturing = True
-            CAPTURE.begin()
+        """Start the MCP servers that serve the whole run."""
         await self._tools.start()
 
     def end_trial(self, task_id: str) -> None:
@@ -93,10 +88,7 @@ class PromptAdapter(Adapter):
         self._tools.end_trial(task_id)
 
     async def close(self) -> None:
-        """Give the process its output back, and stop all MCP servers."""
-        if self._capturing:
-            self._capturing = False
-            CAPTURE.end()
+        """Stop all MCP servers."""
         await self._tools.close()
 
     async def check(self) -> list[Finding]:
@@ -108,10 +100,7 @@ class PromptAdapter(Adapter):
     async def turn(self, request: TurnRequest) -> Reply:
         """Let the model answer, and call the tools that it wants."""
         printed = Printed()
-        context = contextvars.copy_context()
-        context.run(printed.catch)
-        context.run(mark_foreign)
-        run = ToolRun(request=request, context=context, counts=dict(request.state or {}), tell=request.emit)
+        run = ToolRun(request=request, printed=printed, counts=dict(request.state or {}), tell=request.emit)
         named = request.context.get("connector") or request.options.get("connector") or self._connector
         try:
             model = self._model(named)

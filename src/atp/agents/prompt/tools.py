@@ -1,6 +1,5 @@
 """The tools of a prompt agent: Python functions and other agents."""
 
-import contextvars
 import copy
 import inspect
 import re
@@ -16,7 +15,6 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.prompt.signature import BadArguments, Signature
-from atp.agents.python.plain import NotJson, plain
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.agents.wire import RAW_LENGTH, json_text
@@ -24,9 +22,11 @@ from atp.base.errors import ConfigurationError
 from atp.base.text import cut
 from atp.models.model import Tool
 from atp.suite.result import Event, Usage
-from atp.usercode.contain import contained
-from atp.usercode.entry import load_function
-from atp.usercode.threads import Raised, Thread
+from atp.usercode.call import Raised
+from atp.usercode.call import call as call_user_code
+from atp.usercode.code_path import load_function
+from atp.usercode.json_values import NotJson, plain
+from atp.usercode.printed import Printed
 
 
 class ToolFailed(Exception):
@@ -54,8 +54,8 @@ class ToolRun:
 
     request: TurnRequest
     """What the agent was asked."""
-    context: contextvars.Context
-    """What runs in it prints to the trial's log."""
+    printed: Printed
+    """What the tools print in this turn."""
     counts: dict[str, int] = field(default_factory=dict)
     """How often prepared answers were used, since the conversation began."""
     tell: Callable[[Event], None]
@@ -85,7 +85,7 @@ class Command(UsableTool):
 
     def __init__(self, entry: str, context: AdapterContext) -> None:
         """Raises `ConfigurationError`."""
-        self._function = load_function(entry, context)
+        self._function = load_function(entry, (context.base, *context.search))
         name = entry.rpartition(":")[2].rpartition(".")[2]
         if inspect.isclass(self._function):
             raise ConfigurationError(f"`{name}` is a class", "name a function")
@@ -109,21 +109,11 @@ class Command(UsableTool):
             by_place, by_name = self._signature.read(arguments, ours)
         except BadArguments as error:
             raise ToolFailed(f"wrong arguments: {error}") from error
-        function = self._function
-        if inspect.iscoroutinefunction(function):
-            made = function(*by_place, **by_name)
-        else:
-            made = _value(await Thread(run.context).call(lambda: function(*by_place, **by_name), last=True))
-        if inspect.iscoroutine(made):
-            made = _value(await contained(made, run.context))
-        return ToolCalled(result=_as_json(made))
-
-
-def _value(outcome: Any) -> Any:
-    if isinstance(outcome, Raised):
-        error = outcome.error
-        raise ToolFailed(cut(f"{type(error).__name__}: {error}".removesuffix(": "), RAW_LENGTH)) from error
-    return outcome
+        try:
+            value = await call_user_code(self._function, by_place, by_name, printed=run.printed)
+        except Raised as raised:
+            raise ToolFailed(cut(str(raised), RAW_LENGTH)) from raised.error
+        return ToolCalled(result=_as_json(value))
 
 
 def _as_json(value: Any) -> Any:

@@ -26,6 +26,8 @@ class Worker:
     """The one whose turn it is, or was last."""
     owner: "asyncio.Task[Any] | None" = None
     """Who leads that conversation: a task leads one after the other."""
+    ended: list[str] = field(default_factory=list)
+    """Conversations that are over, and that the worker was not told of yet."""
     busy: bool = False
     """A turn is under way."""
     used: int = 0

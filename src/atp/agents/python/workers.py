@@ -7,16 +7,16 @@ whose agent may remember it; how many workers there are follows from how many co
 from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
-from atp.agents.python.calling import Offer
 from atp.agents.python.interpreter import find_interpreter, why_not, worker_command
-from atp.agents.python.python_code import Code
+from atp.agents.python.kinds import Code
+from atp.agents.python.offer import Offer
 from atp.agents.python.worker_pool import Pool, Worker
 from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken
 from atp.base.text import cut
-from atp.usercode.entry import misconfigured
+from atp.usercode.importing import configuration_error
 from atp.usercode.threads import in_thread
 from atp.usercode.unusable import Unusable
 
@@ -31,6 +31,8 @@ class WorkerAdapter(Adapter):
         self._context = context
         self._offer = offer
         self._pool = Pool(self._begin, parallel)
+        self._conversations: dict[str, Worker] = {}
+        """The worker of each conversation, by the trial's id."""
 
     async def start(self) -> None:
         """Start the first worker: an agent that can't be loaded is known before anything is asked of it."""
@@ -52,6 +54,12 @@ class WorkerAdapter(Adapter):
         """Have a worker for it: to start one may take longer than the trial."""
         self._pool.give_back(await self._pool.take(task_id), well=True)
 
+    def end_trial(self, task_id: str) -> None:
+        """Have the worker forget the conversation with its next request."""
+        worker = self._conversations.pop(task_id, None)
+        if worker is not None:
+            worker.ended.append(task_id)
+
     async def turn(self, request: TurnRequest) -> Reply:
         """Have a worker call the agent."""
         worker = await self._pool.take(str(request.context.get("session_id", "")))
@@ -66,7 +74,10 @@ class WorkerAdapter(Adapter):
             given = self._offer.of(worker.takes, request)
             if "workspace" in given:
                 given["workspace"] = str(given["workspace"])
-            await worker.process.ask({"turn": given}, heard.take, stderr.feed)
+            self._conversations[request.task_id] = worker
+            ended, worker.ended = worker.ended, []
+            ask = {"turn": given, "conversation": request.task_id, "ended": ended}
+            await worker.process.ask(ask, heard.take, stderr.feed)
             well = True
         except WorkerDied as died:
             said = f": {stderr.tail}" if stderr.tail else ""
@@ -113,7 +124,7 @@ class WorkerAdapter(Adapter):
             return tuple(said["ready"]["takes"])
         if "unusable" not in said:
             raise broken("the worker did not say that it is ready", said)
-        wrong = misconfigured(Unusable.read(said["unusable"]))
+        wrong = configuration_error(Unusable.read(said["unusable"]))
         hint = f" ({wrong.hint})" if wrong.hint else ""
         # Whatever is wrong with it: it was never asked. In our own process, nothing would run at all.
         raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong), RAW_LENGTH)}{hint}", "environment")

@@ -8,7 +8,7 @@ import functools
 import inspect
 import itertools
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from atp.roles.generate.generator import CasesRequest, as_jsonl, generate
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
 from atp.usercode.code_path import load_function
+from atp.usercode.signature import match_by_name
 
 USUAL_COUNT = 10
 """Cases to make if nobody says how many."""
@@ -205,22 +206,11 @@ def script_generator(reference: Reference, folders: Sequence[Path]) -> RoleClien
 
     @functools.wraps(function)
     def call(payload: dict[str, Any]) -> Any:
-        return _listed(function(**_taken(function, payload)), payload["count"])
+        offered = {**payload, "options": {"metadata": dict(payload)}, "context": {"metadata": dict(payload), **payload}}
+        args, kwargs = match_by_name(function, list(offered), "a generator").arguments(offered)
+        return _listed(function(*args, **kwargs), payload["count"])
 
     return FunctionClient(call, reference.name)
-
-
-def _taken(function: Callable[..., Any], payload: dict[str, Any]) -> dict[str, Any]:
-    """What a function is called with. Raises `TypeError` if it can't do with that."""
-    offered = {**payload, "options": {"metadata": dict(payload)}, "context": {"metadata": dict(payload), **payload}}
-    parameters = inspect.signature(function).parameters.values()
-    for one in parameters:
-        needed = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if needed and (one.name not in offered or one.kind is one.POSITIONAL_ONLY):
-            raise TypeError(f"it takes `{one.name}`; a generator is given, by name, {', '.join(offered)}")
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return offered
-    return {one.name: offered[one.name] for one in parameters if one.name in offered}
 
 
 def _listed(made: Any, count: int) -> Any:

@@ -21,6 +21,7 @@ from atp.suite.agent import CustomAgent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 from atp.usercode.code_path import find_module, find_script
+from atp.usercode.importing import loading
 from atp.usercode.load import load_place
 from atp.usercode.unusable import Unusable
 
@@ -126,7 +127,8 @@ def script_suite(path: Path, only: str | None, notes: Diagnostics, *, agent_name
             message = f"`{name}` stands in line {first} as well, where it would never run"
             notes.error("duplicate-test", message, Place(again, 1), "rename one of them")
     try:
-        module = load_place(str(path), (path.parent,))
+        with loading(str(path), (path.parent,)):
+            module = load_place(str(path), (path.parent,))
     except Unusable as error:
         notes.error("no-script-tests", str(error), hint="fix the file")
         return suite

@@ -1,11 +1,9 @@
 """Runs a test in Python as a trial: calls its function, and turns what it returns or raises into the result."""
 
 import contextlib
-import contextvars
 import inspect
 import sysconfig
 import traceback
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,7 @@ from atp.engine.trial.workspace import WorkspaceError
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
 from atp.suite.result import Verdict
-from atp.usercode.contain import contained
-from atp.usercode.printed import Printed
-from atp.usercode.threads import Raised, Thread
+from atp.usercode.call import Raised, call
 
 _HAVE_BLAME = (AgentError, RoleError, CassetteError, CassetteMiss, WorkspaceError)
 """Errors that carry their blame."""
@@ -41,16 +37,23 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
     """
     case, ctx = runner.trial.case, Context(runner)
     assert isinstance(case, ScriptCase)
+    offered = {"t": T(runner, case.function), "ctx": ctx}
+    takes = inspect.signature(case.callable).parameters
+    given = {name: offered[name] for name in OFFERED if name in takes}
+    raised: Raised | None = None
+    value = None
     try:
-        outcome = await _call(case, runner, {"t": T(runner, case.function), "ctx": ctx})
+        value = await call(case.callable, (), given, log=runner.result.transcript.logs.append)
+    except Raised as error:
+        raised = error
     finally:
         runner.close()
         with contextlib.suppress(Exception):
             ctx.end()
-    if isinstance(outcome, Raised):
-        _take_error(outcome.error, runner)
-    elif outcome is not None:
-        _warn_of_return_value(outcome, runner)
+    if raised is not None:
+        _take_error(raised.error, runner)
+    elif value is not None:
+        _warn_of_return_value(value, runner)
     verdicts = runner.result.verdicts
     forgotten = runner.never_awaited()
     if forgotten is not None and not any(one.outcome == "failed" for one in verdicts):
@@ -58,30 +61,6 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
     if not verdicts and not case.plain_asserts and runner.skipped is None:
         runner.result.warnings.append("no assertions")
     return runner.skipped
-
-
-async def _call(case: ScriptCase, runner: ScriptRunner, offered: dict[str, Any]) -> Any:
-    """Return what the function returns, or `Raised`. What the function prints goes to the log of the trial."""
-    function = case.callable
-    takes = inspect.signature(function).parameters
-    given = {name: offered[name] for name in OFFERED if name in takes}
-    printed = Printed()
-    context = contextvars.copy_context()
-    context.run(printed.catch)
-    try:
-        if inspect.iscoroutinefunction(function):
-            made = function(**given)
-        else:
-            made = await Thread(context).call(lambda: function(**given), last=True)
-        if inspect.isawaitable(made):
-            made = await contained(made if inspect.iscoroutine(made) else _awaited(made), context)
-        return made
-    finally:
-        runner.result.transcript.logs.extend(printed.finish())
-
-
-async def _awaited(made: Awaitable[Any]) -> Any:
-    return await made
 
 
 def _take_error(error: BaseException, runner: ScriptRunner) -> None:

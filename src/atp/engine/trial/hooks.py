@@ -1,17 +1,13 @@
 """Functions of the user's that run before and after a trial, or the whole run."""
 
-import asyncio
-import contextvars
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from atp.base.errors import Error
+from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
-from atp.usercode.contain import contained
-from atp.usercode.printed import Printed
-from atp.usercode.threads import Raised, Thread
+from atp.usercode.signature import takes_any
 
 
 class HookError(Error):
@@ -42,22 +38,10 @@ class Hooks:
 
         `log` gets the lines that it prints.
         """
-        printed = Printed()
-        context = contextvars.copy_context()
-        context.run(printed.catch)
         try:
             function = self.load(name, folder)
-            takes = len(inspect.signature(function).parameters) > 0
-            made = await Thread(context).call(lambda: function(about) if takes else function(), last=True)
-            if inspect.iscoroutine(made):
-                made = await contained(made, context)
-            if isinstance(made, Raised):
-                raise made.error
-        except BaseException as error:
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise
+            await call(function, (about,) if takes_any(function) else (), log=log)
+        except Raised as raised:
+            raise HookError(f"hook {name}: {raised}") from raised.error
+        except Exception as error:
             raise HookError(f"hook {name}: {type(error).__name__}: {error}") from error
-        finally:
-            for line in printed.finish():
-                log(line)

@@ -12,12 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from ..json_values import kind
-from ..signature import OFFERED, Callee
+from ..signature import AGENT_OFFER, Callee, required
+from ..threads import in_thread
 from ..unusable import Unusable
-from .drivers import Sought, check_maker, in_thread, wants_argument
+from .drivers import PROMPT_KEYS, Sought, check_maker
 from .events import Events
 from .jsonable import jsonable
-from .prompt_keys import PROMPT_KEYS
 
 QUIET = {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -48,7 +48,7 @@ def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee
         # What a flow loads when it is first kicked off takes seconds, which would be the first trial's.
         with contextlib.suppress(Exception):
             importlib.import_module("crewai.memory.storage.lancedb_storage")
-    return Callee(_Agent(found, name or place).turn, OFFERED)
+    return Callee(_Agent(found, name or place).turn, AGENT_OFFER)
 
 
 def _is_crew(value: Any, _module: ModuleType | None = None) -> bool:
@@ -132,7 +132,7 @@ class _Agent:
             return await in_thread(found.copy)
         if isinstance(found, Flow):
             return await in_thread(type(found))
-        made = await in_thread(lambda: found(options) if wants_argument(found) else found())
+        made = await in_thread(lambda: found(options) if required(found) else found())
         if inspect.isawaitable(made):
             made = await made
         if not _is_crew(made) and callable(getattr(made, "crew", None)):

@@ -1,9 +1,7 @@
-"""What the drivers of frameworks share: finding the agent in a module, making it, and calling what blocks."""
+"""Finds an agent in the user's code by its kind, and what the drivers of frameworks share."""
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from ..load import find_name, load_place
+from ..signature import Callee, required
 from ..unusable import Unusable
+
+PROMPT_KEYS = ("prompt", "input", "question", "query", "user_input", "task", "text", "message", "topic")
+"""Names under which agents with a state of their own shape take the prompt, in the order of preference."""
 
 
 class Sought:
@@ -58,32 +60,29 @@ class Sought:
         return own and any(word in name.lower() for word in self.makers)
 
 
-def wants_argument(function: Callable[..., Any]) -> bool:
-    """Whether a function can't be called without one."""
-    return bool(_wanted(function))
+def make(spec: dict[str, Any]) -> Callee:
+    """Make the agent that a spec names: `kind`, `place`, `name` (or none), `folders`. Raises `Unusable`."""
+    place, name = spec["place"], spec["name"]
+    folders = [Path(folder) for folder in spec["folders"]]
+    if spec["kind"] == "langgraph":
+        from .langgraph_driver import make_langgraph
+
+        return make_langgraph(place, name, folders)
+    if spec["kind"] == "crewai":
+        from .crewai_driver import make_crewai
+
+        return make_crewai(place, name, folders)
+    found = find_name(load_place(place, folders), name, place)
+    if not callable(found):
+        raise Unusable(f"`{place}:{name}` is not a function", f"it is of type {type(found).__name__}")
+    return Callee(found)
 
 
 def check_maker(function: Callable[..., Any], name: str, one: str) -> None:
-    """See that something that is to make an agent can be called for that. Raises `Unusable`."""
-    wanted = _wanted(function)
+    """Check that something can be called to make an agent. Raises `Unusable`."""
+    wanted = required(function)
     if len(wanted) > 1:
         raise Unusable(
             f"`{name}` makes no {one}: it takes {', '.join(f'`{each}`' for each in wanted)}",
             f"name the {one} itself, or a function that takes nothing or the configuration and returns it",
         )
-
-
-def _wanted(function: Callable[..., Any]) -> list[str]:
-    """What a function must be given."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # one that is not written in Python
-        return []
-    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
-
-
-async def in_thread(function: Callable[[], Any]) -> Any:
-    """Call what may block in a thread, in the same context."""
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(None, context.run, function)

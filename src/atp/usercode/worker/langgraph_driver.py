@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..json_values import kind
-from ..signature import OFFERED, Callee
+from ..signature import AGENT_OFFER, Callee, required
+from ..threads import in_thread
 from ..unusable import Unusable
-from .drivers import Sought, check_maker, in_thread, wants_argument
+from .drivers import Sought, check_maker
 from .events import Events
 from .langgraph_state import Entrance, answer_of, in_words
 
@@ -41,7 +42,7 @@ def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Cal
             missing="langgraph",
         ) from error
     found = _SOUGHT.find(place, name, folders, (_is_graph, _is_draft))
-    return Callee(_Agent(found, name or place).turn, (*OFFERED, "constraints"))
+    return Callee(_Agent(found, name or place).turn, (*AGENT_OFFER, "constraints"))
 
 
 def _is_graph(value: Any, _module: ModuleType | None = None) -> bool:
@@ -135,7 +136,7 @@ class _Agent:
     async def _make(self, config: dict[str, Any]) -> Any:
         made = self._found
         if not _is_graph(made) and not _is_draft(made):
-            made = await _called(made, ({"configurable": config},) if wants_argument(made) else ())
+            made = await _called(made, ({"configurable": config},) if required(made) else ())
             if inspect.isawaitable(made):
                 made = await made
         if _is_draft(made):

@@ -6,8 +6,8 @@ import functools
 import json
 from typing import Any
 
+from .drivers import PROMPT_KEYS
 from .jsonable import jsonable
-from .prompt_keys import PROMPT_KEYS
 
 
 def _input_schema(graph: Any) -> dict[str, Any]:

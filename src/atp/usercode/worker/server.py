@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 from ..unusable import Unusable
-from .made import make
+from .drivers import make
 from .turns import Turns
 
 LAST_SECONDS = 1.0
@@ -52,7 +52,7 @@ class Server:
         except Unusable as error:
             self._end({"unusable": error.wire()})
             return
-        serving = self._loop.create_task(self._serve(Turns(callee, self._tell, self._end), callee.takes))
+        serving = self._loop.create_task(self._serve(Turns(callee, self._tell, self._end), callee.parameters.names))
         while not serving.done():
             # asyncio lets an exit of any task out of the loop; it is no more the end of a worker than of a run.
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
@@ -69,7 +69,7 @@ class Server:
                 return
             asked.clear()
             # A task of its own: what the agent puts into its context must not be there in the next turn.
-            await self._loop.create_task(turns.hold(request["turn"]))
+            await self._loop.create_task(turns.run(request))
 
     def _read(self) -> Any:
         """A request, of which there is only ever one; it is waited for. None when there are no more."""

@@ -1,4 +1,4 @@
-"""What code of the user's is given of a turn."""
+"""Picks the values that an agent's function takes out of a turn."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

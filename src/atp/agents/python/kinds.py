@@ -1,0 +1,110 @@
+"""The kinds of agents that are Python code: `custom`, `langgraph`, `crewai`.
+
+Each is called in our own process, or, with `python:`, in worker processes in an environment of its own.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from atp.agents.adapter import Adapter, AdapterContext, Capabilities
+from atp.agents.attachments import Attachments
+from atp.agents.python.offer import Offer
+from atp.base.errors import ConfigurationError
+from atp.suite.agent import Agent, AgentConfig, CrewAiConfig, CustomConfig, LangGraphConfig
+from atp.usercode.importing import configuration_error, loading
+from atp.usercode.load import find_file, is_file, named_place
+from atp.usercode.unusable import Unusable
+from atp.usercode.worker.drivers import make
+
+_WHERE = {"graph_path", "module", "graph", "python", "parallel"}
+"""Keys of `langgraph` that say where the graph is and how it runs."""
+
+
+def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
+    """Make the adapter of a function of the user's.
+
+    `config.entry` names a function, sync or async, a generator or an async generator, an object that can be called, or
+    a class of such. The agent's further configuration is in `options`, below the case's own, and in
+    `context["config"]`; the state that its last reply asked for in `context["state"]`.
+    """
+    config: CustomConfig = agent.config
+    if config.entry is None:
+        raise ConfigurationError("`custom` needs `entry`", "write `entry: module:function` or `file.py:function`")
+    known = {*AgentConfig.model_fields, "entry", "python"}
+    further = {name: value for name, value in (config.model_extra or {}).items() if name not in known}
+    place, _, name = config.entry.rpartition(":")
+    return _python_adapter(Code("custom", place, name), config, context, Offer(further))
+
+
+def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
+    """Make the adapter of a LangGraph graph: compiled, a draft (`StateGraph`), or a function that makes one.
+
+    `model`, `temperature` and all further keys, below the case's own options, are the graph's `configurable`, where the
+    conversation is the `thread_id` and the trial's folder the `workspace`. A graph with a checkpointer is sent what is
+    new, any other the whole conversation. What LangChain has no words for, a graph hands over in an event of its own:
+    `dispatch_custom_event("atp", {"artifacts": […], "usage": {"cost_usd": …}})`.
+    """
+    config: LangGraphConfig = agent.config
+    code = Code("langgraph", *named_place(config.graph_path, config.module, config.graph))
+    settings = {key: value for key, value in config.model_dump(exclude_none=True).items() if key not in _WHERE}
+    offer = Offer(settings, Attachments((context.base, *context.search)))
+    return _python_adapter(code, config, context, offer)
+
+
+def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
+    """Make the adapter of a CrewAI crew or flow, or of a class or function that makes one.
+
+    Kicked off with `prompt`, `messages`, `task` (its description), `workspace` (the trial's folder), the
+    configuration's `inputs`, the case's options and the task's `input_data`; where they share a name, the later ones
+    win.
+    """
+    config: CrewAiConfig = agent.config
+    code = Code("crewai", *named_place(config.crew_path, config.module, config.crew))
+    adapter = _python_adapter(code, config, context, Offer(config.inputs))
+    adapter.capabilities = Capabilities(cost=False)
+    return adapter
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Where an agent's code is."""
+
+    kind: str
+    """The driver that runs it: `custom`, `langgraph` or `crewai`."""
+    place: str
+    """A module, or a file relative to the suite's folder."""
+    name: str | None
+    """The agent's name in the module; left out, the only one of its kind."""
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.name}" if self.name else self.place
+
+    def spec(self, context: AdapterContext) -> dict[str, Any]:
+        """The same as JSON, for whoever loads the code."""
+        folders = (context.base, *context.search)
+        return {**asdict(self), "folders": [str(folder.absolute()) for folder in folders]}
+
+
+class _Config(Protocol):
+    python: str | None
+    parallel: int | None
+
+
+def _python_adapter(code: Code, config: _Config, context: AdapterContext, offer: Offer) -> Adapter:
+    """Make the adapter for where the code is to run. Raises `ConfigurationError`."""
+    folders = (context.base, *context.search)
+    try:
+        if config.python is None:
+            from atp.agents.python.function import FunctionAdapter
+
+            with loading(code.place, folders):
+                callee = make(code.spec(context))
+            return FunctionAdapter(callee, offer)
+        from atp.agents.python.workers import WorkerAdapter
+
+        if is_file(code.place):
+            find_file(code.place, folders)
+        return WorkerAdapter(code, config.python, config.parallel, context, offer)
+    except Unusable as error:
+        wrong = configuration_error(error)
+        raise ConfigurationError(f"`{code}`: {wrong}", wrong.hint) from error

@@ -1,0 +1,90 @@
+"""The one way to call code that is not ours: agents, tools, hooks, `script` checks, judges, generators, script tests.
+
+A function may be sync, async or a generator, may block, print, exit, or never return. `call` returns its value or
+raises `Raised`, and nothing else of it reaches the run.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from atp.usercode.contain import value_of
+from atp.usercode.exits import EndsProcess, mark_foreign, refusing_exits
+from atp.usercode.printed import Printed, capturing, restore_streams
+from atp.usercode.signature import is_async
+from atp.usercode.threads import Raised
+
+__all__ = ["Raised", "call", "hosting"]
+
+
+async def call(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    log: Callable[[str], None] | None = None,
+    printed: Printed | None = None,
+    on_yield: Callable[[Any], None] | None = None,
+) -> Any:
+    """Call a function that is not ours, and return its value. Raises `Raised` with whatever the function raised.
+
+    `log` gets the lines that the function printed, once its call has ended, however it ended; a caller that makes
+    several calls for one log gives them one `printed`. `on_yield` gets what a generator yields; what `on_yield` raises
+    is raised as it is. When cancelled, the call is abandoned: blocking code runs on in its thread until it prints.
+    """
+    own = Printed() if printed is None else printed
+    refused: list[EndsProcess] = []
+    context = contextvars.copy_context()
+    context.run(own.capture)
+    context.run(mark_foreign, refused)
+    kwargs = kwargs or {}
+    try:
+        with hosting():
+            value = await value_of(
+                lambda: _watched(function, args, kwargs), context, blocks=not is_async(function), on_yield=on_yield
+            )
+            if refused:  # in a thread of the function's own, or caught by the function
+                raise Raised(refused[0])
+            _check_streams()
+            return value
+    except ClosedStreams as error:
+        raise Raised(error) from error
+    except asyncio.CancelledError:
+        own.abandoned = True
+        raise
+    finally:
+        if printed is None:
+            for line in own.finish():
+                if log is not None:
+                    log(line)
+
+
+class ClosedStreams(Exception):
+    """Raised for code that is not ours when it closed standard streams of the process."""
+
+
+def _watched(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    restore_streams()  # a thread that an earlier call left behind may have closed them
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _check_streams()
+
+
+def _check_streams() -> None:
+    # The next file to be opened would take a closed stream's place, and get our output.
+    if closed := restore_streams():
+        raise ClosedStreams(f"it closed {', '.join(closed)} of the process that runs the tests")
+
+
+@contextmanager
+def hosting() -> Iterator[None]:
+    """Protect the process while code that is not ours may run in it, in a call or after one.
+
+    What the code prints is kept out of our output, and exits are refused. A run holds this open from its first call to
+    its last report.
+    """
+    with capturing(), refusing_exits():
+        yield
