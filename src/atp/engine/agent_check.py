@@ -60,7 +60,7 @@ class AgentCheck:
         if has_errors(notes):
             raise LoadError(notes)
         self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
-        self._roles = context.roles
+        self._services = context.services
 
     async def run(self, seconds: float) -> list[Checked]:
         """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
@@ -69,7 +69,7 @@ class AgentCheck:
 
     async def _check(self, named: NamedAgent, seconds: float) -> Checked:
         try:
-            adapter = self._roles.reach(named)
+            adapter = self._services.adapter(named)
         except ConfigurationError as error:
             found = [Finding(what="configuration", ok=False, detail=str(error), hint=error.hint)]
             return self._checked(named, found, named.secrets)
@@ -80,7 +80,7 @@ class AgentCheck:
         return self._checked(named, [*await _findings(adapter, seconds), *warned], named.secrets | adapter.secrets)
 
     def _checked(self, named: NamedAgent, findings: Iterable[Finding], hidden: frozenset[str]) -> Checked:
-        hidden = hidden | self._secrets | self._roles.secrets
+        hidden = hidden | self._secrets | self._services.secrets
         shown = [
             Finding(what=one.what, ok=one.ok, detail=mask(one.detail, hidden), hint=mask(one.hint, hidden))
             for one in findings

@@ -1,4 +1,4 @@
-"""What models have answered: recorded in a cassette or played back from it, and what judges said, kept in a cache."""
+"""The recorded answers of a run: its cassette, and the cache of its judges' answers."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Recordings:
-    """The answers that a run keeps or goes by. Neither store is opened before it is needed."""
+    """The cassette and the judges' cache of one run. Each is opened when it is first needed."""
 
     def __init__(self, options: Options, root: Path, secrets: Callable[[], frozenset[str]]) -> None:
-        """`secrets` are those known when a store is opened; `hide` tells of more."""
+        """`secrets` returns those known when a store is opened; `hide` adds more."""
         self._options = options
         self._root = root
         self._secrets = secrets
 
     @cached_property
     def cassette(self) -> "Cassette | None":
-        """Where answers are recorded to or played back from. Raises `LoadError` if that can't be used."""
+        """Where answers are recorded to or replayed from; none if the run does neither. Raises `LoadError`."""
         folder = self._options.replay or self._options.record
         if folder is None:
             return None
@@ -38,7 +38,7 @@ class Recordings:
 
     @cached_property
     def cache(self) -> "Cache | None":
-        """What judges said of the same before."""
+        """The judges' earlier answers; none if the run doesn't use them."""
         if not self._options.judge_cache:
             return None
         from atp.models.cassettes.store import Cache
@@ -50,19 +50,19 @@ class Recordings:
         return [store for store in stores if store is not None]
 
     def hide(self, secrets: frozenset[str]) -> None:
-        """What neither may keep, from now on."""
+        """Mask these secrets in both, from here on."""
         for store in self._opened():
             store.hide(secrets)
 
     def begin_trial(self) -> None:
-        """From here on, the same question asked again is the trial's second."""
+        """Number the answers to repeated calls of a new trial from 1 again."""
         if self.__dict__.get("cassette") is not None:
             from atp.models.cassettes.cassette import begin_trial
 
             begin_trial()
 
     def close(self) -> list[str]:
-        """Write all that is to be kept. What could not be, and why."""
+        """Close both. Returns what could not be written, and why."""
         from atp.models.model import CassetteError
 
         problems: list[str] = []

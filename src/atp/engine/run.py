@@ -81,7 +81,7 @@ class Run:
     def secrets(self) -> frozenset[str]:
         """What no output may show."""
         suites = (unit.source.suite.secrets for unit in self.plan.units)
-        return self.roles.secrets.union(*suites, *(tested.secrets for tested in self.plan.agents()))
+        return self.roles.services.secrets.union(*suites, *(tested.secrets for tested in self.plan.agents()))
 
     @property
     def is_started(self) -> bool:

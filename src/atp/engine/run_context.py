@@ -14,7 +14,6 @@ from typing import Any
 
 from atp.agents.adapter import AgentError
 from atp.agents.leftovers import Copies, end_leftovers
-from atp.agents.registry import make_adapter
 from atp.base.diagnostics import refused
 from atp.base.project import find_root
 from atp.engine.prepare.options import Options
@@ -22,6 +21,7 @@ from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
 from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
+from atp.engine.services import RunServices
 from atp.engine.trial.conversation import Conversation
 from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.snapshot import Snapshot, joined
@@ -70,10 +70,12 @@ class RunContext:
         """Clients of their own, for work in another event loop. Raises `LoadError`."""
         if self.options.record and self.options.replay:
             raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
-        roles = RoleClients(self.options, self.root, self.env, connectors(self.root))
-        around = {"environment": self.env, "retries": self.options.retries, "marker": marker}
-        roles.act_with(make_adapter, {**around, "root": self.root, "services": roles})
-        return roles
+        return RoleClients(RunServices(self.options, self.root, self.env, connectors(self.root), marker))
+
+    @property
+    def services(self) -> RunServices:
+        """The models and agents of the run. Raises `LoadError`."""
+        return self.roles.services
 
     @contextmanager
     def active(self) -> Iterator[None]:

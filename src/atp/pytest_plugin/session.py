@@ -197,11 +197,11 @@ class PytestSession:
         case = Case(id=name, name=name)
         source = in_memory(Suite(name=path.stem, dialect="script", path=str(path), cases=[case]), lambda _: True)
         if options.name:
-            tested = roles.called(options.name[0], source)
+            tested = context.services.called(options.name[0], source)
         else:
             agent = placeholder_agent()
             tested = AgentUnderTest(
-                agent, roles.reach(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
+                agent, context.services.adapter(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
             )
         unit = Unit(source, [tested], CaseFiles(source.folder, source.fixtures, root))
         trial = next(Plan([unit], options, Identities(options), context.filter).of_case(unit, case))
@@ -250,6 +250,6 @@ def conversation(runner: ScriptRunner) -> str:
     result = runner.result
     if not result.transcript.messages and not result.transcript.logs:
         return ""
-    hide = hider(runner.roles.secrets)
+    hide = hider(runner.roles.services.secrets)
     lines = conversation_lines(CaseResult(agent=result.agent, case=result.case, trials=[result]), result, hide)
     return "\n".join(text for text, _ in lines)

@@ -1,10 +1,7 @@
 """Making the plan: agents are resolved, and what can't work is found before anything runs or costs money."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from atp.agents.adapter import Adapter, AdapterContext
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.checks.case_checks import unjudgeable
@@ -17,31 +14,23 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter
-from atp.suite.agent import AnyAgent, PromptConfig
+from atp.engine.services import RunServices
+from atp.suite.agent import PromptConfig
 
-MakeAdapter = Callable[[AnyAgent, AdapterContext], Adapter]
 
-
-def make_plan(
-    sources: list[CaseSource],
-    options: Options,
-    wanted: Filter,
-    root: Path,
-    make_adapter: MakeAdapter,
-    context: dict[str, Any],
-) -> Plan:
+def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices) -> Plan:
     """Resolve the agents and look for what can't work, before anything runs or costs money."""
-    notes = Diagnostics()
+    notes, root = Diagnostics(), services.root
     units: list[Unit] = []
     made: dict[tuple[str, str], AgentUnderTest] = {}
     for source in sources:
         agents = []
-        for named in resolve_agents(source, options, Project(root, context["environment"]), notes):
+        for named in resolve_agents(source, options, Project(root, services.environment), notes):
             if isinstance(named.agent.config, PromptConfig) and options.given("connector"):
                 named.agent.config.connector = options.connector
             tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
             if tested is None:
-                tested = _make(named, source, make_adapter, context, notes)
+                tested = _make(named, source, services, notes)
             if tested is not None:
                 made[place] = tested
                 agents.append(tested)
@@ -55,12 +44,9 @@ def make_plan(
     return plan
 
 
-def _make(
-    named: NamedAgent, source: CaseSource, make_adapter: MakeAdapter, context: dict[str, Any], notes: Diagnostics
-) -> AgentUnderTest | None:
-    around = AdapterContext(base=named.base, search=(Path.cwd(), source.folder), **context)
+def _make(named: NamedAgent, source: CaseSource, services: RunServices, notes: Diagnostics) -> AgentUnderTest | None:
     try:
-        adapter = make_adapter(named.agent, around)
+        adapter = services.adapter(named, search=(Path.cwd(), source.folder))
     except ConfigurationError as error:
         place = named.agent.place
         here = Diagnostics(source.suite.path if place.line else None)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atp.agents.registry import make_adapter
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, refused
 from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
@@ -12,7 +11,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan
 from atp.engine.prepare.planning import make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
-from atp.engine.prepare.roles import check_roles
+from atp.engine.prepare.roles import resolve_roles
 from atp.engine.prepare.settings import environment, misnamed
 from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, open_input
 from atp.engine.run import Run
@@ -62,9 +61,9 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     if options.only_failed:
         context.filter.only = last_failures(root, given_input.identity)
     with lent(context.env):
-        plan = make_plan(sources, options, context.filter, root, make_adapter, roles.around)
-    check_roles(plan, roles)
-    found = [*found, *plan.warnings, *dict.fromkeys(roles.notes)]
+        plan = make_plan(sources, options, context.filter, context.services)
+    resolve_roles(plan, roles)
+    found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings)]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
@@ -72,7 +71,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     with lent(context.env):
         _load_hooks(plan, options, context.hooks)
     run = Run(context, given_input, plan, found)
-    roles.hide(run.secrets)
+    context.services.hide(run.secrets)
     if not options.dry_run:
         if options.resume_from:
             run.resumes = find_run(root, options.resume_from)

@@ -1,4 +1,4 @@
-"""Casting: every role that the cases of a plan need is filled before anything runs, and prompts are varied."""
+"""Resolves the roles that the cases of a plan need before anything runs, and generates variations of prompts."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +13,8 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.suite.case import Case
 
 
-def check_roles(plan: Plan, roles: RoleClients) -> None:
-    """Find everybody who is needed. Raises `LoadError` with all who are missing."""
+def resolve_roles(plan: Plan, roles: RoleClients) -> None:
+    """Resolve every role that is needed. Raises `LoadError` with all that are missing."""
     notes = Diagnostics()
     for unit in plan.units:
         notes.extend(_missing(unit, plan, roles))
@@ -29,32 +29,35 @@ def _missing(unit: Unit, plan: Plan, roles: RoleClients) -> Diagnostics:
             find: Callable[[], Any] = partial(roles.validator, decider.name or "", source)
         else:
             find = partial(roles.assessor, decider.name, source)
-        _try(here, "no-judge", f"{decider.why} can't be judged", examples, find)
+        _report(here, "no-judge", f"{decider.why} can't be judged", examples, find)
     for name, examples in source.survey.simulators.items():
-        _try(here, "no-simulator", "nobody plays the user", examples, partial(roles.simulator, name, source))
+        _report(here, "no-simulator", "there is no simulator", examples, partial(roles.simulator, name, source))
     if source.suite.dialect == "script":
-        _call(here, unit, plan.filter, roles)
+        _find_called(here, unit, plan.filter, roles)
     if source.survey.varied:
-        _try(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
+        _report(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
     return here
 
 
-def _call(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClients) -> None:
-    """Find the agents that tests in Python name, and note with each test what would make another of it."""
+def _find_called(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClients) -> None:
+    """Find the agents that tests in Python call, and add their digests to the tests, whose keys they are part of."""
     from atp.engine.scripts.file import ScriptCase
 
     for case in filter(wanted.wants, unit.source.cases()):
         assert isinstance(case, ScriptCase)
         for name in case.called:
-            find = partial(roles.called, name, unit.source)
-            _try(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
+            find = partial(roles.services.called, name, unit.source)
+            _report(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
             if not notes:
                 case.called[name] = find().digest
 
 
-def _try(notes: Diagnostics, code: str, what: str, examples: list[tuple[str, Place]], fill: Callable[[], Any]) -> None:
+def _report(
+    notes: Diagnostics, code: str, what: str, examples: list[tuple[str, Place]], find: Callable[[], Any]
+) -> None:
+    """Call `find`, and report its error at the first of the cases that need it."""
     try:
-        fill()
+        find()
     except ConfigurationError as error:
         for name, place in examples[:1]:
             more = f", and {len(examples) - 1} more cases" if len(examples) > 1 else ""
@@ -64,7 +67,7 @@ def _try(notes: Diagnostics, code: str, what: str, examples: list[tuple[str, Pla
 
 
 async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:
-    """Make the variations that cases ask for beyond those they list. What could not be had."""
+    """Generate the variations that cases ask for beyond their listed prompts. Returns warnings."""
     warnings: list[Diagnostic] = []
     for unit in plan.units:
         if not unit.source.survey.varied:
@@ -87,5 +90,5 @@ async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:
 
 def _unrecorded(unit: Unit, case: Case, error: Exception) -> LoadError:
     notes = Diagnostics(unit.source.suite.path)
-    notes.error("cassette", f"case `{case.id}`: its variations can't be made: {error}", case.place)
+    notes.error("cassette", f"case `{case.id}`: its variations can't be generated: {error}", case.place)
     return LoadError(notes)

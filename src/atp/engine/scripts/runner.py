@@ -106,7 +106,7 @@ class ScriptRunner:
     def tested(self, name: str | None) -> AgentUnderTest:
         """Return the agent of this name, or the agent under test. Raises `ConfigurationError`, `ScriptError`."""
         if name is not None:
-            return self.roles.called(name.removeprefix("agents:"), self.trial.source)
+            return self.roles.services.called(name.removeprefix("agents:"), self.trial.source)
         if self.trial.tested.name == NO_AGENT:
             raise ScriptError(f"no agent is under test: name one in `ctx.agent(…)`, or with {self.name_flag}")
         return self.trial.tested

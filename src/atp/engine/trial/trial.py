@@ -69,7 +69,7 @@ class TrialRunner:
         self, trial: Trial, start: Snapshot | None, abandon: Abandon
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
-        self._context.roles.begin_trial()
+        self._context.services.recordings.begin_trial()
         attempt = Attempt(trial, result, self._context, start)
         deadline = self._deadlines.begin(trial.timeout, lambda: abandon(attempt.late()))
         try:

@@ -1,0 +1,175 @@
+"""What the agents of a run may use: models, other agents, recorded answers. Imports nothing before it is needed."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atp.agents.adapter import Adapter, AdapterContext, Services
+from atp.agents.registry import make_adapter
+from atp.agents.running import RunningAgent
+from atp.base.diagnostics import Diagnostics
+from atp.base.errors import ConfigurationError
+from atp.engine.agent_under_test import AgentUnderTest
+from atp.engine.prepare.agents import NamedAgent, Project, find_agent
+from atp.engine.prepare.keys import agent_digest
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.sources import CaseSource
+from atp.engine.recordings import Recordings
+from atp.suite.agent import PromptConfig
+
+if TYPE_CHECKING:
+    from atp.models.cassettes.cassette import Cassette
+    from atp.models.connectors.registry import Models
+    from atp.models.model import Model
+
+
+class RunServices:
+    """Finds the models and agents of one run, and closes them. Models are recorded or replayed if the run is."""
+
+    def __init__(
+        self,
+        options: Options,
+        root: Path,
+        environment: Mapping[str, str],
+        connectors: Mapping[str, Any],
+        marker: str = "",
+    ) -> None:
+        """`connectors` are those of the project's file; `marker` is set in the environment of every process."""
+        self.options = options
+        self.root = root
+        self.environment = environment
+        self.recordings = Recordings(options, root, lambda: self.secrets | self.hidden)
+        """The cassette and the judges' cache."""
+        self.hidden: frozenset[str] = frozenset()
+        """The secrets of the run, which no judge is shown and no recording contains."""
+        self.warnings = Diagnostics()
+        """Warnings of a dry run about models that could not be asked in a real run."""
+        self._connectors = connectors
+        self._marker = marker
+        self._tool_agents: list[RunningAgent] = []
+        self._called: dict[tuple[str, Path], AgentUnderTest] = {}
+
+    @cached_property
+    def models(self) -> "Models":
+        """The models behind the project's connectors."""
+        from atp.models.connectors.registry import Models
+
+        return Models(self.root, self.environment, self._connectors)
+
+    @property
+    def cassette(self) -> "Cassette | None":
+        """Where answers are recorded to or replayed from. Raises `LoadError` if it can't be used."""
+        return self.recordings.cassette
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The secrets of connectors and of called agents, which no output may show."""
+        models = self.models.secrets if "models" in self.__dict__ else ()
+        return frozenset(models).union(*(called.secrets for called in self._called.values()))
+
+    def hide(self, secrets: frozenset[str]) -> None:
+        """Mask the secrets of the run in what judges are shown and in recordings."""
+        self.hidden = secrets
+        self.recordings.hide(secrets)
+
+    def model(self, connector: str | None, needed_by: str) -> "Model":
+        """The model of an agent, recorded or replayed if the run is. Raises `ConfigurationError`."""
+        model = self.unrecorded_model(connector, needed_by)
+        if self.cassette is None or self.cassette.mode == "replay":
+            return model
+        from atp.models.cassettes.recorded import RecordedModel
+
+        return RecordedModel(model, self.cassette)
+
+    def unrecorded_model(self, connector: str | None, needed_by: str) -> "Model":
+        """The model of a role, whose answers are recorded as a whole; replayed if the run is."""
+        name = connector or self.options.connector
+        if name is None:
+            from atp.models.connectors.sources import HOW_TO_SET
+
+            raise ConfigurationError(f"{needed_by} needs a model, and none is named", HOW_TO_SET)
+        if self.cassette is not None and self.cassette.mode == "replay":
+            from atp.models.cassettes.recorded import replayed
+
+            return replayed(self.models.described(name, needed_by), self.cassette)
+        if self.options.dry_run and (lacking := self.models.lacking(name, needed_by)) is not None:
+            from atp.models.cassettes.recorded import PlannedModel
+
+            self.warnings.warn("no-key", str(lacking), hint=lacking.hint)
+            return PlannedModel(self.models.described(name, needed_by))
+        model = self.models.get(name, needed_by)
+        if self.cassette is not None:
+            self.cassette.hide(self.models.secrets)
+        return model
+
+    def is_connector(self, name: str) -> bool:
+        """True if the project has such a connector, usable or not."""
+        try:
+            self.models.described(name, "")
+        except ConfigurationError:
+            return False
+        return True
+
+    def find_agent(self, name: str, source: CaseSource | None) -> NamedAgent:
+        """An agent by its name in a suite, its id or its path. Raises `ConfigurationError`."""
+        notes = Diagnostics()
+        found = find_agent(name, source, Project(self.root, self.environment), notes)
+        if found is None:
+            first = next(iter(notes))
+            raise ConfigurationError(first.message, first.hint)
+        return found
+
+    def adapter(
+        self, named: NamedAgent, *, search: Sequence[Path] | None = None, services: Services | None = None
+    ) -> Adapter:
+        """The adapter of an agent. Raises `ConfigurationError`.
+
+        `search` are the folders in which its modules are looked up; by default the working directory and the root.
+        """
+        context = AdapterContext(
+            base=named.base,
+            search=tuple(search if search is not None else (Path.cwd(), self.root)),
+            environment=self.environment,
+            retries=self.options.retries,
+            marker=self._marker,
+            root=self.root,
+            services=services or self,
+        )
+        return make_adapter(named.agent, context)
+
+    def running_agent(self, name: str) -> RunningAgent:
+        """Another agent of the project, for an agent that uses it as a tool. Raises `ConfigurationError`."""
+        named = self.find_agent(name, None)
+        agent = RunningAgent(self.adapter(named), name, named.agent.config.model_dump(exclude_unset=True))
+        self._tool_agents.append(agent)
+        return agent
+
+    def called(self, name: str, source: CaseSource) -> AgentUnderTest:
+        """The agent that tests in Python call, one for all tests of a folder. Raises `ConfigurationError`."""
+        key = (name, source.folder)
+        if key not in self._called:
+            named = self.find_agent(name, source)
+            if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
+                named.agent.config.connector = self.options.connector
+            adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
+            known, hidden = agent_digest(named, adapter), named.secrets | adapter.secrets
+            self._called[key] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
+        return self._called[key]
+
+    async def close(self) -> list[str]:
+        """Close the agents, the models and the recordings. Returns what could not be closed, and why."""
+        models = [self.models] if "models" in self.__dict__ else []
+        problems = await close_all([*self._tool_agents, *self._called.values(), *models])
+        return problems + self.recordings.close()
+
+
+async def close_all(parts: Sequence[Any]) -> list[str]:
+    """Close each part, also if another can't be closed. Returns what could not be closed, and why."""
+    problems: list[str] = []
+    for part in parts:
+        try:
+            await part.close()
+        except Exception as error:
+            problems.append(f"{getattr(part, 'name', 'models')} could not be closed: {error}")
+    return problems
