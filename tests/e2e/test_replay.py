@@ -112,7 +112,7 @@ def test_it_is_found_again_wherever_the_project_stands(examples: Project, tmp_pa
         ("agents/ocean.md", "one short sentence", "a long poem", "environment", "`messages[0].content` differs"),
         ("agents/ocean.md", "temperature: 0.3", "temperature: 0.4", "environment", "`settings.temperature`: 0.3"),
         ("agents/ocean.py", "degrees centigrade", "degrees", "environment", "`tools[0].description` differs"),
-        ("agents/test-assessor.md", "in doubt", "in any doubt", "judge", "`client.agent` differs"),
+        ("agents/test-assessor.md", "in doubt", "in any doubt", "judge", "`player.agent` differs"),
         ("ocean.test.md", "no longer cold", "really warm", "judge", "`asked[1]` differs"),
     ],
 )
