@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from atp.agents.child import Command
 from atp.agents.leftovers import OF_RUN
-from atp.agents.mcp.faults import told
-from atp.agents.mcp.pipes import Pipes
 from atp.agents.mcp.settings import ServerSettings
-from atp.agents.mcp.stderr import ServerLog
+from atp.agents.mcp.stdio import Pipes, ServerLog
+from atp.base.text import cut
 from atp.usercode.threads import in_thread
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.exceptions import MCPError
     from mcp_types import CallToolResult, Tool
+    from pydantic_core import ErrorDetails
 
 END_SECONDS = 8.0
 """How long it may take to end in good order: the SDK gives it a few seconds of its own."""
@@ -40,6 +40,8 @@ _CLOSED = ("Connection closed", "SSE stream ")
 """How the SDK's own errors of a connection over HTTP begin."""
 _LOST = (401, 403, 429, 502, 503, 504)
 """Answers over HTTP that are about the way to a server, not about what it was asked."""
+LONGEST_NAME = 40
+"""Characters of a tool's name in a message."""
 
 
 class ServerDown(Exception):
@@ -231,7 +233,7 @@ class Connection:
         if isinstance(cause, OSError) and how is None and self._settings.argv:
             why = cause.strerror or str(cause)
             return ServerDown(f"`{os.path.basename(self._settings.argv[0])}` can't be started: {why}")
-        said = told(cause, self._pipes.tools if self._pipes is not None else [])
+        said = _explain(cause, self._pipes.tools if self._pipes is not None else [])
         if self._settings.argv:
             return ServerDown(f"{said if how is None or self._is_answer(cause) else how}{self._said()}")
         return ServerDown(f"{self._settings.url}: {said}", may_pass=True)
@@ -268,3 +270,39 @@ def _load() -> None:
     # It first asks for something that old servers don't know. Some of them don't answer that at all, and would lose
     # the SDK's 10 seconds at each start; whoever answers later than this is understood as well.
     mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE_SECONDS
+
+
+def _explain(error: BaseException, tools: list[Any]) -> str:
+    """What an error of the SDK's says; `tools` are those that the server listed last, as it wrote them."""
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+    if isinstance(error, MCPError):
+        return f"it answered with the error {error.code}: {error.message}"
+    if isinstance(error, ValidationError):
+        return _misshapen(error.errors(include_url=False)[0], tools)
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+def _misshapen(error: "ErrorDetails", tools: list[Any]) -> str:
+    """pydantic says where something is wrong, but not in which tool."""
+    wrong = error["msg"][:1].lower() + error["msg"][1:]
+    match error["loc"]:
+        case ("tools", int(number), *steps):
+            named = _name(tools, number) or f"number {number + 1} of its list"
+            field = f", `{_path(steps)}`" if steps else ""
+            return f"the tool {named} is not described as MCP has it{field}: {wrong}"
+        case ():
+            return f"its answer is not one of MCP's: {wrong}"
+        case steps:
+            return f"its answer is not one of MCP's, `{_path(steps)}`: {wrong}"
+
+
+def _name(tools: list[Any], number: int) -> str:
+    tool = tools[number] if number < len(tools) else None
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return f"`{cut(name, LONGEST_NAME)}`" if isinstance(name, str) else ""
+
+
+def _path(steps: Any) -> str:
+    return ".".join(str(step) for step in steps)

@@ -4,23 +4,95 @@ In a replay none is started: what tools there are and what they answer comes fro
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
+from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AdapterContext, AgentError, Finding, Services, TurnRequest
 from atp.agents.command.adapter import HANDED_ON
-from atp.agents.mcp.connection import Place
-from atp.agents.mcp.faults import short
-from atp.agents.mcp.server import Server
+from atp.agents.mcp.connection import LONGEST_NAME, Connection, Place, ServerDown
 from atp.agents.mcp.settings import ServerSettings
+from atp.agents.mcp.stdio import ServerLog
 from atp.agents.mcp.tools import MOST_TOOLS, McpTool, choose
 from atp.agents.prompt.canned import Canned
 from atp.agents.prompt.tools import UsableTool
 from atp.base.errors import ConfigurationError
+from atp.base.text import cut
 from atp.models.model import CassetteError, CassetteMiss
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 SHOWN = 20
 """Names of a server's tools that a check shows."""
+
+
+class Server:
+    """A server, over all its lives."""
+
+    def __init__(self, settings: ServerSettings, place: Callable[[], Place]) -> None:
+        """`place` says where it is started, and is asked when that happens."""
+        self.settings = settings
+        self._place = place
+        self._log = ServerLog(settings.name)
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+
+    async def tools(self) -> list[dict[str, Any]]:
+        """Its tools, as JSON: `name`, `description` and `parameters`. Raises `AgentError`."""
+        connection = await self._connected()
+        try:
+            listed = await connection.list_tools()
+        except ServerDown as down:
+            raise self._error("can't be used", down) from down
+        return [
+            {"name": one.name, "description": one.description or one.title or "", "parameters": one.input_schema}
+            for one in listed
+        ]
+
+    async def call(self, tool: str, arguments: dict[str, Any], log: Callable[[str], None]) -> "CallToolResult":
+        """What a tool answers. Raises `AgentError`, `TimeoutError` and `CallRefused`."""
+        with self._log.to(log):
+            try:
+                return await (await self._connected()).call(tool, arguments)
+            except ServerDown as down:
+                log(f"the MCP server `{self.settings.name}` is gone ({down}); it is started again, and called again")
+            try:
+                return await (await self._connected()).call(tool, arguments)
+            except ServerDown as down:
+                raise self._error("is gone, and was started again once", down) from down
+
+    async def close(self) -> None:
+        """Stop it."""
+        self._closed = True
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _connected(self) -> Connection:
+        """The server, started if it isn't there. Raises `AgentError`."""
+        async with self._connecting:
+            if self._closed:
+                raise AgentError(f"the MCP server `{self.settings.name}` was stopped", "environment")
+            if self._connection is None or self._connection.over:
+                self._connection = await self._connect()
+            return self._connection
+
+    async def _connect(self) -> Connection:
+        connection = self._connection = Connection(self.settings, self._place(), self._log)
+        try:
+            await connection.ready()
+        except ServerDown as down:
+            raise self._error("can't be started" if self.settings.argv else "can't be reached", down) from down
+        except BaseException:  # cancelled
+            await asyncio.shield(connection.close())
+            raise
+        return connection
+
+    def _error(self, what: str, down: ServerDown) -> AgentError:
+        message = f"the MCP server `{self.settings.name}` {what}: {down}"
+        return AgentError(message, "environment", retryable=down.may_pass)
 
 
 class McpServers:
@@ -114,7 +186,7 @@ class McpServers:
             return Finding(what=what, ok=False, detail=str(error)), []
         finally:
             await server.close()
-        names = [short(one["name"]) for one in chosen]
+        names = [cut(one["name"], LONGEST_NAME) for one in chosen]
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
         return Finding(what=what, ok=True, detail=f"{len(chosen)} tool{'s' * (len(chosen) != 1)}: {shown}"), tools
 

@@ -12,17 +12,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.agents.mcp.file import find_server_file, read_server_file
-from atp.agents.mcp.variables import filled
-from atp.agents.prompt.head import Written
-from atp.agents.prompt.reading import Reading
+from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.tools import tool_name
 from atp.agents.stdio import check_startable, split_words
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
+from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
+from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.error_messages import unknown_key
+from atp.loader.jsonl.nodes import JsonLocator, parse_json
 from atp.loader.validate import DataPath, Locator, validate
+from atp.loader.variables import is_secret
 from atp.suite.record import Json, Record, Seconds, Text
 
 MOST_SERVERS = 16
@@ -33,6 +34,16 @@ START_SECONDS = 60.0
 """How long a server may take until it answers: one that is fetched from a package index takes its time."""
 _NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")
 _LINE_BREAK = re.compile(r"[\r\n\0]")
+FOLDER = "mcps"
+SUFFIXES = (".mcp.yao", ".mcp.json", ".mcp.jsonc")
+_REACH_KEYS = ("command", "args", "arguments", "env", "cwd", "url", "headers")
+_CHOICES = ("tools", "exclude", "scope", "timeout", "ready_within")
+_FILE_KEYS = (*_REACH_KEYS, *_CHOICES, "transport", "authorization_token")
+"""Keys that say how to reach a server, and what of it to use."""
+_THEIRS = ("id", "name", "label", "description", "version", "tags", "resources", "prompts", "endpoint")
+"""Keys of Yao's that say nothing of how to reach a server's tools."""
+_USE = re.compile(r"\$\$(?=ENV\.)|\{\{\s*\$ENV\.([A-Za-z_]\w*)\s*\}\}|\$ENV\.([A-Za-z_]\w*)")
+_OTHER = re.compile(r"(?<!\$)\$(?:CTX|SYS)\.\w+")
 
 
 def _no_line_breaks(headers: dict[str, str]) -> dict[str, str]:
@@ -119,20 +130,22 @@ class ServerSettings:
     """The files of its command."""
 
 
-def read_servers(written: Written, reading: Reading) -> list[ServerSettings]:
-    """The servers that an agent names; mistakes are noted where they are written."""
-    locate = written.locate
-    if written.head.mcp is None or locate is None:
+def read_servers(declared: Any, path: Path, locate: Locator | None, files: AgentFiles) -> list[ServerSettings]:
+    """Read the servers that the head of an agent declares under `mcp`. Mistakes are added to `files`.
+
+    `path` is the file with the head, `locate` finds places in it.
+    """
+    if declared is None or locate is None:
         return []
-    notes = reading.notes(written.path)
+    notes = files.notes(path)
     found: dict[str, ServerSettings] = {}
-    entries = list(_entries(written.head.mcp, ("mcp",), notes, locate))
+    entries = list(_entries(declared, ("mcp",), notes, locate))
     if len(entries) > MOST_SERVERS:
         message = f"there are {len(entries)} MCP servers: at most {MOST_SERVERS} are started for an agent"
         notes.error("tool", message, locate.key(("mcp",)), "take some of them out")
         return []
     for entry in entries:
-        made = _Entry(entry, written.path, reading, locate).settings()
+        made = _Entry(entry, path, files, locate).settings()
         if made is None:
             continue
         if made.name in found:
@@ -181,16 +194,16 @@ def _entries(raw: Any, path: DataPath, notes: Diagnostics, locate: Locator) -> I
 class _Entry:
     """One server on its way from the file to what can be started."""
 
-    def __init__(self, raw: _Raw, file: Path, reading: Reading, locate: Locator) -> None:
+    def __init__(self, raw: _Raw, file: Path, files: AgentFiles, locate: Locator) -> None:
         self._raw = raw
         self._file = file
-        self._reading = reading
+        self._files = files
         self._locate = locate
-        self._notes = reading.notes(file)
+        self._notes = files.notes(file)
 
     def settings(self) -> ServerSettings | None:
         """The server, if it could be read."""
-        value = filled(self._raw.value, self._raw.path, self._reading, self._notes, self._locate)
+        value = _filled(self._raw.value, self._raw.path, self._files, self._notes, self._locate)
         own = validate(McpServer, value, self._notes, self._locate, self._raw.path)
         name = None if own is None else self._name(own)
         if own is None or name is None:
@@ -200,13 +213,13 @@ class _Entry:
             self._notes.warn("no-effect", message, self._locate.key((*self._raw.path, "resources")))
         if own.server_id is None:
             return self._made(name, own, own, (self._file.parent,))
-        path = find_server_file(own.server_id, self._file.parent, self._reading.root)
+        path = _find_server_file(own.server_id, self._file.parent, self._files.root)
         if path is None:
-            places = f"{self._reading.name(self._file.parent / 'mcps')} and mcps of the project's root"
+            places = f"{self._files.name(self._file.parent / 'mcps')} and mcps of the project's root"
             self._error(f"there is no MCP server `{own.server_id}`: looked for its file in {places}", None)
             return None
-        described = read_server_file(path, self._reading, McpServer)
-        return None if described is None else self._made(name, own, described, (path.parent, self._reading.root))
+        described = _read_server_file(path, self._files)
+        return None if described is None else self._made(name, own, described, (path.parent, self._files.root))
 
     def _name(self, own: McpServer) -> str | None:
         if self._raw.name is not None and own.name is not None:
@@ -287,3 +300,104 @@ def nearest(pattern: str, names: list[str]) -> str:
     """A hint at what a pattern that fits no tool was meant to be."""
     meant = near_miss(pattern, names)
     return f"did you mean `{meant}`?" if meant else f"there are: {', '.join(sorted(names)[:20]) or 'none'}"
+
+
+def _find_server_file(server_id: str, folder: Path, root: Path) -> Path | None:
+    """The file of a server: beside the agent, below the project's root, or beside the assistant that its id names."""
+    parts = server_id.split(".")
+    starts = [folder / FOLDER / Path(*parts), root / FOLDER / Path(*parts)]
+    if parts[0] in ("agents", "assistants") and len(parts) > 2:
+        starts.append(root / "assistants" / Path(*parts[1:-1]) / FOLDER / parts[-1])
+    for start in starts:
+        for suffix in SUFFIXES:
+            path = start.with_name(f"{start.name}{suffix}")
+            if path.is_file() and path.resolve().is_relative_to(root):
+                return path
+    return None
+
+
+def _read_server_file(path: Path, files: AgentFiles) -> McpServer | None:
+    """What a file says of how to reach a server, as far as it can be read; mistakes are noted in it."""
+    text = files.read(path)
+    notes = files.notes(path)
+    parsed = None if text is None else parse_json(without_comments(text), notes)
+    if parsed is None:
+        return None
+    data, locate = parsed
+    if not isinstance(data, dict):
+        hint = 'begin with {"transport": "stdio", "command": "…"}'
+        notes.error("wrong-type", "a server must be an object", locate.value(()), hint)
+        return None
+    known = len(notes)
+    own = _filled(_own_keys(data, notes, locate), (), files, notes, locate)
+    _take_transport(own, notes, locate)
+    _take_token(own, files)
+    made = None if len(notes) > known else validate(McpServer, own, notes, locate)
+    return made if len(notes) == known else None
+
+
+def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for key, value in data.items():
+        if key in _FILE_KEYS:
+            if value is not None:
+                own[key] = value
+        elif key not in _THEIRS and (meant := near_miss(key, _FILE_KEYS)):
+            notes.error("unknown-key", f"unknown key `{key}`", locate.key((key,)), f"did you mean `{meant}`?")
+    return own
+
+
+def _take_transport(own: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> None:
+    """See that it is one that we speak, and that what it needs is there."""
+    transport = own.pop("transport", None)
+    needed = {"stdio": "command", "http": "url", "streamable-http": "url", "streamable_http": "url"}
+    at = locate.value(("transport",))
+    if transport is None:
+        return
+    if transport == "process":
+        hint = "give the agent these tools as `commands`, or prepared answers in `tools`"
+        notes.error("bad-value", "`transport: process` calls code inside Yao, which is not here", at, hint)
+    elif transport not in needed:
+        meant = near_miss(str(transport), needed) if isinstance(transport, str) else None
+        hint = f"did you mean `{meant}`?" if meant else "one of: stdio, http"
+        notes.error("bad-value", f"`transport` cannot be {transport!r}", at, hint)
+    elif needed[transport] not in own:
+        key = needed[transport]
+        notes.error("missing-key", f"`transport: {transport}` needs `{key}`", at, f"add `{key}`")
+
+
+def _take_token(own: dict[str, Any], files: AgentFiles) -> None:
+    token = own.pop("authorization_token", None)
+    if isinstance(token, str) and token:
+        if len(token) >= SHORTEST_SECRET:
+            files.secrets.add(token)
+        scheme = token if " " in token else f"Bearer {token}"
+        own["headers"] = {"Authorization": scheme, **(own.get("headers") or {})}
+
+
+def _filled(value: Any, path: DataPath, files: AgentFiles, notes: Diagnostics, locate: Locator) -> Any:
+    """The value with all its variables filled in; those that have no value are noted."""
+    if isinstance(value, dict):
+        return {key: _filled(item, (*path, key), files, notes, locate) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, (*path, number), files, notes, locate) for number, item in enumerate(value)]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+    if other := _OTHER.search(value):
+        message = f"`{other[0]}` has no value here: a server is not started for one conversation"
+        notes.error("unknown-variable", message, locate.value(path), "use `$ENV.NAME`")
+
+    def fill(use: "re.Match[str]") -> str:
+        name = use[1] or use[2]
+        if name is None:
+            return "$"
+        if name not in files.variables:
+            hint = f"set {name} in the environment or in .env"
+            notes.error("missing-variable", f"the variable `{name}` is not set", locate.value(path), hint)
+            return use[0]
+        found = files.variables[name]
+        if is_secret(name, found, path[-1]):
+            notes.secrets.add(found)
+        return found
+
+    return _USE.sub(fill, value)

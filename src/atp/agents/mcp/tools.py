@@ -6,9 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AgentError
-from atp.agents.mcp.connection import CallRefused
-from atp.agents.mcp.faults import short
-from atp.agents.mcp.server import Server
+from atp.agents.mcp.connection import LONGEST_NAME, CallRefused
 from atp.agents.mcp.settings import ServerSettings, nearest
 from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
 from atp.agents.wire import RAW_LENGTH
@@ -18,6 +16,8 @@ from atp.usercode.json_values import plain
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
+
+    from atp.agents.mcp.servers import Server
 
 MOST_TOOLS = 128
 """How many tools an agent may have in all: so many are taken by the models that take the most."""
@@ -30,15 +30,17 @@ class McpTool(UsableTool):
 
     recorded = True
 
-    def __init__(self, server: Server, listed: dict[str, Any]) -> None:
+    def __init__(self, server: "Server", listed: dict[str, Any]) -> None:
         """`listed` is what the server says of it. Raises `AgentError`."""
         self._server = server
         self._name = str(listed["name"])
-        shown = tool_name(f"{server.settings.name}__{self._name}")
-        if len(f"{server.settings.name}__{self._name}") > len(shown):
+        full = f"{server.settings.name}__{self._name}"
+        shown = tool_name(full)
+        if len(full) > len(shown):
             raise AgentError(
-                f"the tool `{short(self._name)}` of the MCP server `{server.settings.name}` has a name that is too "
-                "long: models take 64 characters. Give the server a shorter name, or leave the tool out with `exclude`",
+                f"the tool `{cut(self._name, LONGEST_NAME)}` of the MCP server `{server.settings.name}` has a name "
+                "that is too long: models take 64 characters. Give the server a shorter name, or leave the tool out "
+                "with `exclude`",
                 "environment",
             )
         self.tool = Tool(name=shown, description=listed["description"], parameters=listed["parameters"])
@@ -68,7 +70,9 @@ def choose(listed: Iterable[dict[str, Any]], settings: ServerSettings) -> list[d
     for one in listed:
         name = str(one["name"])
         if name in found:
-            raise AgentError(f"the MCP server `{settings.name}` lists the tool `{short(name)}` twice", "environment")
+            raise AgentError(
+                f"the MCP server `{settings.name}` lists the tool `{cut(name, LONGEST_NAME)}` twice", "environment"
+            )
         found[name] = one
     names = list(found)
     for key, patterns in (("tools", settings.tools or ()), ("exclude", settings.exclude)):

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
+from atp.agents.agent_files import AgentFiles
 from atp.agents.attachments import Attachments
 from atp.agents.mcp.servers import McpServers
 from atp.agents.mcp.settings import read_servers
 from atp.agents.prompt.file import read_prompt_file
 from atp.agents.prompt.loop import Loop
 from atp.agents.prompt.package import PACKAGE, read_package
-from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.toolbox import make_tools
 from atp.agents.prompt.tools import ToolRun
 from atp.agents.prompt.variables import fill
@@ -41,12 +41,12 @@ class PromptAdapter(Adapter):
             raise ConfigurationError("it runs on a model, and there are no models here")
         path = find_prompt(config.path, context)
         with _making(path):
-            reading = Reading(_root(path, context), context.environment)
-            written = read_package(path, reading) if path.is_dir() else read_prompt_file(path, reading)
-            own = make_tools(written, reading, context, context.services)
-            servers = read_servers(written, reading)
-            reading.check()
-        self._tools = McpServers(servers, own, reading.name(written.path), context, context.services)
+            files = AgentFiles(_root(path, context), context.environment)
+            written = read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
+            own = make_tools(written, files, context, context.services)
+            servers = read_servers(written.head.mcp, written.path, written.locate, files)
+            files.check()
+        self._tools = McpServers(servers, own, files.name(written.path), context, context.services)
         self._name = agent.name
         self._services = context.services
         self._environment = context.environment
@@ -59,14 +59,14 @@ class PromptAdapter(Adapter):
         """What it is for, as its file says."""
         tools = list(own.values())
         named = [*(file for tool in tools for file in tool.files), *(file for one in servers for file in one.files)]
-        self.files = tuple(dict.fromkeys([*reading.files, *named]))
+        self.files = tuple(dict.fromkeys([*files.paths, *named]))
         """All files that decide what it does: its own, those it links to, the code of its tools."""
         self.variables = {name: value for one in tools for name, value in one.variables.items()}
-        self.variables |= reading.variables.used
+        self.variables |= files.variables.used
         """What it took from the environment, by name."""
-        self.secrets = frozenset(reading.secrets).union(*(tool.secrets for tool in tools))
+        self.secrets = frozenset(files.secrets).union(*(tool.secrets for tool in tools))
         """Values that no output may show."""
-        self.warnings = reading.warnings
+        self.warnings = files.warnings
         """What is worth a look in its files."""
         model = self._model(self._connector)
         self.model = model.name

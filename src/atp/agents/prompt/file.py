@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.head import PromptHead, Written, read_head
 from atp.agents.prompt.links import Links, cut_head
-from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.variables import check_variables
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.errors import ConfigurationError
@@ -26,19 +26,19 @@ _OTHER_KINDS = ("type", "config", "name", "description")
 """What the frontmatter of an agent of another kind takes."""
 
 
-def read_prompt_file(path: Path, reading: Reading) -> Written:
+def read_prompt_file(path: Path, files: AgentFiles) -> Written:
     """What an agent's file says, as far as it can be read."""
-    text = reading.text(path)
+    text = files.read(path)
     if text is None:
         return Written(path=path, head=PromptHead())
     if not text.strip():
-        reading.notes(path).error("empty", "there is nothing in this file", hint="write the agent's prompt")
-    parts = cut_head(text, reading, path)
-    parsed = _frontmatter(path, parts, reading)
-    head = PromptHead() if parsed is None else _read_head(parsed, reading.notes(path))
-    check = partial(_check_body, reading)
+        files.notes(path).error("empty", "there is nothing in this file", hint="write the agent's prompt")
+    parts = cut_head(text, files, path)
+    parsed = _frontmatter(path, parts, files)
+    head = PromptHead() if parsed is None else _read_head(parsed, files.notes(path))
+    check = partial(_check_body, files)
     check(path, parts)
-    body = Links(reading, check).expand(path, parts).strip()
+    body = Links(files, check).expand(path, parts).strip()
     prompts = [{"role": "system", "content": body}] if body else []
     return Written(path=path, head=head, prompts=prompts, locate=parsed.locator if parsed is not None else None)
 
@@ -52,26 +52,26 @@ def agent_of_file(
     Mistakes in a prompt are left to its adapter; other kinds raise `ConfigurationError`.
     """
     path = path.resolve()
-    reading = Reading(root, os.environ if environment is None else environment)
-    text = reading.text(path)
-    parsed = None if text is None else _frontmatter(path, cut_head(text, reading, path), reading)
+    files = AgentFiles(root, os.environ if environment is None else environment)
+    text = files.read(path)
+    parsed = None if text is None else _frontmatter(path, cut_head(text, files, path), files)
     data = parsed.data if parsed is not None and isinstance(parsed.data, dict) else {}
     if parsed is None or data.get("type") in (None, "prompt"):
         said = data.get("description")
         about = said if isinstance(said, str) else None
         return PromptAgent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
-    notes = reading.notes(path)
+    notes = files.notes(path)
     for key in data.keys() - set(_OTHER_KINDS):
         mistake = unknown_key(key, _OTHER_KINDS)
         hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
         notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
     raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
     made = validate(_One, {"agents": [raw]}, notes, _Inside(parsed))
-    reading.check()
+    files.check()
     if secrets is not None:
-        secrets.update(reading.secrets)
+        secrets.update(files.secrets)
     if made is None or not made.agents:
-        raise ConfigurationError(f"{reading.name(path)}: no agent can be made of it")
+        raise ConfigurationError(f"{files.name(path)}: no agent can be made of it")
     return made.agents[0]
 
 
@@ -95,14 +95,14 @@ class _Inside:
         return self._locator.value(path[2:])
 
 
-def _frontmatter(path: Path, parts: Head, reading: Reading) -> Parsed | None:
+def _frontmatter(path: Path, parts: Head, files: AgentFiles) -> Parsed | None:
     """The frontmatter's data with its variables (`${NAME}`) filled in; nothing if there is none."""
     if parts.yaml is None or all(not line.strip() or line.lstrip()[0] == "#" for line in parts.yaml.split("\n")):
         return None
-    notes = reading.notes(path)
+    notes = files.notes(path)
     parsed = parse_yaml(parts.yaml, notes, parts.yaml_line)
     if parsed is not None:
-        fill_variables(parsed, parts.yaml, reading.variables, notes)
+        fill_variables(parsed, parts.yaml, files.variables, notes)
     return parsed
 
 
@@ -121,8 +121,8 @@ def _read_head(parsed: Parsed, notes: Diagnostics) -> PromptHead:
     return head
 
 
-def _check_body(reading: Reading, path: Path, parts: Head) -> None:
+def _check_body(files: AgentFiles, path: Path, parts: Head) -> None:
     def at(written: str) -> Place:
         return place_of(parts.body, parts.body.find(written), parts.body_line)
 
-    check_variables(parts.body, reading.variables, reading.notes(path), at)
+    check_variables(parts.body, files.variables, files.notes(path), at)

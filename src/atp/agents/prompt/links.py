@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
-from atp.agents.prompt.reading import Reading
+from atp.agents.agent_files import AgentFiles
 from atp.base.diagnostics import Place
 from atp.loader.markdown.frontmatter import Head, cut
 from atp.loader.source import DEEPEST, place_of
@@ -30,18 +30,18 @@ _IN_THE_NET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MARKDOWN = (".md", ".markdown")
 
 
-def cut_head(text: str, reading: Reading, path: Path) -> Head:
+def cut_head(text: str, files: AgentFiles, path: Path) -> Head:
     """A Markdown file's frontmatter, if there is one, and its body."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return cut(text, reading.notes(path)) if first.rstrip() == "---" else Head(None, 1, text, 1)
+    return cut(text, files.notes(path)) if first.rstrip() == "---" else Head(None, 1, text, 1)
 
 
 class Links:
     """Puts the bodies of linked files in the place of links. Each file is read once, however often it is linked."""
 
-    def __init__(self, reading: Reading, check: Callable[[Path, Head], None]) -> None:
+    def __init__(self, files: AgentFiles, check: Callable[[Path, Head], None]) -> None:
         """`check` is told of each file that a link brings in."""
-        self._reading = reading
+        self._files = files
         self._check = check
         self._known: dict[Path, str] = {}
 
@@ -71,14 +71,14 @@ class Links:
             message = f"`{target}` is a part of a file, and only whole files can be brought in"
             self._note(path, "bad-link", message, at, f"link `{name}`, or put a backslash before the link")
             return ""
-        root = self._reading.root
+        root = self._files.root
         found = (root / name.lstrip("/") if name.startswith("/") else path.parent / name).resolve()
         if not found.is_relative_to(root):
             message = f"the link to `{name}` leads out of the project"
             self._note(path, "outside-project", message, at, f"only files below {root} can be brought in")
             return ""
         if found in way:
-            circle = " → ".join(self._reading.name(one) for one in (*way[way.index(found) :], found))
+            circle = " → ".join(self._files.name(one) for one in (*way[way.index(found) :], found))
             self._note(path, "link-circle", f"these files link to each other: {circle}", at, "take one link out")
             return ""
         if len(way) > DEEPEST:
@@ -93,15 +93,15 @@ class Links:
         return self._known[found]
 
     def _read(self, path: Path, way: tuple[Path, ...]) -> str:
-        text = self._reading.text(path)
+        text = self._files.read(path)
         if text is None:
             return ""
-        head = cut_head(text, self._reading, path)
+        head = cut_head(text, self._files, path)
         self._check(path, head)
         return self.expand(path, head, way).strip("\n")
 
     def _note(self, path: Path, code: str, message: str, at: Place, hint: str) -> None:
-        self._reading.notes(path).error(code, message, at, hint)
+        self._files.notes(path).error(code, message, at, hint)
 
 
 def _target(link: "re.Match[str]") -> str | None:

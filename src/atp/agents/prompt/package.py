@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.head import PromptHead, Written, read_head
-from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.variables import check_variables, fill
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.jsonc import without_comments
@@ -40,16 +40,16 @@ class _Prompts(Record):
     prompts: list[_Prompt] = Field(default_factory=list)
 
 
-def read_package(folder: Path, reading: Reading) -> Written:
+def read_package(folder: Path, files: AgentFiles) -> Written:
     """What a package says, as far as it can be read."""
     path = folder / PACKAGE
-    head, locate = _read_head(path, reading)
-    return Written(path=path, head=head, prompts=_read_prompts(folder, reading), locate=locate)
+    head, locate = _read_head(path, files)
+    return Written(path=path, head=head, prompts=_read_prompts(folder, files), locate=locate)
 
 
-def _read_head(path: Path, reading: Reading) -> tuple[PromptHead, Locator | None]:
-    text = reading.text(path)
-    notes = reading.notes(path)
+def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | None]:
+    text = files.read(path)
+    notes = files.notes(path)
     parsed = None if text is None else parse_json(without_comments(text), notes)
     if parsed is None:
         return PromptHead(), None
@@ -65,7 +65,7 @@ def _read_head(path: Path, reading: Reading) -> tuple[PromptHead, Locator | None
     if kind in AGENTS.shapes and kind != "prompt":
         hint = f"describe an agent of type `{kind}` in `agents/x.md`, in the project's settings or in the suite"
         notes.error("wrong-kind", f"a package is a prompt, not of type `{kind}`", locate.value(("type",)), hint)
-    _fill_connector(own, reading, notes, locate)
+    _fill_connector(own, files, notes, locate)
     return read_head(own, notes, locate), locate
 
 
@@ -88,25 +88,25 @@ def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> 
     return own
 
 
-def _fill_connector(own: dict[str, Any], reading: Reading, notes: Diagnostics, locate: JsonLocator) -> None:
+def _fill_connector(own: dict[str, Any], files: AgentFiles, notes: Diagnostics, locate: JsonLocator) -> None:
     for key in ("connector", "model"):
         text = own.get(key)
         if isinstance(text, str) and "$ENV." in text:
             told = len(notes)
-            check_variables(text, reading.variables, notes, lambda _, key=key: locate.value((key,)))  # type: ignore[misc]
-            own[key] = fill(text, reading.variables, {}) if len(notes) == told else text
+            check_variables(text, files.variables, notes, lambda _, key=key: locate.value((key,)))  # type: ignore[misc]
+            own[key] = fill(text, files.variables, {}) if len(notes) == told else text
 
 
-def _read_prompts(folder: Path, reading: Reading) -> list[dict[str, str]]:
+def _read_prompts(folder: Path, files: AgentFiles) -> list[dict[str, str]]:
     there = [path for name in PROMPTS if (path := folder / name).exists()]
     if len(there) != 1:
         message = f"there is no {PROMPTS[0]} beside it" if not there else f"{' and '.join(PROMPTS)} are both there"
         hint = "write one; `[]` if there is nothing to say before a conversation" if not there else "remove one"
-        reading.notes(folder / PACKAGE).error("no-such-file" if not there else "given-twice", message, hint=hint)
+        files.notes(folder / PACKAGE).error("no-such-file" if not there else "given-twice", message, hint=hint)
         return []
     path = there[0]
-    text = reading.text(path)
-    notes = reading.notes(path)
+    text = files.read(path)
+    notes = files.notes(path)
     parsed = None if text is None else parse_yaml(text, notes)
     if text is None or parsed is None:
         return []
@@ -116,7 +116,7 @@ def _read_prompts(folder: Path, reading: Reading) -> list[dict[str, str]]:
         return []
     made = validate(_Prompts, {"prompts": parsed.data}, notes, _Inside(parsed.locator)) or _Prompts()
     for prompt in made.prompts:
-        check_variables(prompt.content, reading.variables, notes, lambda use: place_of(text, text.find(use)))
+        check_variables(prompt.content, files.variables, notes, lambda use: place_of(text, text.find(use)))
     return [prompt.model_dump(exclude_none=True) for prompt in made.prompts]
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from atp.agents.adapter import AdapterContext, Services
+from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.canned import Canned
 from atp.agents.prompt.head import Written
-from atp.agents.prompt.reading import Reading
 from atp.agents.prompt.tools import AgentTool, Command, UsableTool
 from atp.base.diagnostics import Place
 from atp.base.errors import ConfigurationError
@@ -14,12 +14,12 @@ from atp.loader.validate import DataPath
 
 
 def make_tools(
-    written: Written, reading: Reading, context: AdapterContext, services: Services
+    written: Written, files: AgentFiles, context: AdapterContext, services: Services
 ) -> dict[str, UsableTool]:
     """The tools by name; mistakes are noted where the tools are named."""
-    box = _Toolbox(written, reading)
+    box = _Toolbox(written, files)
     head = written.head
-    search = (reading.root, context.base, *context.search)
+    search = (files.root, context.base, *context.search)
     around = replace(context, base=written.path.parent, search=search)
     for number, entry in enumerate(head.commands):
         box.make(("commands", number), entry, lambda entry: Command(entry, around))
@@ -33,10 +33,10 @@ def make_tools(
 class _Toolbox:
     """Tools in the making."""
 
-    def __init__(self, written: Written, reading: Reading) -> None:
+    def __init__(self, written: Written, files: AgentFiles) -> None:
         self.tools: dict[str, UsableTool] = {}
         self._locate = written.locate
-        self._notes = reading.notes(written.path)
+        self._notes = files.notes(written.path)
 
     def make(self, where: DataPath, named: str, make: Callable[[str], UsableTool]) -> None:
         try:

@@ -259,14 +259,14 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
 
 def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) -> None:
     """Read the files of a prompt agent, which otherwise only its adapter does."""
+    from atp.agents.agent_files import AgentFiles
     from atp.agents.prompt.file import read_prompt_file
     from atp.agents.prompt.package import read_package
-    from atp.agents.prompt.reading import Reading
 
-    reading = Reading(project.root, project.environment)
+    files = AgentFiles(project.root, project.environment)
     try:
-        (read_package if path.is_dir() else read_prompt_file)(path, reading)
-        reading.check()
+        (read_package if path.is_dir() else read_prompt_file)(path, files)
+        files.check()
     except ConfigurationError as error:
         notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
 

@@ -21,7 +21,7 @@ from atp.suite.result import CaseResult, TrialResult, Verdict
 from atp.testing import conformance
 from atp.testing.reference.behaviour import REASON
 
-SUPPORT = Path(__file__).parent / "support"
+SUPPORT = Path(__file__).parents[1] / "agents/support"
 GRAPH = SUPPORT / "conformance_graph.py"
 FLOW = SUPPORT / "conformance_flow.py"
 NOT_OF_CREWS = ("artifacts", "cost")

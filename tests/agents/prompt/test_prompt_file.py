@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk, run
 
+from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.file import agent_of_file, read_prompt_file
-from atp.agents.prompt.reading import Reading
 from atp.base.errors import ConfigurationError
 from atp.suite.agent import HttpAgent, PromptAgent
 
@@ -156,9 +156,9 @@ def test_any_text_is_read(tmp_path_factory: pytest.TempPathFactory, text: str) -
     folder = tmp_path_factory.mktemp("any")
     (folder / "x.md").write_text(f"x {text}", encoding="utf-8")
     (folder / "a.md").write_text("A", encoding="utf-8")
-    reading = Reading(folder, {})
-    written = read_prompt_file(folder / "x.md", reading)
-    assert written.prompts or "x.md" in str(reading.notes(folder / "x.md"))
+    files = AgentFiles(folder, {})
+    written = read_prompt_file(folder / "x.md", files)
+    assert written.prompts or "x.md" in str(files.notes(folder / "x.md"))
 
 
 def test_settings_of_all_spellings(stage: Stage, talk: Talk) -> None:

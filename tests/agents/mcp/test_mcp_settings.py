@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.agents.support.prompts import Scripted, Stage
 from tests.agents.support.talk import Talk
 
+from atp.agents.agent_files import AgentFiles
 from atp.agents.mcp.settings import MOST_SERVERS, ServerSettings, read_servers
 from atp.agents.prompt.file import read_prompt_file
 from atp.agents.prompt.package import read_package
-from atp.agents.prompt.reading import Reading
 
 
 @pytest.fixture
@@ -28,15 +28,13 @@ def servers(stage: Stage, frontmatter: str, **environment: str) -> list[ServerSe
     return settings(stage, **environment)[0]
 
 
-def settings(stage: Stage, **environment: str) -> tuple[list[ServerSettings], Reading]:
-    reading = Reading(stage.root, {**os.environ, **environment})
+def settings(stage: Stage, **environment: str) -> tuple[list[ServerSettings], AgentFiles]:
+    files = AgentFiles(stage.root, {**os.environ, **environment})
     package = stage.root / "assistants/ocean"
-    written = (
-        read_package(package, reading) if package.exists() else read_prompt_file(stage.root / "agents/x.md", reading)
-    )
-    found = read_servers(written, reading)
-    reading.check()
-    return found, reading
+    written = read_package(package, files) if package.exists() else read_prompt_file(stage.root / "agents/x.md", files)
+    found = read_servers(written.head.mcp, written.path, written.locate, files)
+    files.check()
+    return found, files
 
 
 def package(stage: Stage, mcp: str, **files: str) -> None:
@@ -106,14 +104,14 @@ def test_a_file_of_a_server(stage: Stage) -> None:
             "server.py": "",
         },
     )
-    (one,), reading = settings(stage, SEARCH_TOKEN="s3cret-token", MODE="fast")
+    (one,), files = settings(stage, SEARCH_TOKEN="s3cret-token", MODE="fast")
     assert one.name == "search"
     assert one.argv == ("python3", str(stage.root / "server.py"))
     assert one.environment == {"API_TOKEN": "s3cret-token", "MODE": "a-fast"}
     assert (one.folder, one.tools, one.seconds) == (stage.root, ("find",), 30.0)
-    assert reading.secrets == {"s3cret-token"}
-    assert stage.root / "assistants/ocean/mcps/search.mcp.yao" in reading.files
-    assert reading.variables.used == {"SEARCH_TOKEN": "s3cret-token", "MODE": "fast"}
+    assert files.secrets == {"s3cret-token"}
+    assert stage.root / "assistants/ocean/mcps/search.mcp.yao" in files.paths
+    assert files.variables.used == {"SEARCH_TOKEN": "s3cret-token", "MODE": "fast"}
 
 
 def test_an_id_finds_the_nearest_file(stage: Stage) -> None:
@@ -128,10 +126,10 @@ def test_an_id_finds_the_nearest_file(stage: Stage) -> None:
             "assistants/lake/mcps/deep.mcp.yao": '{"command": "deep"}',
         },
     )
-    (near, far, deep), reading = settings(stage, T="a-long-token")
+    (near, far, deep), files = settings(stage, T="a-long-token")
     assert (near.argv, deep.argv) == (("own",), ("deep",))
     assert far.headers == {"Authorization": "Bearer a-long-token"}
-    assert (deep.name, "a-long-token" in reading.secrets) == ("agents_lake_deep", True)
+    assert (deep.name, "a-long-token" in files.secrets) == ("agents_lake_deep", True)
 
 
 def test_variables_of_the_frontmatter(stage: Stage) -> None:
@@ -233,11 +231,12 @@ def test_its_files_decide_what_the_agent_does(stage: Stage) -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), st.lists))
 def test_anything_in_its_place_is_read_or_refused(value: object) -> None:
-    """No value brings the reading down."""
+    """No value makes reading fail."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "assistants")
         place.mkdir()
         (place / "package.yao").write_text(json.dumps({"mcp": value}), encoding="utf-8")
         (place / "prompts.yml").write_text("[]")
-        reading = Reading(Path(folder), {})
-        assert isinstance(read_servers(read_package(place, reading), reading), list)
+        files = AgentFiles(Path(folder), {})
+        written = read_package(place, files)
+        assert isinstance(read_servers(written.head.mcp, written.path, written.locate, files), list)

@@ -114,7 +114,7 @@ def test_fifty_megabytes_to_stdin(talk: Talk) -> None:
 def test_one_long_line(talk: Talk) -> None:
     assert run(talk.ask(cli("one_long_line"))).output == "done"
     assert len(talk.logs) == 1
-    assert talk.logs[0].endswith("xx … (20971520 bytes)")
+    assert talk.logs[0].endswith("xx… (20971520 bytes)")
     assert len(talk.logs[0]) < 2000
 
 

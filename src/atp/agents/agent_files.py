@@ -1,4 +1,4 @@
-"""Reading the files of a prompt agent: what is wrong with any of them is collected and told at once."""
+"""Reads the files that describe an agent, and collects the mistakes of all of them."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -10,12 +10,12 @@ from atp.loader.source import read_source
 
 
 class Variables(Mapping[str, str]):
-    """The environment, which remembers what was looked up in it: that decides what the agent does."""
+    """The environment, with a record of what was looked up, because these values decide what the agent does."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.used: dict[str, str] = {}
-        """What was found, by name."""
+        """The variables that were looked up, by name."""
 
     def __getitem__(self, name: str) -> str:
         self.used[name] = self._environment[name]
@@ -31,43 +31,43 @@ class Variables(Mapping[str, str]):
         return len(self._environment)
 
 
-class Reading:
-    """The files that are read for one agent, and the mistakes in them."""
+class AgentFiles:
+    """The files of one agent, and the mistakes in them."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
-        """Nothing outside of `root` is read for a link."""
+        """`root` is the project's folder: links to files outside of it are mistakes."""
         self.root = root.resolve()
         self.variables = Variables(environment)
-        self.files: list[Path] = []
-        """What was read, in order."""
+        self.paths: list[Path] = []
+        """The files that were read, in order."""
         self.secrets: set[str] = set()
         """Values that no output may show."""
         self._notes: dict[Path, Diagnostics] = {}
 
     def notes(self, path: Path) -> Diagnostics:
-        """Where to note what is wrong with a file."""
+        """Return the diagnostics of a file, to add mistakes to."""
         if path not in self._notes:
             self._notes[path] = Diagnostics(self.name(path))
             self._notes[path].secrets = self.secrets
         return self._notes[path]
 
     def name(self, path: Path) -> str:
-        """What a file is called in messages."""
+        """Return the name of a file in messages."""
         return os.path.relpath(path, self.root) if path.is_relative_to(self.root) else str(path)
 
-    def text(self, path: Path) -> str | None:
-        """A file's text, or nothing and the reason among the mistakes."""
-        self.files.append(path)
+    def read(self, path: Path) -> str | None:
+        """Read a file's text. If that fails, return None and add the reason to the mistakes."""
+        self.paths.append(path)
         source = read_source(path, self.notes(path))
         return None if source is None else source.text
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """What is worth a look."""
+        """The warnings about all files."""
         return [one for notes in self._notes.values() for one in notes.in_order() if one.severity == "warning"]
 
     def check(self) -> None:
-        """Raise `ConfigurationError` with all mistakes that were found, if there are any."""
+        """Raise `ConfigurationError` with all mistakes, if there are any."""
         found = [one for notes in self._notes.values() for one in notes.in_order() if one.severity == "error"]
         if not found:
             return

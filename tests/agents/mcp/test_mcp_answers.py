@@ -9,7 +9,7 @@ from tests.agents.support.mcp_stage import McpStage, ask, fail
 from tests.agents.support.prompts import uses
 from tests.agents.support.talk import Talk, run
 
-RAW = Path(__file__).parent / "support/mcp_raw.py"
+RAW = Path(__file__).parents[1] / "support/mcp_raw.py"
 
 
 def raw(stage: McpStage, mode: str, **more: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_a_tool_that_is_listed_twice(talk: Talk) -> None:
 def test_a_long_name_leaves_room_for_the_way_out(talk: Talk) -> None:
     stage = McpStage(talk)
     error = run(fail(stage, stage.agent_with(s=raw(stage, "long name"))))
-    assert f"the tool `{'x' * 40}…` of the MCP server `s`" in str(error)
+    assert f"the tool `{'x' * 39}…` of the MCP server `s`" in str(error)
     assert str(error).endswith("or leave the tool out with `exclude`")
     assert len(str(error)) < 300
 
