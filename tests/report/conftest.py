@@ -1,5 +1,6 @@
 """A run to tell reporters about, with nothing in it that changes from one day to the next."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -245,11 +246,9 @@ def repeated(story: Story) -> list[CaseResult]:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+def golden() -> Callable[[str, str], None]:
     """Compares a text with a file in `golden/`; with `ATP_UPDATE_GOLDEN=1` in the environment, writes it."""
-    import os
-
-    folder = Path(str(request.path)).parent / "golden"
+    folder = Path(__file__).parent / "golden"
 
     def compare(name: str, found: str) -> None:
         file = folder / name

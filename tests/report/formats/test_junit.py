@@ -14,7 +14,7 @@ from junitparser import JUnitXml
 from atp.report.formats.junit import LONGEST, JunitReport, attributes, xml_text
 from atp.suite.result import CaseResult
 
-HERE = Path(__file__).parent
+SCHEMA = Path(__file__).with_name("junit.xsd")
 
 
 def written(tmp_path: Path, story: Any, cases: list[CaseResult], **end: Any) -> ET.Element:
@@ -101,7 +101,7 @@ def test_whatever_the_text_it_parses(text: str) -> None:
 @pytest.mark.parametrize("name", ["troubles", "repeated", "document"])
 def test_it_keeps_to_what_we_promise(tmp_path: Path, story: Any, name: str, request: pytest.FixtureRequest) -> None:
     written(tmp_path, story, request.getfixturevalue(name), reason="interrupted")
-    xmlschema.XMLSchema(str(HERE / "junit.xsd")).validate(str(tmp_path / "report.xml"))
+    xmlschema.XMLSchema(str(SCHEMA)).validate(str(tmp_path / "report.xml"))
 
 
 def test_a_reader_of_such_reports_understands_it(tmp_path: Path, story: Any, troubles: list[CaseResult]) -> None:
