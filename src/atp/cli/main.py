@@ -117,8 +117,10 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except SystemExit as left:
-        # click leaves with 1 when the reader (`| head`) has seen enough; to us that would mean a failed test.
-        sys.exit(READER_GONE if left.code == 1 else left.code)
+        if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
+            sys.exit(READER_GONE)
+        sys.stderr.write(f"atp: the run was ended from within: {type(left).__name__}: {left}\n")
+        sys.exit(BROKEN)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:
             from atp.report.files import let_go

@@ -18,9 +18,20 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         """The loop."""
+        self._closing = False
         self.loop.set_default_executor(DaemonExecutor())
-        self._thread = threading.Thread(target=self.loop.run_forever, name="atp-backstage", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="atp-backstage", daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        # asyncio lets a `SystemExit` of any task out of the loop, also of one that the user's code left behind.
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            if self._closing:
+                return
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """What a coroutine gives. Whoever is interrupted while waiting has it cancelled."""
@@ -34,6 +45,7 @@ class BackgroundLoop:
     def close(self) -> None:
         """Cancel what is left, and end the loop. A task that won't end is left alone."""
         self.wait(self._cancel_rest())
+        self._closing = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(PATIENCE)
         if not self._thread.is_alive():

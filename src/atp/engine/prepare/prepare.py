@@ -21,6 +21,7 @@ from atp.journal.read import bounds
 from atp.loader.source import LoadContext
 from atp.suite.suite import Suite
 from atp.usercode.environment import lent
+from atp.usercode.importing import check_project_path
 
 
 def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
@@ -58,6 +59,7 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
     options, root, roles = context.options, context.root, context.roles
+    check_project_path(root)
     if options.only_failed:
         context.filter.only = last_failures(root, given_input.identity)
     with lent(context.env):
