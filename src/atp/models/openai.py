@@ -107,9 +107,10 @@ class _StreamReader:
             call["id"] = call["id"] or piece.get("id")
             function = piece.get("function") or {}
             call["function"]["name"] = call["function"].get("name") or function.get("name")
-            given = function.get("arguments")
-            given = given if given is None or isinstance(given, str) else json.dumps(given)
-            call["function"]["arguments"] = call["function"].get("arguments", "") + (given or "")
+            arguments = function.get("arguments") or ""
+            if not isinstance(arguments, str):
+                arguments = json.dumps(arguments)
+            call["function"]["arguments"] = call["function"].get("arguments", "") + arguments
 
     def response(self) -> dict[str, Any]:
         message: dict[str, Any] = {
@@ -133,9 +134,10 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
-    given = function.get("arguments")
-    text = given if isinstance(given, str) else json.dumps({} if given is None else given, ensure_ascii=False)
-    return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": text}}
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    return {"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": arguments}}
 
 
 def _tool(tool: Tool) -> dict[str, Any]:

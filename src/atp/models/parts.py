@@ -37,12 +37,12 @@ def read_data_url(url: str) -> tuple[str, bytes]:
     return kind or "text/plain", content
 
 
-def read_arguments(given: Any) -> Any:
+def read_arguments(arguments: Any) -> Any:
     """The arguments of a tool call, decoded if they are JSON text; text that is not a JSON object stays text."""
-    if not isinstance(given, str):
-        return given
+    if not isinstance(arguments, str):
+        return arguments
     try:
-        value = msgspec.json.decode(given) if given.strip() else {}
+        value = msgspec.json.decode(arguments) if arguments.strip() else {}
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-        return given
-    return value if isinstance(value, dict) else given
+        return arguments
+    return value if isinstance(value, dict) else arguments

@@ -74,7 +74,7 @@ class SimulatedMessage(Struct, kw_only=True):
 
 
 class SimulatorTurn(Struct, kw_only=True):
-    """What a simulator is told to write the user's next message."""
+    """What a simulator needs to write the user's next message."""
 
     persona: str = ""
     """Who the user is; left out, the metadata's `persona`."""
@@ -196,8 +196,8 @@ def _prompt(turn: SimulatorTurn, complaint: str | None) -> str:
         parts.append(f"Further facts: {json.dumps(further, ensure_ascii=False, default=str)}")
     parts.append(f"This is turn {turn.turn_number} of at most {turn.max_turns}.")
     if record.pieces:
-        said = "\n\n".join(f"{one.label}:\n{fence.put(one.text)}" for one in record.pieces)
-        parts.append(f"The conversation so far:\n\n{said}\n\nThe conversation so far ends here.")
+        messages = "\n\n".join(f"{one.label}:\n{fence.put(one.text)}" for one in record.pieces)
+        parts.append(f"The conversation so far:\n\n{messages}\n\nThe conversation so far ends here.")
     else:
         parts.append("Nothing was said yet: begin the conversation.")
     if complaint is not None:

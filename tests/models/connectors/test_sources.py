@@ -170,7 +170,7 @@ def test_who_replays_needs_no_variables(tmp_path: Path) -> None:
         ("gpt-4o", "is not a table", None),
         ({"model": "m", "options": []}, "`options` that are not an object", None),
         ({"model": "m", "options": {"model": "n"}}, "has `model` twice", None),
-        ({"model": "m", "host": "a", "proxy": "b"}, "has both `host` and `proxy`", "leave one of them out"),
+        ({"model": "m", "host": "a", "proxy": "b"}, "has both `host` and `proxy`", "leave one out"),
         ({"model": "m", "key": "schlüssel-123"}, "has a key with signs in it", None),
         ({"model": "m", "key": "two\nlines"}, "has a key with signs in it", None),
         ({"model": "m", "key": 5}, "has a `key` that is not text", None),

@@ -175,7 +175,7 @@ async def generate_suite(
             count=reference.count,
             parameters=reference.parameters,
             again=reference.kind == "agents",
-            given=given,
+            context=given,
         )
         try:
             made = await generate(client, request)

@@ -80,7 +80,7 @@ class LineFile:
             if new != self.path.read_bytes():
                 write_file(self.path, new.decode())
 
-    def holds(self, place: Place) -> bool:
+    def contains(self, place: Place) -> bool:
         """True if a place is in this file."""
         return place.file in self._open
 
@@ -237,7 +237,7 @@ class Cache:
     def _forget(self, name: str) -> None:
         segment = self._segments.pop(name)
         self._read.pop(name, None)
-        self._known = {key: place for key, place in self._known.items() if not segment.holds(place)}
+        self._known = {key: place for key, place in self._known.items() if not segment.contains(place)}
         segment.close()
 
     def _keep(self, key: str, answer: Any) -> None:

@@ -116,9 +116,9 @@ class _Reader:
             self._secrets.add(value)
         return value
 
-    def _type(self, given: Any) -> str:
-        kind = given or self._name.partition(".")[0]
-        if given is None and kind not in (OPENAI, ANTHROPIC, LOCAL):
+    def _type(self, value: Any) -> str:
+        kind = value or self._name.partition(".")[0]
+        if value is None and kind not in (OPENAI, ANTHROPIC, LOCAL):
             raise self._wrong("has no `type`", f"it is one of `{OPENAI}`, `{ANTHROPIC}`, `{PROVIDER}`, `{LOCAL}`")
         if not isinstance(kind, str):
             raise self._wrong("has a `type` that is not text")
@@ -134,22 +134,22 @@ class _Reader:
                 hint = f"did you mean `{meant}`?" if meant else "what only the server knows goes into `extra_body`"
                 raise self._wrong(f"has the key `{key}`, which connectors of type `{kind}` don't have", hint)
 
-    def _model(self, given: Any, kind: str) -> str:
-        if given is None and kind not in SETTINGS:
+    def _model(self, value: Any, kind: str) -> str:
+        if value is None and kind not in SETTINGS:
             return ""
-        if not isinstance(given, str) or not given:
+        if not isinstance(value, str) or not value:
             raise self._wrong("names no `model`", 'write model = "…", the name that the provider gives it')
-        return given
+        return value
 
     def _text(self, table: dict[str, Any], *names: str) -> str | None:
-        given = [name for name in names if table.get(name) not in (None, "")]
-        if len(given) > 1:
-            raise self._wrong(f"has both `{given[0]}` and `{given[1]}`, which are the same", "leave one of them out")
-        if not given:
+        present = [name for name in names if table.get(name) not in (None, "")]
+        if len(present) > 1:
+            raise self._wrong(f"has both `{present[0]}` and `{present[1]}`, which are the same", "leave one out")
+        if not present:
             return None
-        value = table[given[0]]
+        value = table[present[0]]
         if not isinstance(value, str):
-            raise self._wrong(f"has a `{given[0]}` that is not text")
+            raise self._wrong(f"has a `{present[0]}` that is not text")
         return value.strip()
 
     def _key(self, table: dict[str, Any]) -> str | None:
@@ -161,11 +161,11 @@ class _Reader:
         self._keep_secret(key)
         return key
 
-    def _auth_mode(self, given: Any) -> AuthMode | None:
-        if given is None or given in get_args(AuthMode):
-            return cast("AuthMode | None", given)
+    def _auth_mode(self, value: Any) -> AuthMode | None:
+        if value is None or value in get_args(AuthMode):
+            return cast("AuthMode | None", value)
         known = ", ".join(f"`{one}`" for one in get_args(AuthMode))
-        raise self._wrong(f"has the `auth_mode` `{given}`", f"there are {known}")
+        raise self._wrong(f"has the `auth_mode` `{value}`", f"there are {known}")
 
     def _keep_secret(self, value: str) -> None:
         if len(value) >= SHORTEST_SECRET:

@@ -1,4 +1,4 @@
-"""The models of a project: found by a connector's id, made by the connector's `type`.
+"""The models of a project: found by a connector's id, created by the connector's `type`.
 
 Built-in types and those of plugins are registered alike, and are imported when a connector first needs them.
 """
@@ -63,7 +63,7 @@ class Known(Struct, kw_only=True, frozen=True):
 
 
 class Models:
-    """The models of a project. Each is made once, when it is first needed."""
+    """The models of a project. Each is created once, when it is first needed."""
 
     def __init__(self, root: Path, env: Mapping[str, str], tables: Mapping[str, Any]) -> None:
         """`tables` are the `connectors` of `atp.toml`."""

@@ -64,7 +64,7 @@ class CasesRequest(Struct, kw_only=True):
     """Further parameters for the generator: `focus` …"""
     again: bool = True
     """True if asking again may help. A script would only answer the same."""
-    given: LoadContext = field(default_factory=LoadContext)
+    context: LoadContext = field(default_factory=LoadContext)
     """What the command line adds, which cases may refer to."""
 
 
@@ -81,40 +81,42 @@ class GeneratedCases(Struct, kw_only=True):
 
 async def generate(client: RoleClient, request: CasesRequest) -> GeneratedCases:
     """Generate cases. Raises `RoleError`, and `LoadError` for cases that can't be used."""
-    made = _Collected(request)
+    collected = _Collected(request)
     usage = Usage()
-    unreadable = await _collect(client, request, made, usage)
+    unreadable = await _collect(client, request, collected, usage)
     notes = Diagnostics(f"<generator {request.label}>")
-    if not made.cases:
+    if not collected.cases:
         raise unreadable or WrongAnswer(f"{client.name}: there is no case in its answer")
-    if wrong := check(made.cases, request):
+    if wrong := check(collected.cases, request):
         if request.again:
-            await _repair(client, request, made, wrong, usage)
-            wrong = check(made.cases, request)
+            await _repair(client, request, collected, wrong, usage)
+            wrong = check(collected.cases, request)
         if wrong:
             raise LoadError(wrong)
-    if len(made.cases) < request.count:
+    if len(collected.cases) < request.count:
         why = f" ({unreadable})" if unreadable is not None else ""
-        message = f"{request.label} made {len(made.cases)} of {request.count} cases{why}"
+        message = f"{request.label} made {len(collected.cases)} of {request.count} cases{why}"
         notes.warn("fewer-cases", message, hint="lower `count`, or let the generator make more")
-    return GeneratedCases(cases=made.cases, warnings=list(notes), usage=usage)
+    return GeneratedCases(cases=collected.cases, warnings=list(notes), usage=usage)
 
 
-async def _collect(client: RoleClient, request: CasesRequest, made: "_Collected", usage: Usage) -> WrongAnswer | None:
+async def _collect(
+    client: RoleClient, request: CasesRequest, collected: "_Collected", usage: Usage
+) -> WrongAnswer | None:
     """Ask until there are enough cases or no new ones come. Returns why the last answer could not be read, if so."""
     unreadable: WrongAnswer | None = None
     in_vain = 0
     for _ in range(-(-request.count // BATCH) + SPARE_CALLS if request.again else 1):
-        before = len(made.cases)
+        before = len(collected.cases)
         try:
-            answer = await client.ask(_call(request, request.count - before, made.ids))
+            answer = await client.ask(_call(request, request.count - before, collected.ids))
             usage.add(answer.usage)
-            made.add(read_cases(answer, client.name))
+            collected.add(read_cases(answer, client.name))
             unreadable = None
         except WrongAnswer as error:
             unreadable = error
-        in_vain = 0 if len(made.cases) > before else in_vain + 1
-        if len(made.cases) >= request.count or in_vain == VAIN_CALLS:
+        in_vain = 0 if len(collected.cases) > before else in_vain + 1
+        if len(collected.cases) >= request.count or in_vain == VAIN_CALLS:
             break
     return unreadable
 
@@ -175,7 +177,7 @@ class _Collected:
 
 def check(cases: list[dict[str, Any]], request: CasesRequest) -> list[Diagnostic]:
     """The loader's errors in cases, each naming its case. A case's line is its number."""
-    loaded = load_text(as_jsonl(cases), "jsonl", request.given, path=f"<generator {request.label}>")
+    loaded = load_text(as_jsonl(cases), "jsonl", request.context, path=f"<generator {request.label}>")
     return [
         replace(one, message=f"generated case `{cases[min(one.line, len(cases)) - 1].get('id')}`: {one.message}")
         for one in loaded.diagnostics
@@ -198,19 +200,19 @@ def _line(case: dict[str, Any]) -> str:
 
 
 async def _repair(
-    client: RoleClient, request: CasesRequest, made: _Collected, wrong: list[Diagnostic], usage: Usage
+    client: RoleClient, request: CasesRequest, collected: _Collected, wrong: list[Diagnostic], usage: Usage
 ) -> None:
     """Ask the generator, once, to fix the wrong cases."""
     problems: dict[int, list[str]] = {}
     for one in wrong:
         text = f"{one.message} ({one.hint})" if one.hint else one.message
-        problems.setdefault(min(one.line, len(made.cases)) - 1, []).append(text)
-    repair = [{"case": made.cases[place], "problems": texts} for place, texts in problems.items()]
-    existing = [name for place, name in enumerate(made.ids) if place not in problems]
+        problems.setdefault(min(one.line, len(collected.cases)) - 1, []).append(text)
+    repair = [{"case": collected.cases[place], "problems": texts} for place, texts in problems.items()]
+    existing = [name for place, name in enumerate(collected.ids) if place not in problems]
     try:
         answer = await client.ask(_call(request, len(problems), existing, repair))
         usage.add(answer.usage)
-        made.replace(read_cases(answer, client.name), list(problems))
+        collected.replace(read_cases(answer, client.name), list(problems))
     except RoleError:
         return  # the diagnostics of the cases say more
 

@@ -104,17 +104,17 @@ class Variations(list[Variation]):
         self.usage = Usage()
         """What the client used."""
 
-    def warn(self, wanted: VariationRequest, code: str, message: str, hint: str | None = None) -> None:
+    def warn(self, request: VariationRequest, code: str, message: str, hint: str | None = None) -> None:
         """Add a warning at the case's place."""
-        at = wanted.place or Place(1, 1)
-        text = f"case `{wanted.name}`: {message}" if wanted.name else message
+        at = request.place or Place(1, 1)
+        text = f"case `{request.name}`: {message}" if request.name else message
         self.warnings.append(
             Diagnostic(
                 code=code,
                 severity="warning",
                 message=text,
                 hint=hint,
-                file=wanted.file,
+                file=request.file,
                 line=max(at.line, 1),
                 column=max(at.column, 1),
             )
@@ -122,97 +122,99 @@ class Variations(list[Variation]):
 
 
 async def vary(
-    wanted: VariationRequest, client: RoleClient | None, known: Mapping[int, Variation] | None = None
+    request: VariationRequest, client: RoleClient | None, known: Mapping[int, Variation] | None = None
 ) -> Variations:
     """The variations of a case. `known` are those generated earlier by number, from 0, which keep their numbers."""
-    listed = [Variation(chain=list(one), origin="listed") for one in wanted.chains[: wanted.count]]
+    listed = [Variation(chain=list(one), origin="listed") for one in request.chains[: request.count]]
     kept = sorted((known or {}).items())
-    places = {number: one for number, one in kept if len(listed) <= number < wanted.count}
-    made = Variations([*listed, *places.values()])
-    if listed and len(made) < wanted.count:
-        await _generate(wanted, client, made)
-        _put_in_order(wanted, places, made, len(listed))
-    return made
+    places = {number: one for number, one in kept if len(listed) <= number < request.count}
+    variations = Variations([*listed, *places.values()])
+    if listed and len(variations) < request.count:
+        await _generate(request, client, variations)
+        _put_in_order(request, places, variations, len(listed))
+    return variations
 
 
-def _put_in_order(wanted: VariationRequest, places: Mapping[int, Variation], made: Variations, listed: int) -> None:
+def _put_in_order(
+    request: VariationRequest, places: Mapping[int, Variation], variations: Variations, listed: int
+) -> None:
     """Put known variations at their numbers and new ones at the others; if there are too few, cycle through all."""
-    there = list(made)
-    new = iter(there[listed + len(places) :])
-    again = itertools.cycle(there)
-    for number in range(listed, wanted.count):
+    found = list(variations)
+    new = iter(found[listed + len(places) :])
+    again = itertools.cycle(found)
+    for number in range(listed, request.count):
         one = places.get(number) or next(new, None) or Variation(chain=list(next(again).chain), origin="cycled")
-        made[number : number + 1] = [one]
-    if missing := wanted.count - len(there):
-        message = f"only {len(there)} of {wanted.count} variations differ: {missing} run the same prompts again"
-        made.warn(wanted, "variations-cycled", message, "list more prompts, or lower `iterations`")
+        variations[number : number + 1] = [one]
+    if missing := request.count - len(found):
+        message = f"only {len(found)} of {request.count} variations differ: {missing} run the same prompts again"
+        variations.warn(request, "variations-cycled", message, "list more prompts, or lower `iterations`")
 
 
-async def _generate(wanted: VariationRequest, client: RoleClient | None, made: Variations) -> None:
-    taken = Known(one.chain for one in made)
+async def _generate(request: VariationRequest, client: RoleClient | None, variations: Variations) -> None:
+    taken = Known(one.chain for one in variations)
     if client is None:
-        _by_rules(wanted, made, taken)
+        _by_rules(request, variations, taken)
         return
-    before = len(made)
+    before = len(variations)
     try:
-        await _by_client(wanted, client, made, taken)
+        await _by_client(request, client, variations, taken)
     except RoleError as error:
-        done = f"{len(made) - before} of {wanted.count - before}"
-        _by_rules(wanted, made, taken)
+        done = f"{len(variations) - before} of {request.count - before}"
+        _by_rules(request, variations, taken)
         message = f"the generator failed after {done} variations, so rules make the rest: {error}"
-        made.warn(wanted, "generator-failed", message, "fix the generator and run again, or name none")
+        variations.warn(request, "generator-failed", message, "fix the generator and run again, or name none")
 
 
-def _by_rules(wanted: VariationRequest, made: Variations, taken: Known) -> None:
+def _by_rules(request: VariationRequest, variations: Variations, taken: Known) -> None:
     """Take the rewrites that differ clearly, then, if there are too few, those that merely differ."""
     close: list[list[str]] = []
-    for chain in rule_chains(wanted.chains):
-        if len(made) >= wanted.count:
+    for chain in rule_chains(request.chains):
+        if len(variations) >= request.count:
             return
         if not taken.has_near(chain):
             taken.add(chain)
-            made.append(Variation(chain=chain, origin="generated", by=RULES))
-        elif len(close) < wanted.count:
+            variations.append(Variation(chain=chain, origin="generated", by=RULES))
+        elif len(close) < request.count:
             close.append(chain)
     for chain in close:
-        if len(made) < wanted.count and not taken.has(chain):
+        if len(variations) < request.count and not taken.has(chain):
             taken.add(chain)
-            made.append(Variation(chain=chain, origin="generated", by=RULES))
+            variations.append(Variation(chain=chain, origin="generated", by=RULES))
 
 
-async def _by_client(wanted: VariationRequest, client: RoleClient, made: Variations, taken: Known) -> None:
+async def _by_client(request: VariationRequest, client: RoleClient, variations: Variations, taken: Known) -> None:
     """Ask until there are enough variations or no new ones come. Raises `RoleError`."""
     in_vain, unreadable = 0, None
     refused: list[dict[str, Any]] = []
-    for _ in range(-(-(wanted.count - len(made)) // BATCH) + SPARE_CALLS):
-        before = len(made)
+    for _ in range(-(-(request.count - len(variations)) // BATCH) + SPARE_CALLS):
+        before = len(variations)
         try:
-            answer = await client.ask(_call(wanted, made, refused))
-            made.usage.add(answer.usage)
-            refused = _take(read_chains(answer.data, client.name), wanted, client.name, made, taken)
+            answer = await client.ask(_call(request, variations, refused))
+            variations.usage.add(answer.usage)
+            refused = _take(read_chains(answer.data, client.name), request, client.name, variations, taken)
         except WrongAnswer as error:
             unreadable = error
-        if len(made) >= wanted.count:
+        if len(variations) >= request.count:
             return
-        in_vain = 0 if len(made) > before else in_vain + 1
+        in_vain = 0 if len(variations) > before else in_vain + 1
         if in_vain == VAIN_CALLS:
             break
     if unreadable is not None:
         raise unreadable
 
 
-def _call(wanted: VariationRequest, made: Sequence[Variation], refused: list[dict[str, Any]]) -> RoleCall:
+def _call(request: VariationRequest, variations: Sequence[Variation], refused: list[dict[str, Any]]) -> RoleCall:
     chains = [
         {"number": number, "prompts": one, "keep": [must_keep(prompt) for prompt in one]}
-        for number, one in enumerate(wanted.chains, 1)
+        for number, one in enumerate(request.chains, 1)
     ]
-    count = min(BATCH, wanted.count - len(made))
+    count = min(BATCH, request.count - len(variations))
     payload = {
-        "name": wanted.name,
-        "intent": wanted.intent,
+        "name": request.name,
+        "intent": request.intent,
         "count": count,
         "chains": chains,
-        "taken": [one.chain for one in made if one.origin == "generated"][-MOST_SHOWN:],
+        "taken": [one.chain for one in variations if one.origin == "generated"][-MOST_SHOWN:],
         "refused": refused[:BATCH],
     }
     return RoleCall(
@@ -221,28 +223,32 @@ def _call(wanted: VariationRequest, made: Sequence[Variation], refused: list[dic
 
 
 def _take(
-    candidates: list[tuple[int | None, list[str]]], wanted: VariationRequest, by: str, made: Variations, taken: Known
+    candidates: list[tuple[int | None, list[str]]],
+    request: VariationRequest,
+    by: str,
+    variations: Variations,
+    taken: Known,
 ) -> list[dict[str, Any]]:
     """Take the good candidates. Returns the others, with what is wrong with them."""
     refused = []
     for of, chain in candidates:
-        if len(made) >= wanted.count:
+        if len(variations) >= request.count:
             break
-        why = _wrong(of, chain, wanted, taken)
+        why = _wrong(of, chain, request, taken)
         if why is None:
             taken.add(chain)
-            made.append(Variation(chain=chain, origin="generated", by=by))
+            variations.append(Variation(chain=chain, origin="generated", by=by))
         else:
             refused.append({"prompts": chain, "why": why})
     return refused
 
 
-def _wrong(of: int | None, chain: list[str], wanted: VariationRequest, taken: Known) -> str | None:
-    original = of - 1 if of is not None and 0 < of <= len(wanted.chains) else nearest(chain, wanted.chains)
+def _wrong(of: int | None, chain: list[str], request: VariationRequest, taken: Known) -> str | None:
+    original = of - 1 if of is not None and 0 < of <= len(request.chains) else nearest(chain, request.chains)
     if original is None:
-        lengths = sorted({len(one) for one in wanted.chains})
+        lengths = sorted({len(one) for one in request.chains})
         return f"no given chain has {len(chain)} prompts, only {', '.join(map(str, lengths))}"
-    if (why := chain_changed(wanted.chains[original], chain)) is not None:
+    if (why := chain_changed(request.chains[original], chain)) is not None:
         return why
     return "it is much like another" if taken.has_near(chain) else None
 
@@ -257,11 +263,11 @@ def read_chains(answer: Any, name: str) -> list[tuple[int | None, list[str]]]:
         listed = next((answer[key] for key in ("chains", "variations", "prompts") if key in answer), None)
     if not isinstance(listed, list):
         raise WrongAnswer(f"{name}: the answer has no list of `chains`")
-    found = []
+    chains = []
     for one in listed:
         of, prompts = (one.get("of"), one.get("prompts")) if isinstance(one, dict) else (None, one)
         prompts = [prompts] if isinstance(prompts, str) else prompts
         if not isinstance(prompts, list) or not prompts or not all(isinstance(text, str) for text in prompts):
             raise WrongAnswer(f"{name}: a chain must be a list of texts, not {cut(str(one), 100)}")
-        found.append((of if isinstance(of, int) and not isinstance(of, bool) else None, prompts))
-    return found
+        chains.append((of if isinstance(of, int) and not isinstance(of, bool) else None, prompts))
+    return chains

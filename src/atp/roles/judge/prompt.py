@@ -79,8 +79,8 @@ def prompt(question: Question, record: Record, fence: Fence, complaints: Sequenc
     parts.append(f"The record:\n\n{_pieces(record, fence)}\n\n{_LAST_WORD}")
     if complaints:
         # Fenced, too: a complaint may quote an answer that the agent dictated to the judge.
-        said = "\n".join(f"- {one}" for one in complaints)
-        parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(said)}")
+        listed = "\n".join(f"- {one}" for one in complaints)
+        parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(listed)}")
     parts.append(_form(question))
     return "\n\n".join(parts)
 
@@ -171,8 +171,8 @@ def _form(question: Question) -> str:
 
 def _version() -> str:
     nothing, questions = Record(pieces=[]), [Question(asked=("",)), Question(asked=("",), wanted="score")]
-    told = [[prompt(one, nothing, Fence("")), schema(one.wanted)] for one in questions]
-    return sha256(json.dumps([INSTRUCTIONS, told]).encode()).hexdigest()[:12]
+    prompts = [[prompt(one, nothing, Fence("")), schema(one.wanted)] for one in questions]
+    return sha256(json.dumps([INSTRUCTIONS, prompts]).encode()).hexdigest()[:12]
 
 
 VERSION = _version()
