@@ -42,7 +42,7 @@ def test_it_answers(format_: str, streamed: bool) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_it_wants_tools_called(format_: str, streamed: bool) -> None:
+def test_a_model_may_call_tools(format_: str, streamed: bool) -> None:
     wanted = calls(("search", {"q": "rain in Šibenik"}), ("search", {}), ("search", "{broken"), text="Let me see.")
 
     async def main() -> None:
@@ -198,7 +198,7 @@ def test_what_an_answer_orders_is_only_text(format_: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
-def test_what_passes_is_tried_again(format_: str, status: int) -> None:
+def test_transient_failures_are_retried(format_: str, status: int) -> None:
     async def main() -> None:
         async with asking(format_, quickly_failing(fails(status), fails(status), "There.")) as asked:
             assert (await asked.ask()).text == "There."
@@ -207,7 +207,7 @@ def test_what_passes_is_tried_again(format_: str, status: int) -> None:
     run(main())
 
 
-def test_it_gives_up_after_the_last_try(format_: str) -> None:
+def test_the_last_retry_raises(format_: str) -> None:
     async def main() -> None:
         said = Says(status=503, message="the server is tired", headers={"Retry-After": "0"})
         async with asking(format_, said, retries=2) as asked:
@@ -219,7 +219,7 @@ def test_it_gives_up_after_the_last_try(format_: str) -> None:
     run(main())
 
 
-def test_a_server_that_wants_long_pauses_is_not_waited_for(format_: str) -> None:
+def test_a_retry_after_beyond_the_longest_wait_is_not_waited_for(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, fails(429, "come back tomorrow", retry_after=86400)) as asked:
             error = await asked.fail()
@@ -229,7 +229,7 @@ def test_a_server_that_wants_long_pauses_is_not_waited_for(format_: str) -> None
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 413])
-def test_what_does_not_pass_is_not_tried_again(format_: str, status: int) -> None:
+def test_permanent_failures_are_not_retried(format_: str, status: int) -> None:
     async def main() -> None:
         async with asking(format_, fails(status, "no\n  such model")) as asked:
             error = await asked.fail()
@@ -274,7 +274,7 @@ def test_malformed_answers(format_: str) -> None:
     run(main())
 
 
-def test_a_stream_that_ends_early_is_not_told_twice(format_: str) -> None:
+def test_a_stream_that_ends_early_is_not_sent_twice(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, [cut(LONG * 5), LONG]) as asked:
             pieces: list[str] = []
@@ -296,7 +296,7 @@ def test_an_answer_that_ends_early_is_asked_for_again(format_: str) -> None:
     run(main())
 
 
-def test_a_server_that_is_not_there(format_: str) -> None:
+def test_an_unreachable_server(format_: str) -> None:
     async def main() -> None:
         async with raw_server(b"") as address:
             pass  # now nobody listens there
@@ -353,7 +353,7 @@ def test_a_setting_that_the_model_refuses_is_left_out(format_: str) -> None:
     run(main())
 
 
-def test_an_error_in_the_midst_of_a_stream(format_: str) -> None:
+def test_an_error_inside_a_stream(format_: str) -> None:
     stream = {
         "openai": b'data: {"error": {"message": "overloaded", "code": 503}}\n\n',
         "anthropic": b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", '
@@ -413,7 +413,7 @@ def test_headers_and_ways_to_give_the_key(format_: str) -> None:
     run(main())
 
 
-def test_a_request_that_is_no_json(format_: str) -> None:
+def test_a_request_that_json_can_not_carry(format_: str) -> None:
     async def main() -> None:
         async with asking(format_) as asked:
             with pytest.raises(ModelError, match="can't be written as JSON"):

@@ -54,7 +54,7 @@ class Crowd:
 
 @settings(max_examples=200, deadline=None)
 @given(first=st.integers(1, 5), steps=st.lists(STEP, max_size=60))
-def test_it_is_never_passed_and_everybody_gets_a_turn_in_order(first: int, steps: list[tuple[str, int]]) -> None:
+def test_requests_never_pass_the_limit_and_are_admitted_in_order(first: int, steps: list[tuple[str, int]]) -> None:
     async def main() -> None:
         crowd = Crowd(Limiter(first, highest=6))
         limiter = crowd.limiter
@@ -76,7 +76,7 @@ def test_it_is_never_passed_and_everybody_gets_a_turn_in_order(first: int, steps
     asyncio.run(main())
 
 
-def test_it_rises_by_one_when_as_many_as_it_allows_on_answered() -> None:
+def test_the_limit_rises_by_one_after_as_many_answers() -> None:
     limiter = Limiter(4, highest=100)
     for _ in range(5):
         limiter.on_answered()
@@ -111,7 +111,7 @@ def test_a_failure_that_is_no_refusal_leaves_the_limit_alone() -> None:
     run(main())
 
 
-def test_the_turn_is_given_back_after_any_failure() -> None:
+def test_a_failed_request_frees_its_slot() -> None:
     async def main() -> None:
         limiter = Limiter(1)
 

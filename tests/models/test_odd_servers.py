@@ -76,7 +76,7 @@ def test_calls(call: dict[str, Any], arguments: Any) -> None:
 @pytest.mark.parametrize(
     "message", [{"tool_calls": [{"function": {}}]}, {"tool_calls": [3]}, {"tool_calls": [{"function": {"name": 1}}]}]
 )
-def test_calls_that_are_none(message: dict[str, Any]) -> None:
+def test_tool_calls_that_break_the_format(message: dict[str, Any]) -> None:
     async def main() -> None:
         async with asking("openai", openai(message)) as asked:
             assert "`choices[0].message` is missing or not in the format" in str(await asked.fail())
@@ -92,7 +92,7 @@ def test_calls_that_are_none(message: dict[str, Any]) -> None:
         ("anthropic", {"type": "error", "error": {"type": "billing_error", "message": "no credit"}}),
     ],
 )
-def test_errors_in_answers_that_look_well(format_: str, body: dict[str, Any]) -> None:
+def test_errors_in_responses_with_status_200(format_: str, body: dict[str, Any]) -> None:
     async def main() -> None:
         async with asking(format_, Says(raw=json.dumps(body).encode())) as asked:
             assert str(await asked.fail()).endswith(": no credit")
@@ -112,7 +112,7 @@ def test_a_stream_of_a_refusal() -> None:
     assert streamed("openai", *chunks, "[DONE]").text == "I won't."
 
 
-def test_a_stream_with_what_is_not_known() -> None:
+def test_a_stream_with_unknown_events() -> None:
     answer = streamed(
         "anthropic",
         {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3}}},

@@ -23,11 +23,11 @@ def connector(model: str = "gpt-4o", prices: Prices | None = None) -> Connector:
         (Prices(input=0, output=0), 0),
     ],
 )
-def test_by_the_connectors_prices(prices: Prices, dollars: float) -> None:
+def test_costs_by_the_connectors_prices(prices: Prices, dollars: float) -> None:
     assert cost_usd(connector(prices=prices), USED, "m", "http://127.0.0.1") == pytest.approx(dollars)
 
 
-def test_by_the_list() -> None:
+def test_costs_by_the_price_list() -> None:
     read, cached = Usage(input_tokens=1000, output_tokens=0), Usage(input_tokens=1000, output_tokens=0)
     cached.cache_read_tokens = 1000
     full, less = (cost_usd(connector(), used, "gpt-4o-2024-08-06", OPENAI) for used in (read, cached))

@@ -32,7 +32,7 @@ def ask(*messages: dict[str, Any], **more: Any) -> ModelRequest:
     return ModelRequest(messages=list(messages) or [{"role": "user", "content": "Hello"}], **more)
 
 
-def test_their_test_model_answers() -> None:
+def test_pydantic_ais_test_model_answers() -> None:
     async def main() -> None:
         model = models(x={"type": "provider", "model": "test"}).get("x", "a test")
         answer = await model.ask(ask())
@@ -93,7 +93,7 @@ def test_streamed() -> None:
     run(main())
 
 
-def test_data_is_asked_for_in_words() -> None:
+def test_a_schema_goes_into_the_prompt() -> None:
     answers = ["nonsense", '{"passed": true}']
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -108,7 +108,7 @@ def test_data_is_asked_for_in_words() -> None:
 
 
 @pytest.mark.parametrize(("status", "tries"), [(503, 3), (429, 3), (400, 1)])
-def test_their_errors(status: int, tries: int) -> None:
+def test_errors_of_pydantic_ai(status: int, tries: int) -> None:
     asked: list[int] = []
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -132,7 +132,7 @@ def test_their_errors(status: int, tries: int) -> None:
         ("openai:gpt-4o", "install the `openai`"),
     ],
 )
-def test_a_provider_that_is_not_there(name: str, message: str) -> None:
+def test_a_provider_that_is_not_installed(name: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         models().get(name, "a test")
 

@@ -20,7 +20,7 @@ GOOD = {"passed": True, "reason": "Grüße"}
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_by_the_servers_own_means(format_: str, streamed: bool) -> None:
+def test_a_schema_is_sent_to_servers_that_accept_it(format_: str, streamed: bool) -> None:
     async def main() -> None:
         async with asking(format_, GOOD) as asked:
             pieces: list[str] = []
@@ -92,7 +92,7 @@ def test_a_bad_answer_is_repaired_once(format_: str, first: Answer, problem: str
     run(main())
 
 
-def test_an_answer_that_stays_bad(format_: str) -> None:
+def test_an_answer_that_is_bad_twice_is_an_error(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, "It passed, trust me.") as asked:
             error = await asked.fail(schema=SCHEMA)
@@ -118,7 +118,7 @@ def test_an_answer_that_stays_bad(format_: str) -> None:
         ('{"passed": NaN, "reason": ""}', False),
     ],
 )
-def test_json_among_words_only_if_there_is_one_answer(format_: str, text: str, found: bool) -> None:
+def test_json_is_found_in_text_only_if_there_is_one_value(format_: str, text: str, found: bool) -> None:
     async def main() -> None:
         async with asking(format_, text, takes_schemas=False) as asked:
             if found:
@@ -143,7 +143,7 @@ def test_tools_may_come_before_the_answer(format_: str) -> None:
 
 
 @pytest.mark.parametrize("schema", [{"type": "array", "items": {"type": "integer"}}, {"enum": [[1, 2]]}])
-def test_what_is_no_object_is_asked_for_in_words(format_: str, schema: dict[str, Any]) -> None:
+def test_a_schema_of_another_type_than_object_goes_into_the_prompt(format_: str, schema: dict[str, Any]) -> None:
     async def main() -> None:
         async with asking(format_, "[1, 2]") as asked:
             assert (await asked.ask(schema=schema)).data == [1, 2]
@@ -152,7 +152,7 @@ def test_what_is_no_object_is_asked_for_in_words(format_: str, schema: dict[str,
     run(main())
 
 
-def test_a_schema_that_is_none(format_: str) -> None:
+def test_an_invalid_schema_is_an_error(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, GOOD) as asked:
             with pytest.raises(ModelError, match="not a JSON Schema"):

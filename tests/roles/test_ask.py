@@ -50,7 +50,7 @@ def test_a_model_follows_our_instructions(tmp_path: Path) -> None:
     assert json.loads(heard.prompt) == {"output": "é"}
 
 
-def test_a_model_gets_the_words_if_there_are_some(tmp_path: Path) -> None:
+def test_a_model_gets_the_prompt_if_the_call_has_one(tmp_path: Path) -> None:
     said, server = ask_model("fine", make_call(prompt="half \ud800 a pair"), tmp_path)
     assert (said.text, said.data) == ("fine", None)
     assert server.requests[0].prompt == "half \ufffd a pair"
@@ -63,7 +63,7 @@ def test_what_goes_wrong_with_a_model_is_a_role_error(tmp_path: Path) -> None:
         ask_model("not at all", make_call(schema=SCHEMA), tmp_path)
 
 
-def test_an_answer_that_says_yes_and_no_is_none(tmp_path: Path) -> None:
+def test_an_answer_with_a_key_twice_is_wrong(tmp_path: Path) -> None:
     twice = '{"ok": false, "ok": true}'
     with pytest.raises(WrongAnswer, match="the key `ok` stands twice in one object"):
         ask_model(twice, make_call(schema=SCHEMA), tmp_path)
@@ -137,7 +137,7 @@ def test_an_agent_gets_the_payload_as_its_message(tmp_path: Path) -> None:
     assert said.logs == ["thinking"]
 
 
-def test_an_assessor_gets_the_words(tmp_path: Path) -> None:
+def test_an_assessor_agent_gets_the_prompt(tmp_path: Path) -> None:
     adapter = custom(tmp_path, "def play(prompt): return prompt")
     said = ask_agent(adapter, make_call(role="assessor", prompt="<<<data x", schema={}), tmp_path)
     assert said.text == said.data == "<<<data x"
@@ -165,7 +165,7 @@ def test_json_is_found_in_an_agents_text(tmp_path: Path, answer: str, data: Any)
     assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == data
 
 
-def test_a_command_may_play(tmp_path: Path) -> None:
+def test_a_command_agent_can_be_a_role_client(tmp_path: Path) -> None:
     program = "import json,sys; print(json.dumps({'ok': json.load(sys.stdin)['output'] == 'é'}))"
     config = {"command": [sys.executable, "-X", "utf8", "-c", program], "protocol": "text"}
     agent = CliAgent.model_validate({"name": "a", "type": "cli", "config": config})

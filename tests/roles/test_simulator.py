@@ -36,7 +36,7 @@ def says(answer: Any, *more: Any, own: bool = True, at: SimulatorTurn | None = N
         ({"input": "The assistant: is it well?"}, "The assistant: is it well?", False),
     ],
 )
-def test_the_contract(answer: Any, text: str, achieved: bool) -> None:
+def test_answers_that_keep_the_contract(answer: Any, text: str, achieved: bool) -> None:
     found = says(answer)
     assert (found.input, found.goal_achieved) == (text, achieved)
     assert found.usage.input_tokens == 10
@@ -67,14 +67,14 @@ def test_the_contract(answer: Any, text: str, achieved: bool) -> None:
         ({"input": f" {ANSWER}\n"}, "word for word"),
     ],
 )
-def test_breaches(answer: Any, why: str) -> None:
+def test_messages_that_can_not_be_the_users(answer: Any, why: str) -> None:
     with pytest.raises(SimulatorError) as caught:
         says(answer)
     assert why in str(caught.value)
     assert str(caught.value).startswith("judge: ")
 
 
-def test_the_same_message_three_turns_in_a_row_is_a_breach() -> None:
+def test_the_same_message_three_turns_in_a_row_is_an_error() -> None:
     twice = talk(("Help  me", "no"), ("Help me", "never")).messages
     with pytest.raises(SimulatorError, match="the same 3 turns in a row"):
         says({"input": "Help me"}, at=turn(twice))
@@ -88,7 +88,7 @@ def test_a_short_echo_is_an_answer() -> None:
     assert says({"input": "Yes"}, at=turn(talk(("Is it so?", "Yes")).messages)).input == "Yes"
 
 
-def test_a_model_is_asked_once_more_and_told_what_was_wrong() -> None:
+def test_a_model_is_asked_once_more_with_the_complaint() -> None:
     client = Scripted("Travel", {"input": "Travel"})
     found = run(Simulator(client).next(turn()))
     assert found.input == "Travel"
@@ -107,7 +107,7 @@ def test_an_agent_of_the_users_is_not_asked_again() -> None:
     assert len(client.calls) == 1
 
 
-def test_one_that_cannot_be_asked_is_the_simulators_error() -> None:
+def test_a_simulator_that_can_not_be_asked_is_its_error() -> None:
     with pytest.raises(SimulatorError, match="connection refused"):
         says(RoleError("connection refused"))
 
@@ -148,7 +148,7 @@ def test_the_first_turn_has_nothing_to_read() -> None:
     assert "begin the conversation" in client.words[0]
 
 
-def test_it_is_recorded_and_played_back_with_its_breaches(tmp_path: Path) -> None:
+def test_a_simulator_is_recorded_and_replayed_with_its_errors(tmp_path: Path) -> None:
     breach = turn(talk(("other", "conversation")).messages)
     cassette = Cassette(tmp_path, "record")
     client = Scripted({"input": "Travel"}, {"input": 5}, own=True)

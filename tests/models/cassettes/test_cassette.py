@@ -108,7 +108,7 @@ def lines(folder: Path, boundary: str = "model") -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / f"{boundary}.jsonl").read_text().splitlines()]
 
 
-def test_what_is_recorded_is_played_back(tmp_path: Path) -> None:
+def test_recorded_answers_are_replayed(tmp_path: Path) -> None:
     record(tmp_path / "new" / "folder", (parts(), {"text": "Hi"}))
     assert replay(tmp_path / "new" / "folder", parts()) == [{"text": "Hi"}]
     (line,) = lines(tmp_path / "new" / "folder")

@@ -112,13 +112,13 @@ def test_no_model_is_set() -> None:
         assert word in str(caught.value.hint)
 
 
-def test_who_needs_a_model_that_is_not_there() -> None:
+def test_a_missing_model_names_who_needs_it() -> None:
     with pytest.raises(ConfigurationError, match="the simulator needs a model: there is no connector `x`"):
         models().get("x", "the simulator")
 
 
 @pytest.mark.parametrize("host", ["example.com", "ftp://x", "http://", "http://x:port"])
-def test_a_host_that_is_no_address(host: str) -> None:
+def test_a_host_that_is_not_a_url(host: str) -> None:
     with pytest.raises(ConfigurationError, match="which is not a URL"):
         models(x={"type": "openai", "model": "m", "host": host}).get("x", "a test")
 
@@ -162,7 +162,7 @@ def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("p\n", "")
 
 
-def test_a_type_that_nobody_knows() -> None:
+def test_an_unknown_type() -> None:
     with pytest.raises(ConfigurationError, match="has the type `martian`, which isn't installed") as caught:
         models(x={"type": "martian"}).get("x", "a test")
     assert "`anthropic`, `local`, `openai`, `provider`" in str(caught.value.hint)

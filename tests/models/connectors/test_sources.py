@@ -150,7 +150,7 @@ def test_a_missing_variable_names_the_file_and_the_variable(tmp_path: Path) -> N
     assert caught.value.hint == "set MY_KEY in the environment or in .env"
 
 
-def test_who_replays_needs_no_variables(tmp_path: Path) -> None:
+def test_a_replay_needs_no_variables(tmp_path: Path) -> None:
     write(tmp_path, "openai/gpt4.conn.yao", YAO)
     found = Sources(tmp_path, {}, {}).find("openai.gpt4", keyless=True)
     assert (found.model, found.settings, found.key) == ("gpt-4o", {"temperature": 0.2}, None)

@@ -71,7 +71,7 @@ def is_open(url: str) -> bool:
     return True
 
 
-def test_it_answers_the_same_to_the_same_and_leaves_no_port_open(file: Path) -> None:
+def test_equal_requests_get_equal_answers_and_no_port_stays_open(file: Path) -> None:
     async def scene() -> None:
         async with local() as model:
             assert (model.connector, model.name) == ("local", "smollm2")
@@ -134,7 +134,7 @@ def test_an_answer_has_the_schema_it_is_asked_for(file: Path) -> None:
     run(scene())
 
 
-def test_too_long_a_prompt_is_an_error_that_says_so(file: Path) -> None:
+def test_too_long_a_prompt_is_an_error(file: Path) -> None:
     async def scene() -> None:
         async with local() as model:
             with pytest.raises(ModelError, match="exceeds the available context size"):
@@ -175,7 +175,7 @@ def test_closing_while_it_loads_leaves_nothing(file: Path) -> None:
     run(scene())
 
 
-def test_it_ends_with_the_process_that_started_it_however_that_ends(file: Path) -> None:
+def test_the_server_ends_with_the_process_that_started_it(file: Path) -> None:
     code = (
         "import pathlib, sys, time\n"
         "from atp.models.local.process import server_of\n"
@@ -193,7 +193,7 @@ def test_it_ends_with_the_process_that_started_it_however_that_ends(file: Path) 
     until(lambda: not is_open(url))
 
 
-def test_strangers_get_no_answer(file: Path) -> None:
+def test_a_request_without_the_key_is_rejected(file: Path) -> None:
     async def scene() -> None:
         import aiohttp
 
@@ -242,7 +242,7 @@ def test_without_the_model_it_says_how_to_get_it(tmp_path: Path) -> None:
         make(tmp_path, "mine.gguf")
 
 
-def test_a_file_of_ones_own_may_judge_and_must_be_a_model(file: Path, tmp_path: Path) -> None:
+def test_a_model_file_of_the_users_may_judge(file: Path, tmp_path: Path) -> None:
     async def scene() -> None:
         (tmp_path / "linked.gguf").symlink_to(file)
         async with local(tmp_path, "linked.gguf") as model:

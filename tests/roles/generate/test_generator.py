@@ -35,7 +35,7 @@ def made(client: RoleClient, request: CasesRequest | None = None) -> GeneratedCa
     return asyncio.run(generate(client, request or wanted()))
 
 
-def test_how_it_is_asked() -> None:
+def test_the_request_of_each_format() -> None:
     client = Scripted([case("a"), case("b"), case("c")])
     made(client, wanted(parameters={"focus": "edge-cases", "level": 2}))
     [call] = client.calls
@@ -103,7 +103,7 @@ def test_an_unreadable_answer_is_asked_for_again() -> None:
     assert len(made(Scripted("hm", [case("a"), case("b"), case("c")])).cases) == 3
 
 
-def test_what_is_wrong_may_be_mended_once() -> None:
+def test_wrong_cases_may_be_fixed_once() -> None:
     wrong = {"id": "two", "input": "b", "asertions": []}
     client = Scripted([case("a"), wrong, {"id": "three"}], [case("b", id="two"), case("c", id="three")])
     found = made(client)
@@ -115,7 +115,7 @@ def test_what_is_wrong_may_be_mended_once() -> None:
     assert client.calls[1].payload["count"] == 2
 
 
-def test_mended_cases_without_ids_are_taken_in_order() -> None:
+def test_fixed_cases_without_ids_are_taken_in_order() -> None:
     wrong = [{"id": "one", "input": ""}, {"id": "two", "input": 5}]
     found = made(Scripted(wrong, [case("a"), case("b")]), wanted(2))
     assert [(one["id"], one["input"]) for one in found.cases] == [("one", "a"), ("two", "b")]
@@ -132,7 +132,7 @@ def test_what_stays_wrong_is_an_error_that_names_the_case(answer: Any) -> None:
     assert len(client.calls) == 2
 
 
-def test_a_script_that_is_wrong_is_not_asked_to_mend_it() -> None:
+def test_a_script_with_wrong_cases_is_not_asked_again() -> None:
     client = Scripted([{"id": 7, "input": "a"}])
     with pytest.raises(LoadError, match="generated case `7`"):
         made(client, wanted(1, again=False))
@@ -166,7 +166,7 @@ def test_one_case_is_a_list_of_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no", "42", '{"a": 1}', "[1, 2]", '[["a"]]', "[NaN]", '{"cases": "many"}'])
-def test_answers_that_are_none(text: str) -> None:
+def test_unusable_answers(text: str) -> None:
     with pytest.raises(WrongAnswer):
         read_cases(RoleAnswer(text=text), "x")
 
@@ -181,7 +181,7 @@ def test_half_a_character_is_an_error_of_its_case() -> None:
         made(Scripted([case("a\ud800")]), wanted(1))
 
 
-def test_many_cases_take_no_time() -> None:
+def test_many_cases_are_collected() -> None:
     found = made(Scripted([case(f"n{n}") for n in range(5000)]), wanted(5000))
     assert len({one["id"] for one in found.cases}) == 5000
 
@@ -204,7 +204,7 @@ def test_through_a_model(wire: str) -> None:
     asyncio.run(ask())
 
 
-def test_a_player_sees_each_call_for_itself() -> None:
+def test_each_call_is_a_conversation_of_its_own() -> None:
     def greedy(call: RoleCall) -> list[dict[str, Any]]:
         call.payload.clear()
         return [case(f"n{len(client.calls)}")]

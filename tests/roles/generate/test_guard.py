@@ -91,7 +91,7 @@ def test_plain_text_has_nothing_to_keep(text: str) -> None:
         ("hello", "hello \ud800", "it has characters that are none"),
     ],
 )
-def test_what_is_no_variation(original: str, candidate: str, why: str) -> None:
+def test_texts_that_are_not_a_variation(original: str, candidate: str, why: str) -> None:
     assert changed(original, candidate) == why
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_variation(original: str, candidate: str, why: str) -> None:
         ("Two cats", "all two cats"),
     ],
 )
-def test_what_is_one(original: str, candidate: str) -> None:
+def test_texts_that_are_a_variation(original: str, candidate: str) -> None:
     assert changed(original, candidate) is None
 
 

@@ -21,7 +21,7 @@ def test_a_short_request_has_many_wordings_that_differ_clearly() -> None:
     assert differing >= 60
 
 
-def test_they_are_the_same_each_time_and_each_once() -> None:
+def test_rewrites_are_the_same_each_time_and_each_once() -> None:
     made = list(rewrites("warm the ocean"))
     assert made == list(rewrites("warm the ocean"))
     assert len({same_text(one) for one in made}) == len(made)
@@ -88,7 +88,7 @@ def test_no_mark_touches_an_address(prompt: str) -> None:
         ("", False),
     ],
 )
-def test_english_is_told_from_other_languages(text: str, english: bool) -> None:
+def test_english_is_distinguished_from_other_languages(text: str, english: bool) -> None:
     assert looks_english(text) is english
 
 

@@ -98,7 +98,7 @@ def test_what_rules_can_not_give_is_cycled_and_said() -> None:
     assert (warning.file, warning.severity) == ("x.test.md", "warning")
 
 
-def test_a_player_makes_them_in_batches() -> None:
+def test_a_generator_is_asked_in_batches() -> None:
     client = Scripted(inventive, name="maker")
     made = varied([["warm the ocean"]], 51, client)
     assert Counter(origins(made)) == {"listed": 1, "generated": 50}
@@ -107,7 +107,7 @@ def test_a_player_makes_them_in_batches() -> None:
     assert made.usage.input_tokens == 30
 
 
-def test_a_player_sees_intent_and_prompts_and_what_to_keep() -> None:
+def test_a_generator_gets_intent_prompts_and_what_to_keep() -> None:
     client = Scripted(answer((4, ["hi", "2 degrees warmer, the sea", "Celsius"])))
     made = varied(OCEAN, 5, client, intent="Warming works", name="Warming")
     [call] = client.calls
@@ -142,7 +142,7 @@ def test_bad_candidates_are_asked_for_again_with_the_reason() -> None:
     assert made.warnings == []
 
 
-def test_a_player_with_nothing_new_is_not_asked_for_ever() -> None:
+def test_a_generator_with_nothing_new_is_not_asked_forever() -> None:
     client = Scripted(answer((1, [WAYS[0]])))
     made = varied([["warm the ocean"]], 10, client)
     assert len(client.calls) == 1 + VAIN_CALLS
@@ -161,7 +161,7 @@ def test_the_number_of_calls_has_a_bound() -> None:
 
 
 @pytest.mark.parametrize("error", [RoleError("maker: connection refused"), WrongAnswer("maker: no JSON")])
-def test_a_player_that_fails_is_told_of_and_rules_fill_in(error: RoleError) -> None:
+def test_rules_replace_a_generator_that_fails_with_a_warning(error: RoleError) -> None:
     made = varied([["warm the ocean"]], 20, Scripted(answer((1, [WAYS[0]])), error, name="maker"), name="Warming")
     assert Counter(origins(made)) == {"listed": 1, "generated": 19}
     assert [one.by for one in made] == [None, "maker", *["rules"] * 18]
@@ -199,7 +199,7 @@ def test_answers_of_all_forms(given: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [None, "text", {}, {"chains": "a"}, [1], [[]], [["a", 2]], [{"of": 1}]])
-def test_answers_that_are_none(given: Any) -> None:
+def test_unusable_answers(given: Any) -> None:
     with pytest.raises(WrongAnswer):
         read_chains(given, "x")
 
@@ -230,7 +230,7 @@ def test_a_gap_that_can_not_be_filled_moves_nothing() -> None:
     ]
 
 
-def test_a_function_of_the_users_may_be_the_player() -> None:
+def test_a_function_can_generate_variations() -> None:
     client = FunctionClient(lambda payload: [WAYS[n] for n in range(payload["count"])], "mine")
     made = varied([["warm the ocean"]], 3, client)
     assert [(one.chain, one.by) for one in made[1:]] == [([WAYS[0]], "mine"), ([WAYS[1]], "mine")]

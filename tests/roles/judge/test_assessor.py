@@ -196,7 +196,7 @@ def test_a_judge_on_the_agents_own_model_is_warned_about(own: str | None, used: 
     assert (Assessor(client).same_model(used) is not None) == same
 
 
-def test_what_was_judged_is_kept_but_not_what_could_not_be(tmp_path: Path) -> None:
+def test_usable_answers_are_cached_and_others_are_not(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     try:
         good, bad = Scripted(verdicts(verdict(1, True, QUOTE))), Scripted("nonsense")
@@ -214,7 +214,7 @@ def test_what_was_judged_is_kept_but_not_what_could_not_be(tmp_path: Path) -> No
         cache.close()
 
 
-def test_what_was_kept_and_spoilt_by_hand_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_cached_answer_that_was_edited_is_asked_for_again(tmp_path: Path) -> None:
     client = Scripted(verdicts(verdict(1, True, QUOTE)))
     for _ in range(2):
         cache = Cache(tmp_path)
@@ -239,7 +239,7 @@ def test_votes_are_kept_apart(tmp_path: Path) -> None:
         cache.close()
 
 
-def test_a_recorded_judge_is_played_back_without_being_asked(tmp_path: Path) -> None:
+def test_a_recorded_judge_is_replayed_without_being_asked(tmp_path: Path) -> None:
     def judged(mode: Any, client: Scripted, run_number: int = 1) -> Assessment:
         cassette = Cassette(tmp_path, mode)
         try:

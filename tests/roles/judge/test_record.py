@@ -73,7 +73,7 @@ def test_what_was_said_before_the_trial_is_shown_too() -> None:
     assert [one.text for one in make_record(whole, turn=1).pieces] == ["before", "done", "a", "b"]
 
 
-def test_a_transcript_without_messages_is_told_by_its_turns() -> None:
+def test_a_transcript_without_messages_is_shown_by_its_turns() -> None:
     turns = [Turn(turn=1, input="a", output={"b": 1})]
     assert [one.text for one in make_record(Transcript(turns=turns)).pieces] == ["a", '{"b": 1}']
 

@@ -32,7 +32,7 @@ def judged(answer: Any) -> Judgement:
         ({"passed": False, "score": 0.25}, False, 0.25),
     ],
 )
-def test_an_answer_in_the_form_is_believed_without_evidence(answer: Any, met: bool, score: float | None) -> None:
+def test_a_validators_answer_needs_no_evidence(answer: Any, met: bool, score: float | None) -> None:
     found = judged(answer)
     assert (found.met, found.score) == (met, score)
     assert found.reason == (answer.get("reason") or f"my.validator says {'yes' if met else 'no'}")
@@ -85,7 +85,7 @@ def test_metadata_may_give_the_conversation_but_never_the_output() -> None:
     assert own.payload() == {"criteria": None, "conversation": ["x"], "expected": 5, "output": "a", "input": "b"}
 
 
-def test_it_is_recorded_and_played_back(tmp_path: Path) -> None:
+def test_a_validator_is_recorded_and_replayed(tmp_path: Path) -> None:
     cassette = Cassette(tmp_path, "record")
     recorded = run(Validator(Scripted({"passed": True, "score": 0.5}), cassette=cassette).validate(ASKED))
     cassette.close()
