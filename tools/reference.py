@@ -20,8 +20,8 @@ from atp.cli.main import COMMANDS
 from atp.engine.prepare.identity import Identity
 from atp.engine.prepare.options import settings
 from atp.loader.cases import COMMON_KEYS, JSONL_KEYS, YAML_KEYS
-from atp.loader.docstrings import field_docstrings
 from atp.loader.markdown.frontmatter import Frontmatter
+from atp.loader.schema import field_docstrings
 from atp.loader.yaml.suite import SUITE_KEYS
 from atp.suite import agent, assertion, case, message, options, paths, record, reference, suite
 

@@ -11,7 +11,7 @@ from atp.loader import Diagnostic
 
 def one(file: Path | None, line: int = 1, column: int = 1) -> Diagnostic:
     name = None if file is None else str(file)
-    told = Diagnostic(code="some-code", severity="error", message="oh no", hint="mend it")
+    told = Diagnostic(code="some-code", severity="error", message="oh no", hint="fix it")
     return replace(told, file=name, line=line, column=column)
 
 
@@ -31,12 +31,12 @@ def test_the_parts(file: Path) -> None:
         f"  --> {file}:2:8",
         "2 | second line",
         "  |        ^",
-        "  help: mend it",
+        "  help: fix it",
     ]
 
 
 def test_without_a_file_and_beyond_its_end(file: Path) -> None:
-    assert render([one(None)], colour=False) == "error[some-code]: oh no\n  help: mend it"
+    assert render([one(None)], colour=False) == "error[some-code]: oh no\n  help: fix it"
     file.write_text("only\n")
     assert len(shown(file, 7, 1)) == 3
     assert len(shown(file.parent, 1, 1)) == 3

@@ -138,7 +138,7 @@ class Finding:
     detail: str
     """What was found, in words."""
     hint: str | None = None
-    """How to mend it."""
+    """How to fix it."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

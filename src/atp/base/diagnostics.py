@@ -1,4 +1,4 @@
-"""Diagnostics: what is wrong with a file, where, and how to mend it."""
+"""Diagnostics: what is wrong with a file, where, and how to fix it."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(slots=True, eq=False)  # not frozen: that would make creation three times as slow, and each case has a Place
 class Place:
-    """Where something was written. Not part of what it says, so all places are equal."""
+    """A line and column. All places are equal, because records that differ only in their places are."""
 
     line: int = 0
     column: int = 0
@@ -35,7 +35,7 @@ class Diagnostic:
     message: str
     """What is wrong."""
     hint: str | None = None
-    """How to mend it."""
+    """How to fix it."""
     file: str | None = None
     """The file."""
     line: int = 1
@@ -44,7 +44,7 @@ class Diagnostic:
     """From 1, in characters."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The diagnostic as JSON values."""
         return asdict(self)
 
 
@@ -80,12 +80,12 @@ class Diagnostics(list[Diagnostic]):
         )
 
     def in_order(self) -> list[Diagnostic]:
-        """By place, as a person reads the file. What YAML aliases repeat is said once."""
+        """The diagnostics by place, without the repetitions that YAML aliases cause."""
         return sorted(dict.fromkeys(self), key=lambda one: (one.line, one.column))
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether any of them is an error."""
+    """Whether any diagnostic is an error."""
     return any(one.severity == "error" for one in diagnostics)
 
 
@@ -97,8 +97,8 @@ class LoadError(Error):
         super().__init__("\n".join(_line(one) for one in self.diagnostics))
 
 
-def refused(code: str, message: str, hint: str | None = None) -> LoadError:
-    """The one reason why nothing can be run, where no file is to blame."""
+def load_error(code: str, message: str, hint: str | None = None) -> LoadError:
+    """A `LoadError` with one diagnostic that is about no file."""
     notes = Diagnostics()
     notes.error(code, message, hint=hint)
     return LoadError(notes)

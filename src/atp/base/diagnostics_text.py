@@ -1,4 +1,4 @@
-"""Diagnostics for people: the message, the line it is about, a caret below the spot."""
+"""Renders diagnostics for people: the message, the source line, a caret below the column."""
 
 import os
 import unicodedata
@@ -16,13 +16,13 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 
 
 def render(diagnostics: Sequence[Diagnostic], colour: bool, secrets: Iterable[str] = ()) -> str:
-    """All of them, a paragraph each, without the secrets that may stand in the lines they are about."""
+    """The diagnostics, a paragraph each. Secrets in the source lines are masked."""
     lines = _SourceLines(diagnostics, secrets)
     return "\n\n".join(_one(diagnostic, lines, colour) for diagnostic in diagnostics)
 
 
 def summary(files: int, cases: int, diagnostics: Iterable[Diagnostic]) -> str:
-    """One line that counts."""
+    """One line with the counts of files, cases, errors and warnings."""
     errors = warnings = 0
     for one in diagnostics:
         errors, warnings = errors + (one.severity == "error"), warnings + (one.severity == "warning")
@@ -56,12 +56,12 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
 
 
 def _place(file: str, line: int, column: int) -> str:
-    """Where it is; what is no file, such as `<command line>`, and a file that is not there have no lines."""
+    """The place. A missing file and a name that is no file, such as `<command line>`, have no line."""
     return f"{file}:{line}:{column}" if os.path.exists(file) else file
 
 
 def _window(source: str, column: int) -> tuple[str, int]:
-    """The part of a line around a column, and how far in the column then stands on the screen."""
+    """The part of a line around a column, and the column's position on the screen."""
     start = max(0, min(column - 1 - WIDEST // 2, len(source) - WIDEST))
     piece = source[start : start + WIDEST]
     lead, tail = "…" if start else "", "…" if start + WIDEST < len(source) else ""
@@ -106,7 +106,7 @@ class _SourceLines:
 
 
 def _read_lines(file: str, wanted: set[int]) -> dict[int, str]:
-    """Some lines of a file by their numbers; a line may be too long to be read in one piece, or to be kept."""
+    """Some lines of a file by number. Long lines are read in pieces, up to `_LONGEST` characters."""
     lines: dict[int, str] = {}
     if not os.path.isfile(file):
         return lines

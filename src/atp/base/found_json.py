@@ -1,4 +1,4 @@
-"""The JSON in an agent's answer: all of it, a fenced block, or an object or list in the midst of prose.
+"""Finds the JSON in an agent's answer: all of it, a fenced block, or an object or list in the midst of prose.
 
 The text is hostile: megabytes of `{`, of nested brackets, of things that only look like JSON. So each piece of it is
 read a bounded number of times, and what is nested deeper than `DEEPEST` is not taken for JSON.
@@ -11,11 +11,11 @@ from enum import Enum
 from typing import Any, Final, NoReturn
 
 DEEPEST = 200
-"""Levels of nesting. What walks through a value may then do so by recursion."""
+"""Levels of nesting. Code that walks through a value may use recursion."""
 MOST_TRIES = 50_000
-"""Places in prose that look like the beginning of JSON; a text with more of them is not searched to its end."""
+"""How many places in prose that look like the beginning of JSON are tried."""
 MOST_BLOCKS = 1_000
-"""Fenced blocks that are looked into."""
+"""How many fenced blocks are tried."""
 _FIRST_WINDOW = 256
 """Characters; see `_read_at`."""
 
@@ -30,7 +30,7 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""There is no value, which is not the value null."""
+"""No value, unlike null."""
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -67,7 +67,7 @@ def find_json(text: str) -> Any:
 
 
 def read_whole(text: str) -> Any:
-    """The value, if the text is JSON and nothing else."""
+    """The value, if the whole text is JSON; else `MISSING`."""
     text = text.strip("\ufeff \t\r\n")
     if text[:1] not in _BEGINS_ANY or not text:
         return MISSING
@@ -140,13 +140,13 @@ def _read_at(text: str, begin: int) -> tuple[Any, int]:
 
 
 def _never_began(window: str, failed_at: int) -> bool:
-    """Whether what failed was prose: a bracket, then words between quotation marks that belong to something else."""
+    """Whether the text that failed was prose: a bracket, then a quotation."""
     first = _FIRST_TEXT.match(window)
     return first is not None and first.end() == failed_at
 
 
 def _sound(value: Any, text: str, begin: int, end: int) -> bool:
-    """Whether a value that Python could read is one that we take for JSON. Only suspicious text needs looking at."""
+    """Whether a value that Python could read is valid JSON, and not nested too deep."""
     if text.count("{", begin, end) + text.count("[", begin, end) > DEEPEST and not _shallow(value):
         return False
     if text.find("NaN", begin, end) < 0 and text.find("Infinity", begin, end) < 0:

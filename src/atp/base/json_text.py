@@ -1,4 +1,4 @@
-"""JSON that nothing breaks: whatever an agent says comes out as one line that every parser and terminal takes."""
+"""Encodes any value as one line of JSON that every parser and terminal accepts."""
 
 import re
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 DEEPEST = 200
-"""How deeply values may be nested where they have to be mended; below that, words stand for them."""
+"""How deep a value that has to be repaired may be nested; deeper values are replaced by words."""
 
 _ENCODER = msgspec.json.Encoder()
 # JSON escapes the controls below U+0020 by itself. These steer a terminal, turn its text around or end a line for some

@@ -1,4 +1,4 @@
-"""JSON with comments, as Yao's files are written: `//`, `/* */`, and a comma after the last item."""
+"""Reads JSON with comments (Yao's files): `//`, `/* */`, and a comma after the last item."""
 
 import json
 import re
@@ -9,11 +9,11 @@ _NOT_A_BREAK = re.compile(r"[^\n]")
 
 
 class NotJson(ValueError):
-    """The text is no JSON; the message says why, and in which line."""
+    """The text is not JSON. The message says why, and in which line."""
 
 
 def read_jsonc(text: str) -> Any:
-    """The value. A key given twice is a mistake. Raises `NotJson`."""
+    """The value of a text. Raises `NotJson`, also for a key that an object has twice."""
     try:
         return json.loads(
             without_comments(text.removeprefix("\ufeff")), object_pairs_hook=no_key_twice, parse_constant=_refuse
@@ -25,7 +25,7 @@ def read_jsonc(text: str) -> Any:
 
 
 def without_comments(text: str) -> str:
-    """The text without comments and last commas; all else keeps its place."""
+    """The text with blanks for comments and trailing commas, so that all else keeps its place."""
     kept: list[str] = []
     comma: int | None = None  # where the last comma stands, if nothing came after it
     before = ""  # what came last, but for commas
@@ -49,7 +49,7 @@ def without_comments(text: str) -> str:
 
 
 def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Raises `NotJson` if it says the same key twice: which of the two counts, nobody knows."""
+    """A JSON object from its pairs. Raises `NotJson` for a key that comes twice."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -1,10 +1,10 @@
-"""Guessing what a mistyped word was meant to be."""
+"""Suggests the word that a mistyped word was meant to be."""
 
 from collections.abc import Iterable
 
 
 def edits(one: str, other: str, most: int = 2) -> int:
-    """How many letters to put in, take out, change or swap with a neighbour; `most + 1` when more than `most`."""
+    """The edit distance: letters inserted, left out, replaced, or swapped with a neighbour. At most `most + 1`."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []
@@ -22,7 +22,7 @@ def edits(one: str, other: str, most: int = 2) -> int:
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is most likely a slip of, if there is one.
+    """The known word that `word` most likely stands for, if there is one.
 
     Short words must be nearer: two edits make `ab` out of anything.
     """
@@ -38,7 +38,7 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 
 def meant_key(word: str, known: Iterable[str]) -> str | None:
-    """The key that `word` was most likely meant to be: a slip of it, or the first words of it (`timeout`)."""
+    """The key that `word` most likely stands for: a near miss, or the only key that begins so (`timeout`)."""
     known = list(known)
     longer = [one for one in known if len(word) > 3 and one.startswith(f"{word.lower()}_")]
     return near_miss(word, known) or (longer[0] if len(longer) == 1 else None)

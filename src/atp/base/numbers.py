@@ -1,11 +1,11 @@
-"""Numbers in what others wrote: agents, scripts, judges. Neither `true`, nor infinity, nor NaN is one."""
+"""Recognises numbers in the output of agents, scripts and judges. `true`, infinity and NaN are none."""
 
 import math
 from typing import Any, TypeGuard
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether something is a number that one can count with."""
+    """Whether a value is a finite number."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     try:
@@ -15,5 +15,5 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def is_score(value: Any) -> TypeGuard[int | float]:
-    """Whether something is a score: a number from 0 to 1."""
+    """Whether a value is a number from 0 to 1."""
     return is_number(value) and 0 <= value <= 1

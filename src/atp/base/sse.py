@@ -1,4 +1,4 @@
-"""Server-sent events, by the standard (HTML, 9.2), with one difference: a last message without a blank line counts.
+"""Parses server-sent events (HTML, 9.2), with one difference: a last message without a blank line counts.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 """
@@ -15,7 +15,7 @@ class SseMessage(NamedTuple):
     """One message of a stream."""
 
     event: str
-    """What the stream calls it; `message` if it doesn't."""
+    """The message's event name; `message` if it has none."""
     data: str
     """The data, its lines joined."""
 
@@ -25,7 +25,7 @@ class TooLong(Exception):
 
 
 class SseParser:
-    """Takes a stream in pieces, cut anywhere, and gives its messages as soon as they are complete."""
+    """Takes a stream in pieces, cut anywhere, and yields its messages as soon as they are complete."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -52,7 +52,7 @@ class SseParser:
             raise TooLong
 
     def end(self) -> Iterator[SseMessage]:
-        """The stream is over: what is still open is a message too."""
+        """The last message, when the stream is over: an unfinished message counts."""
         self._at_start = False
         yield from self._lines()
         if self._buffer:

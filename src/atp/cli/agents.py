@@ -100,14 +100,14 @@ def check_command(
     SUITE is a file, a folder or a pattern. Models are not asked. Exit 0: all can be reached. 3: some can't.
     2: the suite can't be read.
     """
-    from atp.cli.streams import stdout_for_us
+    from atp.cli.streams import stdout_reserved
     from atp.engine.agent_check import AgentCheck
     from atp.engine.signals import run_to_end
     from atp.usercode.importing import limit_imports
 
     flags: dict[str, Any] = {"name": list(name), "connector": connector, "env_file": env_file}
     given = {key: value for key, value in flags.items() if value}
-    with stdout_for_us():
+    with stdout_reserved():
         limit_imports(timeout)
         with redirect_stdout(sys.stderr):  # importing an agent may print something
             check = AgentCheck(paths, given)

@@ -78,7 +78,7 @@ async def _talk(chat: Any) -> int:
 
 
 async def _exchange(chat: Any, line: str) -> bool:
-    """Say something, and show the answer; whether there was one."""
+    """Send a message and print the answer. False if there was none."""
     from atp.agents.adapter import AgentError
     from atp.base.text import harmless
 
@@ -99,7 +99,7 @@ async def _exchange(chat: Any, line: str) -> bool:
 
 
 def _read() -> str | None:
-    """A line; nothing at the end."""
+    """A line of the user; None at the end."""
     if sys.stdin.isatty():
         click.echo("> ", nl=False, err=True)
     line = sys.stdin.readline()

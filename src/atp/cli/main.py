@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from atp import __version__
-from atp.cli.streams import open_closed_ones
+from atp.cli.streams import replace_closed_streams
 from atp.usercode.exits import refuse_exits
 
 COMMANDS = {
@@ -30,15 +30,15 @@ COMMANDS = {
 """Each command, a module of its own name in this folder, with the line that `--help` shows for it."""
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
-"""Neither imports nor trials make much garbage. Python's own 700 make looking for it a tenth of what a case costs."""
+"""Imports and trials make little garbage. With Python's default of 700, collecting takes a tenth of a case's time."""
 UNUSABLE = 2
 """The exit code for an input that can't be used: nothing was run."""
 BROKEN = 3
 """The exit code when something else broke, a fault of ATP's own included."""
 STDOUT_LOST = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
-"""What is wrong when nothing more can be printed, through no fault of ours."""
+"""Errors of stdout that are no fault of ATP's."""
 READER_GONE = 141
-"""The exit code of a program whose output nobody reads any more, as shells show it."""
+"""The exit code when the reader of stdout is gone, as shells show it."""
 
 
 class _Commands(click.Group):
@@ -103,8 +103,8 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point. Bad usage and bad input end with 2, a fault of ours with 3: 1 would mean a failed test."""
-    open_closed_ones()
+    """Run the command. Exits with 2 for bad usage or input, with 3 for a fault of ATP, never with 1: a failed test."""
+    replace_closed_streams()
     refuse_exits(everywhere=True)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     if isinstance(sys.stdout, io.TextIOWrapper):

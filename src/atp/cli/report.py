@@ -27,10 +27,10 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
     -r, its summary is printed. Exit 0 when all is written, 2 when there is no such run, 3 when a report can't be
     written.
     """
-    from atp.cli.streams import stdout_for_us
+    from atp.cli.streams import stdout_reserved
 
     flags = {"output": list(output), "reporter": reporter, "verbose": verbose}
-    with stdout_for_us():
+    with stdout_reserved():
         return _report(run, Path(project), {name: value for name, value in flags.items() if value})
 
 
@@ -63,7 +63,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
 
 
 def _told(problems: Sequence[str]) -> int:
-    """Say what could not be written. Returns the exit code."""
+    """Print what could not be written. Returns the exit code."""
     from atp.stats.summary import INCOMPLETE
 
     for problem in problems:
@@ -85,7 +85,7 @@ async def _tell(replay: "Replay", listeners: Any, roles: Any) -> list[str]:
 
 
 def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
-    """Print the summary. What could not be printed comes back."""
+    """Print the summary. Returns what could not be printed."""
     from atp.report.choose import console
     from atp.report.console.console import Look
     from atp.report.files import open_stdout

@@ -47,7 +47,7 @@ def _folder(path: Path) -> Path:
 
 
 def _rows(path: Path, unread: list[Diagnostic]) -> list[dict[str, Any]]:
-    """A row for each run; why one can't be read goes to `unread`."""
+    """A row for each run. The diagnostics of unreadable runs are added to `unread`."""
     from atp.base.project import find_root
     from atp.journal.folder import all_runs
 
@@ -73,7 +73,7 @@ _KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", 
 
 
 def _row(run: Path) -> dict[str, Any] | None:
-    """What there is to say of a run; nothing of one that has not begun. Raises `LoadError`."""
+    """The row of a run; None if the run has not begun. Raises `LoadError`."""
     from atp.journal.folder import is_running
     from atp.journal.read import bounds
 

@@ -1,4 +1,4 @@
-"""The process's own streams: all three are there, and stdout is kept for what a command has to say."""
+"""Makes sure that stdin, stdout and stderr are open, and reserves stdout for a command's own output."""
 
 import contextlib
 import io
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 
 class Closed(io.TextIOWrapper):
-    """What stands for a stream that we were started without: it leads nowhere, and `real` says so."""
+    """A replacement for a stream that was closed when the process started. Output is discarded; `real` is None."""
 
     real = None
 
 
-def open_closed_ones() -> None:
-    """Have those that we were started without (`2>&-`) lead nowhere: the next file opened would stand in for one."""
+def replace_closed_streams() -> None:
+    """Replace streams that were closed at the start (`2>&-`), because the next file opened would take their number."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
@@ -26,8 +26,8 @@ def open_closed_ones() -> None:
 
 
 @contextlib.contextmanager
-def stdout_for_us() -> Iterator[None]:
-    """What processes print that agents in our own process start, and C code, goes to stderr: it isn't ours to say."""
+def stdout_reserved() -> Iterator[None]:
+    """Redirect descriptor 1 to stderr, so that agents' processes and C code don't print into a command's output."""
     stream = sys.stdout
     if not isinstance(stream, io.TextIOWrapper) or stream.fileno() != 1:
         yield

@@ -54,12 +54,12 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
     2: nothing could be run. 3: something else broke. 130: interrupted.
     """
-    from atp.cli.streams import stdout_for_us
+    from atp.cli.streams import stdout_reserved
 
     texts = tuple(flags.get("input") or ())
     if not texts and not paths:
         raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
-    with stdout_for_us():
+    with stdout_reserved():
         return _test(texts, paths, _flags_given(flags))
 
 
@@ -101,7 +101,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
 
 
 def _command(argv: list[str]) -> str:
-    """How this command was called, for telling how to go on with it."""
+    """The command line without `--resume`, for a message that says how to resume."""
     words = [word for word in argv[1:] if word != "--resume"]
     return f"atp {shlex.join(words)}"
 

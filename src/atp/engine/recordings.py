@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atp.base.diagnostics import refused
+from atp.base.diagnostics import load_error
 from atp.engine.prepare.options import Options
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Recordings:
         try:
             return Cassette(Path(folder), "replay" if self._options.replay else "record", self._secrets())
         except CassetteError as error:
-            raise refused("cassette", str(error), error.hint) from error
+            raise load_error("cassette", str(error), error.hint) from error
 
     @cached_property
     def cache(self) -> "Cache | None":

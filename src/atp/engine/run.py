@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from atp import __version__
-from atp.base.diagnostics import Diagnostic, refused
+from atp.base.diagnostics import Diagnostic, load_error
 from atp.base.project import runs_folder
 from atp.engine.engine import Engine
 from atp.engine.prepare.options import Options
@@ -206,10 +206,10 @@ class Run:
         try:
             return RunFolder(self.resumes or new_run(self.root), self.context.marker)
         except BusyRun as busy:
-            raise refused("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
+            raise load_error("busy-run", f"the run {busy} is under way in another process", "wait for it") from None
         except OSError as error:
             message = f"{runs_folder(self.root)} can't be written: {error.strerror}"
-            raise refused("no-journal", message, "check its permissions, and the space on the disk") from error
+            raise load_error("no-journal", message, "check its permissions, and the space on the disk") from error
 
     def _info(self, folder: RunFolder, done: Done, notes: list[str], counted: bool) -> RunInfo:
         plan, options = self.plan, self.options

@@ -14,7 +14,7 @@ from typing import Any
 
 from atp.agents.adapter import AgentError
 from atp.agents.leftovers import Copies, end_leftovers
-from atp.base.diagnostics import refused
+from atp.base.diagnostics import load_error
 from atp.base.project import find_root
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
@@ -69,7 +69,7 @@ class RunContext:
     def new_roles(self, marker: str = "") -> RoleClients:
         """Clients of their own, for work in another event loop. Raises `LoadError`."""
         if self.options.record and self.options.replay:
-            raise refused("contradiction", "--record and --replay are both given", "record first, then replay")
+            raise load_error("contradiction", "--record and --replay are both given", "record first, then replay")
         return RoleClients(RunServices(self.options, self.root, self.env, connectors(self.root), marker))
 
     @property

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from atp.base.diagnostics import refused
+from atp.base.diagnostics import load_error
 from atp.base.project import unreadable
 from atp.journal.records import FORMAT, NAME, Before, Kept, Line, RunInfo, Skipped, Summary, Trial
 
@@ -51,7 +51,7 @@ def _check_format(raw: bytes, path: Path) -> None:
         return  # a damaged line
     if found > FORMAT:
         message = f"{path} has format {found}, and this version of ATP reads journals up to format {FORMAT}"
-        raise refused("newer-format", message, "update ATP, or read it with the version that wrote it")
+        raise load_error("newer-format", message, "update ATP, or read it with the version that wrote it")
 
 
 def decode_trial(raw: bytes) -> Trial:

@@ -1,4 +1,4 @@
-"""Files become suites: YAML, Markdown and JSONL, or diagnostics that say what is wrong and where."""
+"""Loads suites from YAML, Markdown and JSONL files, or reports what is wrong and where."""
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.loader.load import Loaded, TestLoader

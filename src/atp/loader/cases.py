@@ -1,4 +1,4 @@
-"""What YAML tests and JSONL records have in common: the same keys, the same rules, the same case."""
+"""Reads cases from YAML tests and JSONL records, which have the same keys and the same rules."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ COMMON_KEYS = frozenset(
     {"tags", "skip", "runs", "timeout", "user", "team", "locale", "metadata", "options", "constraints", "scoring"}
     | {"min_score", "pass_rate", "workspace", "before_hook", "after_hook"}
 )
-"""What a case takes in every dialect."""
+"""The keys of a case in every dialect."""
 _SHARED_KEYS = COMMON_KEYS | {
     *("id", "name", "description", "task", "input", "messages", "assertions", "assert", "expectations", "expected"),
     *("simulator", "checkpoints", "max_turns"),
 }
 YAML_KEYS = _SHARED_KEYS | {"agents"}
-"""What a YAML test takes."""
+"""The keys of a YAML test."""
 JSONL_KEYS = _SHARED_KEYS
-"""What a JSONL record takes."""
+"""The keys of a JSONL record."""
 _PLAYER = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 
 
 @dataclass(slots=True)
 class CaseReader:
-    """Reads the cases of one file, one after the other."""
+    """Validates the cases of one file, one after the other."""
 
     notes: Diagnostics
     context: LoadContext
@@ -42,7 +42,7 @@ class CaseReader:
     _limits: dict[str, Any] = field(init=False)
     _fills: dict[str, Any] = field(init=False)
     _ids: set[int] = field(init=False, default_factory=set)
-    """Hashes of the ids so far: of 100,000, two alike by chance once in a billion files, at half the memory."""
+    """Hashes of the ids so far. They take half the memory of the ids; 100,000 ids collide once in a billion files."""
 
     def __post_init__(self) -> None:
         defaults = self.defaults
@@ -53,7 +53,7 @@ class CaseReader:
         self._fills = {name: value for name, value in fills.items() if value is not None}
 
     def read(self, raw: Any, index: int, locate: Locator, base: DataPath = ()) -> Case | None:
-        """The case that `raw` describes, at `base` in its file."""
+        """Validate `raw`, which stands at `base` in its file, as a case. None if nothing of it can be used."""
         if not isinstance(raw, dict):
             self.notes.error(
                 "wrong-type", "a case must be a mapping", locate.value(base), "write it with keys and values"
@@ -72,7 +72,7 @@ class CaseReader:
         return case
 
     def _check_keys(self, raw: dict[str, Any], locate: Locator, base: DataPath, written: dict[str, str]) -> bool:
-        """Say which keys don't belong here; whether there are any. Those read as another go to `written`."""
+        """Note unknown keys; True if there are any. Misspelled keys are renamed in `raw`, and entered in `written`."""
         unknown = set() if raw.keys() <= self.keys else raw.keys() - self.keys
         for key in unknown:
             mistake = unknown_key(key, self.keys)
@@ -96,7 +96,7 @@ class CaseReader:
         return bool(unknown)
 
     def _settle(self, case: Case, locate: Locator, base: DataPath) -> None:
-        """Bring the case's own limits and the suite's together."""
+        """Fill in what the case leaves open from the suite's defaults, and check that the id is unique."""
         if case.timeout is not None:
             if case.limits.timeout_seconds is not None:
                 at = locate.key((*base, "timeout"))
@@ -123,7 +123,7 @@ class CaseReader:
 def _check_content(
     case: Case, raw: dict[str, Any], reader: CaseReader, unknown: bool, locate: Locator, base: DataPath
 ) -> None:
-    """The rules that hold between keys. Where there is a key nobody knows, it may be what another was meant to be."""
+    """Check the rules between keys. With an `unknown` key no prompt is missed, because that key may be meant for it."""
     notes = reader.notes
     says = [key for key in ("task", "input", "messages") if key in raw]
     dialogue = "simulator" in raw or "checkpoints" in raw
@@ -150,7 +150,7 @@ def _check_content(
 
 
 def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path: DataPath) -> None:
-    """What is said to the agent has words."""
+    """Check that the prompt is not empty."""
     if key == "task":
         words = value.get("description") if isinstance(value, dict) else None
         if isinstance(words, str) and words.isspace():
@@ -166,7 +166,7 @@ def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path:
 
 
 def _check_message(message: Any, notes: Diagnostics, locate: Locator, path: DataPath) -> None:
-    """Only an assistant that calls tools need not say anything."""
+    """Check that a message has content, which only an assistant's tool calls can do without."""
     if not isinstance(message, dict) or "role" not in message:
         return
     content, role = message.get("content"), message["role"]
@@ -195,7 +195,7 @@ def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate:
 
 
 def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Locator, base: DataPath) -> None:
-    """Checkpoint ids are unique, `after` names others, and there is no circle."""
+    """Check that checkpoint ids are unique, and that `after` names other checkpoints without a cycle."""
     seen: dict[str, Checkpoint] = {}
     for number, one in enumerate(checkpoints):
         if one.id in seen:
@@ -217,7 +217,7 @@ def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Loca
 
 
 def _circle(start: str, checkpoints: dict[str, Checkpoint]) -> list[str]:
-    """A way from a checkpoint through `after` back to itself, if there is one."""
+    """The checkpoints from `start` through `after` back to `start`; empty if there is no cycle."""
     trail: list[str] = []
     todo: list[tuple[str, int]] = [(start, 0)]
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""What pydantic found, in the file's own terms: a stable code, a sentence, a hint."""
+"""Words pydantic's errors in the file's own terms: a stable code, a sentence, a hint."""
 
 import json
 import re
@@ -14,21 +14,21 @@ from atp.base.text import cut
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake at a path that the caller knows."""
+    """A mistake. The caller knows its path."""
 
     code: str
     message: str
     hint: str | None = None
     at_key: bool = False
-    """It is about the key, not its value."""
+    """The mistake is in the key, not in its value."""
     meant: str = ""
-    """The key that was probably meant."""
+    """The known key that an unknown key probably stands for."""
     below: tuple[str, ...] = ()
-    """It is about something inside the value."""
+    """Further steps of the path, if the mistake is inside the value."""
 
 
 def describe(value: Any) -> str:
-    """A value in a message: what it is and, if short, what it says."""
+    """The value for a message: its type and, if short, the value itself."""
     match value:
         case None:
             return "nothing"
@@ -76,7 +76,7 @@ _WITH_TYPE = {
 
 
 def _as_assertion(value: Any) -> str:
-    """An assertion that works, made of what was written instead: `contains x`."""
+    """A valid assertion for a hint, made from text such as `contains x`."""
     kind, _, rest = value.partition(" ") if isinstance(value, str) else ("", "", "")
     if kind not in ("contains", "not_contains", "equals", "regex", "tool_called", "not_tool_called"):
         kind, rest = "contains", ""
@@ -122,7 +122,7 @@ _RANGE_HINTS = {
     "string_too_long": "shorten it",
 }
 _LEAST = {65535: 1}
-"""Where a range that ends there begins; all others begin at 0."""
+"""The lower end of a range by its upper end, where the lower end is not 0."""
 _HINTS = {
     "weights_sum": "a weight that is not given is quality 0.4, completeness 0.3, efficiency 0.2 or cost 0.1",
     "regex": "put a backslash before a character such as ( [ * + ? that stands for itself",
@@ -136,13 +136,13 @@ _FIXED = {
     "too_short": _EMPTY,
     "string_unicode": ("not-utf8", "is not Unicode: {}", "write it in UTF-8; if it is a name, choose another"),
 }
-"""What is always said alike: code, words and hint."""
+"""Errors with a fixed message: code, message and hint."""
 _PATTERNS: dict[str, tuple[str, str | None]] = {
     r"^https?://.+": ("an address that begins with http:// or https://", "write it in full: http://localhost:8000"),
     r"^/": ("a path that begins with /", "write it from the root, for example /data"),
     r"^[0-9a-fA-F]{64}$": ("64 hexadecimal digits", "sha256sum prints those of a file"),
 }
-"""What a pattern stands for, in words, and how to get there."""
+"""What a value that matches the pattern is called, and a hint."""
 
 
 def _options(context: dict[str, Any]) -> list[str]:
@@ -167,7 +167,7 @@ def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> Mistake:
-    """A key that nothing here is called."""
+    """The mistake for a key that is not among the known ones."""
     known = sorted(known)
     meant = meant_key(key, known)
     own = "; what belongs to its type goes under `config`" if {"config", "type"} <= set(known) else ""

@@ -1,4 +1,4 @@
-"""Which files are meant: a file, a folder of files, a pattern."""
+"""Finds the test files that a path, a folder or a pattern stands for."""
 
 import glob
 import os
@@ -11,9 +11,9 @@ from atp.loader.source import MOST_BYTES
 
 _OWN_OUTPUT = re.compile(r"output-\d{14}.*|.*\.variations\.jsonl", re.IGNORECASE)
 _RECORDED = re.compile(rb'\{"key":"[0-9a-f]{32}","boundary":"\w+",')
-"""How a line of a cassette begins, which may stand among the tests."""
+"""The beginning of a cassette's first line. Cassettes may lie among the tests."""
 _FIRST = re.compile(rb"^(?:---(?=[ \t\r\n])[ \t\r]*)?(?!---[ \t\r\n])( *)([^\s#%])", re.MULTILINE)
-"""The first thing in a file that is neither a comment nor a directive, and how far it is indented."""
+"""The first character of a YAML file that is in no comment or directive, and its indentation."""
 _FLOW_TOKEN = re.compile(
     rb"""[{}\[\]]|("[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'|[^\s{}\[\],:"'#]++)(\s*+:)?|#[^\n]*+""", re.DOTALL
 )
@@ -67,7 +67,7 @@ def _in_folder(folder: Path, notes: Diagnostics) -> Iterator[Path]:
 
 
 def is_test_file(path: Path) -> bool:
-    """Whether a file of a folder is one of tests."""
+    """Whether a file found in a folder is a test file."""
     name = path.name.lower()
     if name.endswith(".test.md"):
         return True

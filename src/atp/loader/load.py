@@ -1,4 +1,4 @@
-"""From a path, a text or a message to a suite, whatever the dialect."""
+"""Loads a suite from a path, a text or a message, in any dialect."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ FileDialect = Literal["yaml", "markdown", "jsonl", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was understood of a file, and what was wrong with it."""
+    """A loaded file: the suite, as far as it could be read, and the diagnostics."""
 
     path: str | None
     suite: Suite | None
@@ -27,12 +27,12 @@ class Loaded:
 
     @property
     def ok(self) -> bool:
-        """Whether the suite can be used."""
+        """Whether there is a suite, and no errors."""
         return self.suite is not None and not has_errors(self.diagnostics)
 
 
 def dialect_of(path: Path) -> FileDialect | None:
-    """The dialect a file's name tells."""
+    """The dialect of a file, by its name."""
     name = path.name.lower()
     if name.endswith(".test.md"):
         return "markdown"
@@ -41,7 +41,7 @@ def dialect_of(path: Path) -> FileDialect | None:
 
 
 def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
-    """The suite in a file, in the dialect its name tells."""
+    """Load a file, in the dialect of its name."""
     context = context or LoadContext()
     notes = Diagnostics(str(path))
     dialect = dialect_of(path)
@@ -62,7 +62,7 @@ def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
 def load_text(
     text: str, dialect: FileDialect | None = None, context: LoadContext | None = None, path: str | None = None
 ) -> Loaded:
-    """The suite in a text, in a named dialect or the one it looks like."""
+    """Load a text, in `dialect` or in the dialect that the text looks like."""
     notes = Diagnostics(path)
     checked = check_text(text, notes)
     with _no_garbage_collection():
@@ -124,7 +124,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 class TestLoader:
-    """Loads suites and raises `LoadError` for what can't be used, as document 1 shows."""
+    """Loads suites, and raises `LoadError` for a file that can't be used (document 1)."""
 
     __test__ = False  # pytest takes every class called Test… for a test
 
@@ -134,11 +134,11 @@ class TestLoader:
         self._strict = strict
 
     def load_file(self, path: str | Path) -> Suite:
-        """The suite in a file of any dialect."""
+        """Load a file of any dialect. Raises `LoadError`."""
         return self._usable(load_path(Path(path), self._given))
 
     def load_string(self, text: str, dialect: FileDialect | None = None) -> Suite:
-        """The suite in a text, in the dialect it looks like or the one named."""
+        """Load a text, in `dialect` or in the dialect that the text looks like. Raises `LoadError`."""
         return self._usable(load_text(text, dialect, self._given))
 
     def _usable(self, loaded: Loaded) -> Suite:

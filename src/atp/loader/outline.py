@@ -1,4 +1,4 @@
-"""What was understood of a file, as plain data and as text for people."""
+"""Shows what was understood of a file, as plain data and as text."""
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
@@ -13,11 +13,11 @@ from atp.suite.record import Record
 from atp.suite.suite import Suite
 
 Exact = Callable[[str], str | None]
-"""The exact check that an expectation stands for, in short; nothing if it takes a judge."""
+"""Describes the exact check that an expectation stands for; None if the expectation takes a judge."""
 
 
 def outline(loaded: Loaded, exact: Exact | None = None) -> dict[str, Any]:
-    """The suite, its cases and the diagnostics of a file. With `exact`, also what expectations become."""
+    """The suite, its cases and the diagnostics of a file. With `exact`, also the checks that expectations stand for."""
     suite = loaded.suite
     head = suite_outline(suite) if suite else {"path": loaded.path}
     cases = [case_outline(case) for case in suite.cases] if suite else []
@@ -30,7 +30,7 @@ def outline(loaded: Loaded, exact: Exact | None = None) -> dict[str, Any]:
 
 
 def suite_outline(suite: Suite) -> dict[str, Any]:
-    """What the cases of a suite share."""
+    """The suite without its cases."""
     head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
     head["agents"] = [_said(agent) | {"config": _said(agent.config)} for agent in suite.agents]
     head["defaults"] = _said(suite.defaults)
@@ -38,7 +38,7 @@ def suite_outline(suite: Suite) -> dict[str, Any]:
 
 
 def case_outline(case: Case) -> dict[str, Any]:
-    """A case: what it says, without what it leaves open."""
+    """The keys that a case has."""
     plain = {key: getattr(case, key) for key in ("index", "id", "name", "path", "intent", "tags", "chains")}
     plain["messages"] = [message.wire() for message in case.messages]
     plain["expectations"] = case.expectations
@@ -52,7 +52,7 @@ def case_outline(case: Case) -> dict[str, Any]:
 
 
 def assertion_outline(assertion: Assertion) -> dict[str, Any]:
-    """An assertion with the keys that its file gave, in their one spelling."""
+    """The keys that an assertion has, in one spelling."""
     plain = _said(assertion)
     if "value" in assertion.model_fields_set:
         plain.setdefault("value", None)  # a null that is expected is not the same as nothing expected
@@ -67,7 +67,7 @@ def _said(record: Record, leave_out: set[str] | None = None) -> dict[str, Any]:
 
 
 def text(loaded: Loaded, exact: Exact | None = None) -> Iterator[str]:
-    """Lines for people."""
+    """The outline as lines of text."""
     suite = loaded.suite
     if suite is None:
         return

@@ -1,11 +1,14 @@
-"""JSON Schema of each format, for editors, made from the same shapes that loading uses.
+"""Generates the JSON Schema of each format, for editors, from the records that loading validates.
 
-pydantic knows the types. What it can't know is added here: the other spellings of a key, the short forms that the
-loaders accept, the keys of each dialect, and the fields' docstrings.
+pydantic knows the types. Added here are the other spellings of a key, the short forms that the loaders accept, the keys
+of each dialect, and the fields' docstrings.
 """
 
+import ast
+import inspect
 from collections.abc import Callable
-from itertools import combinations
+from functools import cache
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import AliasChoices, BaseModel
@@ -13,7 +16,6 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from atp.loader.cases import JSONL_KEYS, YAML_KEYS
-from atp.loader.docstrings import field_docstrings
 from atp.loader.markdown.frontmatter import Frontmatter
 from atp.loader.yaml.suite import SUITE_KEYS
 from atp.suite.agent import AGENTS
@@ -44,23 +46,23 @@ def schema(name: SchemaName) -> Schema:
 
 
 class _Schema(GenerateJsonSchema):
-    """pydantic's schema of our records, with all that a file may say."""
+    """pydantic's schema of the records, with everything that a file may have."""
 
     case_keys: ClassVar[frozenset[str]] = JSONL_KEYS
     case_needs: ClassVar[list[str]] = ["id"]
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
-        """A title that repeats the key in capitals helps nobody."""
+        """Leave titles out: they only repeat the key in capitals."""
         return False
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
-        """Without OpenAPI's list of tags: each kind says its `type` itself."""
+        """Leave OpenAPI's list of tags out: each kind has its `type`."""
         made = super().tagged_union_schema(schema)
         made.pop("discriminator", None)
         return made
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Schema:
-        """Durations can be written as text."""
+        """Accept durations as text."""
         made = super().function_before_schema(schema)
         return _either(made, _DURATION) if schema["function"]["function"] is _READS_DURATION else made
 
@@ -93,24 +95,24 @@ class _YamlSchema(_Schema):
     case_needs: ClassVar[list[str]] = ["id", "name"]
 
     def bool_schema(self, schema: core_schema.BoolSchema) -> Schema:
-        """Or a variable."""
+        """Accept a variable, too."""
         return _either(super().bool_schema(schema), _VARIABLE)
 
     def int_schema(self, schema: core_schema.IntSchema) -> Schema:
-        """Or a variable."""
+        """Accept a variable, too."""
         return _either(super().int_schema(schema), _VARIABLE)
 
     def float_schema(self, schema: core_schema.FloatSchema) -> Schema:
-        """Or a variable."""
+        """Accept a variable, too."""
         return _either(super().float_schema(schema), _VARIABLE)
 
     def str_schema(self, schema: core_schema.StringSchema) -> Schema:
-        """Or a variable, where not any text will do."""
+        """Accept a variable, too, where the text has a pattern."""
         made = super().str_schema(schema)
         return _either(made, _VARIABLE) if "pattern" in made else made
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> Schema:
-        """Or a variable, but not for the `type` that tells kinds apart."""
+        """Accept a variable, too, except for `type`."""
         made = super().literal_schema(schema)
         return _either(made, _VARIABLE) if len(schema["expected"]) > 1 else made
 
@@ -119,7 +121,7 @@ class _FrontmatterSchema(_Schema):
     """In frontmatter a number may stand in quotes."""
 
     def int_schema(self, schema: core_schema.IntSchema) -> Schema:
-        """Or the same as text."""
+        """Accept the number as text, too."""
         return _either(super().int_schema(schema), {"type": "string", "pattern": r"^\s*[0-9]+\s*$"})
 
 
@@ -131,7 +133,7 @@ _SCHEMAS: dict[str, tuple[type[BaseModel], type[_Schema], str]] = {
 
 
 def _shared(made: Schema, name: str, kinds: Kinds[Any]) -> Schema:
-    """A schema that says once what "one of these kinds" is: it stands in many places."""
+    """The schema with "one of these kinds" as a shared definition, because it is used in many places."""
     union = {"oneOf": [{"$ref": f"#/$defs/{shape.__name__}"} for shape in kinds.shapes.values()]}
     shared: Schema = _replaced(made, union, {"$ref": f"#/$defs/{name}"})
     if shared == made:
@@ -188,7 +190,7 @@ def _beside_or_in_config(key: str) -> list[Schema]:
 
 
 def _require(made: Schema, shape: type[BaseModel], names: dict[str, list[str]], places: Places) -> None:
-    """What must be there, and what must not be there twice."""
+    """Add which keys are required, and which exclude each other."""
     required: list[str] = []
     rules: list[Schema] = []
     for name, spellings in names.items():
@@ -208,7 +210,7 @@ def _require(made: Schema, shape: type[BaseModel], names: dict[str, list[str]], 
 
 
 def _allow_config(made: Schema) -> None:
-    """Document 1 writes a kind's own keys in `config`, and so may the common ones be."""
+    """Accept the keys in `config`, too, as document 1 writes them."""
     inside = {key: value for key, value in made["properties"].items() if key != "type"}
     made["properties"]["config"] = {
         "type": "object",
@@ -229,7 +231,7 @@ def _finish_suite(made: Schema) -> None:
 
 
 def _finish_case(made: Schema, needs: list[str]) -> None:
-    """The short forms of a list, and that a case says something to the agent in one way."""
+    """Accept the short forms of lists, and require exactly one form of prompt."""
     properties = made["properties"]
     for key in ("assertions", "assert", "messages", "input"):
         many = properties[key]
@@ -244,7 +246,7 @@ def _finish_case(made: Schema, needs: list[str]) -> None:
 
 
 def _finish_frontmatter(made: Schema) -> None:
-    """Other tools keep keys of theirs there; one of ours that is there must not be empty."""
+    """Accept the keys of other tools, and refuse empty values of our own."""
     for key, value in made["properties"].items():
         choices = [one for one in value.pop("anyOf", []) if one != {"type": "null"}]
         made["properties"][key] = value | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
@@ -255,3 +257,33 @@ def _finish_frontmatter(made: Schema) -> None:
     }
     made["required"] = ["target"]
     made["additionalProperties"] = True
+
+
+def field_docstrings(shape: type[BaseModel]) -> dict[str, str]:
+    """The docstring of each field, inherited fields included; empty if the source is not available.
+
+    Not pydantic's `use_attribute_docstrings`: it reads the source of every class at import, which doubles start-up.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(shape.__mro__):
+        if issubclass(base, BaseModel):
+            found |= _module_docstrings(base.__module__).get(base.__qualname__, {})
+    return found
+
+
+@cache
+def _module_docstrings(module: str) -> dict[str, dict[str, str]]:
+    try:
+        tree = ast.parse(inspect.getsource(__import__(module, fromlist=["*"])))
+    except (OSError, TypeError, ImportError, SyntaxError):
+        return {}
+    return {node.name: _own_docstrings(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _own_docstrings(shape: ast.ClassDef) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for field, below in pairwise(shape.body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = inspect.cleandoc(text)
+    return found

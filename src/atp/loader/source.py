@@ -37,19 +37,19 @@ class LoadContext:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, its line ends unified, and what it is called in messages."""
+    """The text of a file with line ends unified, and its path."""
 
     text: str
     path: str | None = None
 
     def line(self, number: int) -> str:
-        """A line by its number from 1, or nothing."""
+        """A line by its number from 1; empty if there is none."""
         lines = self.text.split("\n", number)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def check_regular(path: Path, notes: Diagnostics) -> bool:
-    """Whether `path` is a file that can be read to its end; a pipe or a device could keep us waiting for ever."""
+    """Whether `path` is a regular file. Reading a pipe or a device might never end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -79,7 +79,7 @@ def _missing_file_hint(path: Path) -> str:
 
 
 def read_source(path: Path, notes: Diagnostics) -> Source | None:
-    """The file's text, or nothing and the reason among the diagnostics."""
+    """The text of a file, or None with the reason noted."""
     if not check_regular(path, notes):
         return None
     try:
@@ -93,7 +93,7 @@ def read_source(path: Path, notes: Diagnostics) -> Source | None:
 
 
 def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
-    """Text from bytes: UTF-8, without NUL, not too long; the line ends are unified."""
+    """Decode UTF-8 and unify line ends. None, with the reason noted, if the text is too long or not valid."""
     if len(data) > MOST_BYTES:
         notes.error("too-large", f"the file is longer than {MOST_BYTES // 2**20} MB", hint="split it")
         return None
@@ -108,7 +108,7 @@ def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
 
 
 def check_text(text: str, notes: Diagnostics, first_line: int = 1) -> str | None:
-    """Text without NUL and halves of characters, its line ends unified."""
+    """The text with line ends unified. None, with the reason noted, if it has NUL characters or half characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     if (start := text.find("\0")) >= 0:
         at = place_of(text, start, first_line)

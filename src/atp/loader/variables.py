@@ -1,4 +1,4 @@
-"""Variables in a file: `${NAME}` and `${NAME:default}`, filled in from the environment."""
+"""Fills in the variables of a file, `${NAME}` and `${NAME:default}`, from the environment."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ Defaulted.read = staticmethod(read_plain)
 
 
 def is_secret(name: str, value: str, used_as: Any = None) -> bool:
-    """Whether the value of a variable so named, or used under such a key, must not be shown."""
+    """Whether the value of a variable is a secret, by its name or the key that uses it."""
     exposed = _SECRET_NAME.search(name) or (isinstance(used_as, str) and used_as.lower() in _SECRET_KEYS)
     return bool(exposed) and len(value) >= SHORTEST_SECRET
 
 
 def _secrets_in(value: str) -> Iterator[str]:
-    """A secret and, where it may be read as a list or a mapping, each text in that."""
+    """A secret and, if it may be read as a list or a mapping, each text in it."""
     yield value
     todo = [read_plain(value)] if value.lstrip()[:1] in ("[", "{") else []
     while todo:
@@ -51,7 +51,7 @@ class _Uses:
     defaults: dict[str, str] = field(default_factory=dict)
 
     def gather(self, dollar: Dollar) -> None:
-        """A default given once serves every bare use of the name."""
+        """Collect the defaults. A default given once serves every bare use of the name."""
         for number, use in enumerate(_USE.finditer(dollar.node.value)):
             name, default = use.group(1), use.group(2)
             if name is None or default is None:
@@ -67,7 +67,7 @@ class _Uses:
                 )
 
     def fill(self, dollar: Dollar) -> None:
-        """Put the variables' values where they are used."""
+        """Replace the variables in a value."""
         text: str = dollar.node.value
         only = _USE.fullmatch(text)
         number, told = count(), len(self.notes)
@@ -111,7 +111,7 @@ class _Uses:
         return value
 
     def place(self, dollar: Dollar, number: int) -> Place:
-        """Where the use with this number stands: two in one string are told apart."""
+        """The place of the use with this number in its text."""
         begin, end = dollar.node.start_mark, dollar.node.end_mark
         written = list(_USE.finditer(self.text, begin.index, end.index))
         if len(written) != len(_USE.findall(dollar.node.value)):  # written with escapes

@@ -1,4 +1,4 @@
-"""The base of every word of the vocabulary, and the scalar types they share."""
+"""The base classes of all records, and the scalar types they share."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ from atp.base.near import near_miss
 
 
 class Record(BaseModel):
-    """Something a file can say: closed, so a key that isn't known is an error."""
+    """A record of a file. An unknown key is an error."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -25,7 +25,7 @@ class Record(BaseModel):
 
 
 class OpenRecord(Record):
-    """A record that hands further keys on to code we don't know, but still catches a slip in one of its own."""
+    """A record that passes further keys on to user code. A misspelled key of its own is an error."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, "Json"]
@@ -45,13 +45,13 @@ class OpenRecord(Record):
 
 
 class Filled(str):
-    """Text that is nothing but the value of a variable (`${TAGS}`): a list or a mapping may be written in it."""
+    """Text that is the value of one variable (`${TAGS}`), and may be parsed as a list or a mapping."""
 
     __slots__ = ()
 
 
 class Defaulted(Filled):
-    """Text that is nothing but the default of a variable (`${N:3}`): untyped places read it as YAML would."""
+    """Text that is the default of one variable (`${N:3}`), and is parsed as YAML in untyped places."""
 
     __slots__ = ()
 
@@ -93,14 +93,14 @@ def _duration(value: Any) -> Any:
 
 
 def compile_regex(pattern: str) -> re.Pattern[str]:
-    """A regular expression. Python has doubts about some that it takes, which are no help to who runs the tests."""
+    """Compile a regular expression, without Python's warnings about doubtful ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return re.compile(pattern)
 
 
 def check_sought(value: Any) -> Any:
-    """What is to be looked for, if it can be missing: the empty text stands in every other, so it checks nothing."""
+    """Refuse the empty text as a value to search for: every text contains it, so it would check nothing."""
     if value in ("", {"$literal": ""}):
         raise PydanticCustomError(
             "empty", "the empty text is found in every other, so this checks nothing", {"hint": "say what to look for"}

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
-from atp.base.diagnostics import refused
+from atp.base.diagnostics import load_error
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.exits import foreign
@@ -108,7 +108,7 @@ def check_project_path(root: Path) -> None:
 def check_shadowing(folder: Path) -> None:
     """Raise `LoadError` (`shadowed-module`) if a module in a folder has the name of one that ATP needs."""
     for name in _shadowing(str(folder), folder.stat().st_mtime_ns):
-        raise refused(
+        raise load_error(
             "shadowed-module",
             f"`{name}` in {folder} has the name of a module that ATP needs, and would be imported in its place",
             f"rename it, or give the agent an interpreter of its own with `python: {sys.executable}`",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, refused
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, load_error
 from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
 from atp.engine.prepare.options import Options
@@ -69,7 +69,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
-        raise refused("nothing-to-run", "no case is left to run", _what_left_none(options))
+        raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options))
     with lent(context.env):
         _load_hooks(plan, options, context.hooks)
     run = Run(context, given_input, plan, found)
@@ -98,7 +98,9 @@ def _check_filters(run: Path, options: Options) -> None:
         before, now = (start.options.get(name) if start else None), getattr(options, name)
         if start is not None and before != now:
             flag = f"--{name} {before!r}" if before else f"no --{name}"
-            raise refused("other-filter", f"the run {run.name} was started with {flag}", "go on with the same filter")
+            raise load_error(
+                "other-filter", f"the run {run.name} was started with {flag}", "go on with the same filter"
+            )
 
 
 def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from atp.base.diagnostics import LoadError, refused
+from atp.base.diagnostics import LoadError, load_error
 from atp.base.project import runs_folder
 from atp.journal.folder import all_runs
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
@@ -64,7 +64,7 @@ def last_run(root: Path) -> Path:
     """The newest run."""
     for run in all_runs(root):
         return run
-    raise refused("no-run", f"there are no runs in {runs_folder(root)}", "run something: atp test")
+    raise load_error("no-run", f"there are no runs in {runs_folder(root)}", "run something: atp test")
 
 
 def find_run(root: Path, name: str) -> Path:
@@ -72,7 +72,7 @@ def find_run(root: Path, name: str) -> Path:
     found = [run for run in all_runs(root) if run.name.startswith(name)]
     if len(found) != 1:
         known = "several runs begin so" if found else "there is no such run"
-        raise refused("no-run", f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
+        raise load_error("no-run", f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
     return found[0]
 
 
@@ -136,4 +136,4 @@ def _is_passed(trials: list[TrialResult], about: CaseInfo) -> bool:
 
 
 def _nothing(message: str, hint: str) -> LoadError:
-    return refused("nothing-to-resume", message, hint)
+    return load_error("nothing-to-resume", message, hint)

@@ -23,7 +23,7 @@ _BLANKS = b" \t\n\r"
 
 
 class _Twice(Exception):
-    """A key stands twice in one object."""
+    """An object has the same key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ _LENIENT = json.JSONDecoder(parse_constant=_constant, parse_float=_float)
 
 @dataclass(slots=True)
 class _Spot:
-    """A value's place in the text, with the places of what it holds."""
+    """The offset of a value in the text, with the offsets of its members or items."""
 
     start: int
     members: list[tuple[str, int, "_Spot"]] = field(default_factory=list)
@@ -72,7 +72,7 @@ class JsonLocator:
         return self._source
 
     def key(self, path: DataPath) -> Place:
-        """Where the last key of the path stands; else where its object begins."""
+        """The place of the last key of the path; for a missing key, of the object that should have it."""
         parent = self._find(path[:-1])
         for name, start, _ in reversed(parent.members):
             if path and name == path[-1]:
@@ -80,7 +80,7 @@ class JsonLocator:
         return self.place(parent.start)
 
     def value(self, path: DataPath) -> Place:
-        """Where the value begins; else the value nearest around it."""
+        """The place of the value; for a missing value, of the nearest value around it."""
         if not path:  # asked for every record, so it must not cost a scan
             begin = len(self._source) - len(self._source.lstrip())
             return self.place(begin) if begin else Place(self._first_line, 1)
@@ -91,7 +91,7 @@ class JsonLocator:
         return place_of(self._text, offset, self._first_line)
 
     def duplicates(self) -> Iterator[tuple[str, Place]]:
-        """The keys given twice in one object."""
+        """The keys that an object has twice, with the place of the second."""
         todo = [self._spots()]
         while todo:
             spot = todo.pop()
@@ -121,7 +121,7 @@ class JsonLocator:
 
 
 def _scan(text: str) -> _Spot:
-    """The places of all values, without recursion: depth is the writer's choice, not ours."""
+    """The offsets of all values. Without recursion, because a file may be nested to any depth."""
     root = _Spot(0)
     root_seen = False
     open_spots: list[_Spot] = []
@@ -156,7 +156,7 @@ def _scan(text: str) -> _Spot:
 
 
 def parse_line(line: bytes) -> Any:
-    """The value of a line that is in order, at the least cost; nothing if there is anything to look at."""
+    """The value of a line without mistakes, as fast as possible. None if `parse_json` must look at the line."""
     if line.count(b",") >= MOST_VALUES:
         return None
     try:
@@ -170,7 +170,7 @@ def parse_line(line: bytes) -> Any:
 
 
 def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any, JsonLocator] | None:
-    """The JSON value of a text, or nothing and the reason. `first_line` is where the text begins in its file."""
+    """The JSON value of a text, or None with the reason noted. `first_line` is the text's first line in its file."""
     locate = JsonLocator(text, first_line)
     if (most := _too_many(text)) is not None:
         notes.error("too-large", f"more than {MOST_VALUES:,} values", locate.place(most), "split the file")
@@ -209,7 +209,7 @@ def parse_json(text: str, notes: Diagnostics, first_line: int = 1) -> tuple[Any,
 
 
 def _too_many(text: str) -> int | None:
-    """Where there are too many values, if there are."""
+    """The offset of the first value beyond `MOST_VALUES`, if there is one."""
     if text.count(",") < MOST_VALUES:
         return None
     commas = (token.start(1) for token in _TOKEN.finditer(text) if token.group(1) == ",")
@@ -242,7 +242,7 @@ def _first_too_deep(text: str) -> int | None:
 
 
 def _unclosed(text: str, offset: int) -> int | None:
-    """Of a text that is in order until it ends at an offset: where its innermost open bracket stands."""
+    """The offset of the innermost open bracket, if the text is valid JSON up to `offset` and ends there."""
     if text[offset:].strip() or text[:offset].count('"') % 2:
         return None
     opened: list[int] = []
@@ -255,7 +255,7 @@ def _unclosed(text: str, offset: int) -> int | None:
 
 
 def _bad_number(text: str) -> tuple[int, str]:
-    """The first word that looks like a number and can't be one."""
+    """The first number that Python can't represent, with its offset."""
     for token in _TOKEN.finditer(text):
         if word := token.group(3):
             try:
@@ -268,7 +268,7 @@ def _bad_number(text: str) -> tuple[int, str]:
 
 
 def _half_character(text: str) -> int | None:
-    """Where an escape stands that is half a character, if there is one."""
+    """The offset of an escape that is half of a surrogate pair, if there is one."""
     if not _SURROGATE.search(text):
         return None
     return next((one.start() for one in _ESCAPE.finditer(text) if one.group(1)), None)
@@ -279,7 +279,7 @@ def _plain(message: str) -> str:
 
 
 def _offset(text: str, error: json.JSONDecodeError) -> int:
-    """Where the error is. Python 3.13 tells of a comma too many at the comma, earlier ones at what follows it."""
+    """The offset of the error. For a trailing comma, Python 3.13 gives the comma, earlier versions the next token."""
     if not error.msg.startswith("Illegal trailing comma"):
         return error.pos
     rest = text[error.pos + 1 :]
@@ -287,7 +287,7 @@ def _offset(text: str, error: json.JSONDecodeError) -> int:
 
 
 def _hint(message: str, text: str, offset: int) -> str:
-    """What most often is behind a JSON error."""
+    """A hint at the most likely cause of a JSON error."""
     before, after = text[:offset].rstrip(), text[offset : offset + 1]
     if before.endswith(",") and after in ("}", "]"):
         return "remove the comma before this"

@@ -1,6 +1,6 @@
 """JSONL test files (documents 4, 5), and JSON files with a list of the same cases.
 
-A file of any length is read record by record in flat memory.
+A JSONL file of any length is read record by record in constant memory.
 """
 
 import io
@@ -17,9 +17,9 @@ from atp.suite.case import Case
 from atp.suite.suite import Suite
 
 MOST_RECORD_BYTES = 16 * 1024 * 1024
-"""The longest record."""
+"""The longest record that is read."""
 MOST_SKIPPED_BYTES = 256 * 1024 * 1024
-"""How far to look for the end of a line that is too long."""
+"""How far the end of a line that is too long is searched for."""
 _BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{}\[\]]*+)', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
@@ -33,10 +33,10 @@ class _Record:
         self.size = 0
         self.depth = 0
         self.last = b""
-        """The last character that isn't blank: it tells whether a value may follow."""
+        """The last character that isn't blank, which decides whether a value may follow."""
 
     def add(self, line: bytes) -> None:
-        """Take a line. What makes the record too long is looked at for its end, and not kept."""
+        """Add a line. Lines beyond the longest record are only searched for its end, and not kept."""
         self.size += len(line)
         if self.size <= MOST_RECORD_BYTES:
             self.lines.append(line)
@@ -48,7 +48,7 @@ class _Record:
         self.last = line.rstrip()[-1:] or self.last
 
     def broken_before(self, line: bytes) -> bool:
-        """A new record begins although this one isn't closed: the writer lost something."""
+        """Whether a line begins a new record although this record isn't closed."""
         return line[:1] == b"{" and self.last not in (b",", b":", b"[")
 
     @property
@@ -83,7 +83,7 @@ class _Record:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines; of a line longer than a record may be, only the beginning."""
+    """The lines with their numbers. A line longer than a record may be is cut."""
     number = 0
     while line := file.readline(MOST_RECORD_BYTES + 2):
         number += 1
@@ -95,7 +95,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _skip_line(file: BinaryIO) -> bool:
-    """Go to the end of a line; whether there is something behind it."""
+    """Skip to the end of a line. False if the file, or `MOST_SKIPPED_BYTES`, ended before."""
     left = MOST_SKIPPED_BYTES
     while left > 0 and (rest := file.readline(1 << 20)):
         if rest.endswith(b"\n"):
@@ -163,7 +163,7 @@ def load_jsonl_file(path: Path, context: LoadContext, notes: Diagnostics) -> Sui
 
 
 def check_jsonl_file(path: Path, context: LoadContext, notes: Diagnostics, see: Callable[[Case], object]) -> bool:
-    """Go through a JSONL file and show each case to `see`, keeping none. What is wrong goes to the diagnostics."""
+    """Validate a JSONL file and call `see` with each case, keeping none. False if there are no cases."""
     if not check_regular(path, notes):
         return False
     count = 0
@@ -181,7 +181,7 @@ def check_jsonl_file(path: Path, context: LoadContext, notes: Diagnostics, see: 
 
 
 def stream_file(path: Path, context: LoadContext) -> Iterator[Case]:
-    """The cases of a JSONL file that was found in order."""
+    """The cases of a JSONL file that was checked before."""
     with path.open("rb") as file:
         yield from stream_cases(file, context, Diagnostics(str(path)))
 

@@ -21,11 +21,11 @@ from atp.suite.suite import Defaults, Suite
 __all__ = ["Frontmatter", "load_markdown"]
 
 MOST_LINES = 2_000_000
-"""How many lines a file may have: each costs some hundred bytes while it is read, however short it is."""
+"""How many lines a file may have. Each costs some hundred bytes while it is read, even if empty."""
 
 
 def load_markdown(source: Source, context: LoadContext, notes: Diagnostics) -> Suite:
-    """The suite that a text makes, as far as it can be read; what is wrong with it is noted."""
+    """The suite in a Markdown text, as far as it can be read. Mistakes are noted."""
     if source.text.count("\n") > MOST_LINES:
         notes.error("too-large", f"the file has more than {MOST_LINES:,} lines", hint="split it")
         return Suite(name=stem(source.path), dialect="markdown", path=source.path)

@@ -13,25 +13,25 @@ from atp.suite.case import Case
 LONGEST = 10_000
 """How many cases may be replayed before one."""
 MOST = 5_000_000
-"""How many in all the sequences of a file: a chain of cases makes as many as half its square."""
+"""How many cases all sequences of a file may have together: a chain of n cases makes n²/2."""
 
 _BETWEEN = re.compile(r"(?:[\s,;.&+/>→|-]|\b(?:and|then)\b)+", re.IGNORECASE)
-"""What stands between links and says nothing."""
+"""Words and signs between links that name no case."""
 
 
 @dataclass(slots=True)
 class Directory:
-    """The cases of a file by all that they can be addressed with."""
+    """The cases of a file by name, id, index, anchor and slug."""
 
     cases: list[Case]
     names: dict[str, list[int]] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     anchors: dict[str, int] = field(default_factory=dict)
-    """By the anchor of their heading."""
+    """Cases by the anchor of their heading."""
     anchor_of: dict[int, str] = field(default_factory=dict)
-    """The anchor that leads to each."""
+    """The anchor of each case."""
     slugs: dict[str, list[int]] = field(default_factory=dict)
-    """By the slug of their name, which is no anchor if the heading says `Test: …`."""
+    """Cases by the slug of their name, which differs from the anchor if the heading says `Test: …`."""
 
     def add(self, case: Case, heading: str, anchor: str) -> None:
         """Enter a case with its heading and the anchor that GitHub gives it."""
@@ -58,7 +58,7 @@ class Directory:
         return []
 
     def find_anchor(self, anchor: str) -> list[int]:
-        """The case that `#anchor` leads to; what the link says is of no account."""
+        """The cases that `#anchor` leads to, whatever the link's text."""
         for known in (self.anchors, self.ids):
             for word in (anchor, anchor.lower()):
                 if word and word in known:
@@ -67,7 +67,7 @@ class Directory:
 
 
 def _without_ends(text: str) -> str:
-    """The words between links, without what only joins them."""
+    """The words between links, without leading and trailing joiners."""
     start = _BETWEEN.match(text)
     text = text[start.end() :] if start else text
     ends = [found.start() for found in _BETWEEN.finditer(text) if found.end() == len(text)]
@@ -85,9 +85,9 @@ class Befores:
     directory: Directory
     notes: Diagnostics
     places: dict[int, list[Place]] = field(default_factory=dict)
-    """By case, where each of its befores is written."""
+    """The places of a case's befores, by case."""
     guesses: int = 50
-    """How many unknown names are compared with all that are known; it takes time."""
+    """How many unknown names still get a suggestion, which takes a comparison with all known names."""
 
     def resolve(self, case: Case, entries: list[Entry]) -> None:
         """Find the cases that entries name, in order."""
@@ -116,7 +116,7 @@ class Befores:
                 self._note_elsewhere(text, target, entry.at)
 
     def _note_elsewhere(self, text: str, target: str, at: Place) -> None:
-        """A link out of the file."""
+        """Note a link to another file."""
         anchor = target.rpartition("#")[2]
         found = self.directory.find(text) or self.directory.find_anchor(anchor)
         same = f"`[{text}](#{self.directory.anchor_of[found[0]]})`" if found else "`[Name](#name)`"
@@ -155,7 +155,7 @@ class Befores:
         return f"the cases are: {', '.join(case.name for case in cases[:10])}"
 
     def expand(self) -> None:
-        """Write down the whole sequence that is replayed before each case."""
+        """Set the whole sequence that is replayed before each case."""
         cases = self.directory.cases
         too_long: set[int] = set()
         left = MOST
@@ -173,7 +173,7 @@ class Befores:
                     cases[index].before_sequence += [*cases[before].before_sequence, before]
 
     def _in_order(self) -> Iterator[tuple[int, list[int]]]:
-        """The cases, each after its befores; a circle is broken where it closes, and said so."""
+        """The cases, each after its befores. A cycle is noted, and broken where it closes."""
         done: dict[int, bool] = {}
         for start in range(len(self.directory.cases)):
             trail = [] if start in done else [_Step(start)]
@@ -205,9 +205,9 @@ class Befores:
 
 @dataclass(slots=True)
 class _Step:
-    """How far the befores of a case are followed."""
+    """A case on the trail of befores that are being followed."""
 
     index: int
     next: int = 0
     befores: list[int] = field(default_factory=list)
-    """Those that don't lead back to it."""
+    """The befores that don't lead back to the case."""

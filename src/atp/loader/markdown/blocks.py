@@ -47,21 +47,21 @@ class Block:
 
     kind: Kind
     line: int
-    """Its first line."""
+    """The first line."""
     end: int
-    """The line after its last."""
+    """The line after the last."""
     text: str = ""
-    """What a paragraph or heading says, or what stands in a fence, code or HTML block; with its line breaks."""
+    """The text of a paragraph or heading, or the content of a fence, code or HTML block, with line breaks."""
     markup: str = ""
     """The fence, the rule, the `#`s of a heading, or an item's marker with its number."""
     info: str = ""
-    """What stands behind an opening fence, or the line below an underlined heading."""
+    """The text behind an opening fence, or the line below an underlined heading."""
     level: int = 0
     """The level of a heading."""
     closed: bool = True
     """Whether a fence is closed."""
     column: int = 0
-    """Where an item's marker stands."""
+    """The column of an item's marker."""
     offset: int = 0
     """Where an item's content begins, in characters."""
     indent: int = 0
@@ -78,7 +78,7 @@ class _TooMuch(Exception):
 
 
 def _guard(state: StateBlock, start: int, _end: int, _silent: bool) -> bool:
-    """A rule that is asked before all others and never applies: it counts."""
+    """A parser rule that is tried first, never matches, and limits depth and count."""
     if state.level > DEEPEST:
         raise _TooMuch("too-deep", "lists and quotes are nested too deep here", start)
     state.env["left"] -= 1
@@ -88,7 +88,7 @@ def _guard(state: StateBlock, start: int, _end: int, _silent: bool) -> bool:
 
 
 def _words(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A shortcut: what begins with a letter, bold or not, is a paragraph or a heading with a line below it."""
+    """A shortcut: text that begins with a letter, bold or not, is a paragraph or an underlined heading."""
     at = state.bMarks[start] + state.tShift[start]
     if state.src.startswith(("**", "__"), at):
         at += 2
@@ -99,7 +99,7 @@ def _words(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 @lru_cache(maxsize=1)
 def parser() -> MarkdownIt:
-    """CommonMark, but link definitions are text: they could be what a prompt says."""
+    """A CommonMark parser that leaves link definitions as text, because a prompt may contain them."""
     markdown = MarkdownIt("commonmark", {"maxNesting": DEEPEST + 10}).disable("reference")
     markdown.block.ruler.before("code", "guard", _guard)
     markdown.block.ruler.after("guard", "words", _words)
@@ -134,7 +134,7 @@ def _read(page: Page, blocks: list[Block]) -> None:
 
 
 def _build(tokens: list[Token], page: Page) -> list[Block]:
-    """The tree that a flat list of tokens stands for."""
+    """The tree of blocks of a flat list of tokens."""
     top: list[Block] = []
     around: list[Block] = []
     block = None
@@ -158,7 +158,7 @@ def _build(tokens: list[Token], page: Page) -> list[Block]:
 
 
 def _find_lines(paragraph: Block, page: Page) -> None:
-    """A paragraph may begin or end with lines of such blanks as Markdown takes for text and its parser trims."""
+    """Correct the line numbers of a paragraph whose first or last lines the parser trimmed, being Unicode blanks."""
     first = paragraph.text.partition("\n")[0]
     while paragraph.line < paragraph.end - 1 and first not in page.lines[paragraph.line]:
         paragraph.line += 1
@@ -185,7 +185,7 @@ def _complete(block: Block, token: Token, around: list[Block], page: Page) -> No
 
 
 def _find_content(item: Block, line: str, outer: Block | None) -> None:
-    """Where an item's marker and content stand; an item may begin on the line of the item around it."""
+    """Set the columns of an item's marker and content. An item may begin on the line of the item around it."""
     start = outer.offset if outer is not None and outer.line == item.line else 0
     marker = _MARKER.match(line, start)
     if marker is None:  # in a quote, whose items nobody asks about

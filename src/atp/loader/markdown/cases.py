@@ -1,4 +1,4 @@
-"""From the outline of a file to its cases."""
+"""Makes the cases of a file from its outline."""
 
 import re
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _BETWEEN_TAGS = re.compile(r",|;\s+(?=\S)")
 
 @dataclass(slots=True)
 class _Draft:
-    """What a section says, before all others are known."""
+    """A case in the making: its id and befores can only be resolved when all cases are known."""
 
     section: Section
     heading: str
@@ -36,7 +36,7 @@ class _Draft:
 
 
 class CaseReader:
-    """Makes the cases of a file, and finds what is wrong in each and between them."""
+    """Makes the cases of a file, and notes the mistakes in each case and between cases."""
 
     def __init__(self, page: Page, front: Frontmatter, stem: str, notes: Diagnostics) -> None:
         self._page = page
@@ -94,7 +94,7 @@ class CaseReader:
         return _Draft(section, heading, given_id, chains, self._listed(section, "before"), case)
 
     def _settle_limits(self, case: Case) -> None:
-        """Bring the case's own limits and those of the whole file together."""
+        """Fill in the limits that the case leaves open from the frontmatter."""
         if case.timeout is not None and case.limits.timeout_seconds is not None:
             message = "`Timeout` and `timeout_seconds` of its constraints mean the same"
             self._notes.error("given-twice", message, case.place, "give one of them")
@@ -198,7 +198,7 @@ class CaseReader:
         befores.expand()
 
     def _check(self, draft: _Draft) -> None:
-        """The rules that hold between the fields of a case."""
+        """Check the rules between the fields of a case."""
         case, kinds = draft.case, {one.kind for one in draft.section.fields}
         if not kinds & {"prompts", "chain"} and not draft.befores:
             message = "this case has expectations, but no prompts and no befores"

@@ -1,4 +1,4 @@
-"""The blocks below a heading, sorted into fields and prose."""
+"""Sorts the blocks below a heading into fields and prose."""
 
 import re
 from dataclasses import replace
@@ -22,9 +22,9 @@ from atp.loader.markdown.render import unboxed
 from atp.loader.markdown.split import LabelLine, cut_item, split_paragraph
 
 _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
-"""Those that can be several paragraphs or a fence."""
+"""Fields that may have several paragraphs, or a fence after a paragraph."""
 _LISTED: set[FieldKind] = {"before", "tags"}
-"""Those that can be several lines of a fence."""
+"""Fields whose entries may be the lines of a fence."""
 _TAG = re.compile(r"\s*</?(?:b|strong|em|i|u|p|div|span|dt|h[1-6])>", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
 """Link definitions, and blanks that Markdown doesn't take for blanks."""
@@ -41,7 +41,7 @@ class FieldReader:
         self._notes = notes
         self._open: Field | None = None
         self._suspect: Unread | None = None
-        """What to say if a list or fence comes next that belongs to no field."""
+        """The diagnostic if the next block is a list or fence that belongs to no field."""
 
     def read(self, blocks: list[Block]) -> None:
         """Read blocks in order."""
@@ -92,7 +92,7 @@ class FieldReader:
                 self._read_text(piece)
 
     def _note_unknown_labels(self, text: Block, first: int) -> None:
-        """What looks like a label with its value, and is read as text."""
+        """Note lines that look like a label with its value, but are read as text."""
         for number, line in enumerate(text.text.split("\n")[first:], text.line + first):
             at = self._page.place_of(number, line.strip())
             word = unknown_label_with_value(line)
@@ -118,7 +118,7 @@ class FieldReader:
         self._add(block)
 
     def _suspect_list_below(self, block: Block) -> None:
-        """Prose that looks as if it introduces a list must not hide that the list isn't read."""
+        """Prepare a diagnostic for a list below prose that looks like its label, because the list isn't read."""
         line = block.text.rpartition("\n")[2].strip()
         at = self._page.place_of(block.end - 1, line)
         self._suspect = None
@@ -133,7 +133,7 @@ class FieldReader:
             self._suspect = Unread("unread-list", message, at, "repeat the label, or move the text above it")
 
     def _read_other(self, block: Block) -> None:
-        """A fence, code, a quote, HTML or a rule."""
+        """Read a fence, code, a quote, HTML or a rule."""
         opened = self._open
         if opened is not None:
             if block.kind in ("fence", "code"):
@@ -179,7 +179,7 @@ class FieldReader:
                 self._note_not_read(label, at, what, hint)
 
     def _read_list(self, block: Block) -> None:
-        """The items of the open field, or labels themselves, or prose."""
+        """Read a list: the items of the open field, labels with their values, or prose."""
         labels: set[int] = set()
         if self._open is None or (self._open.contents and self._open.kind not in CASE_MAKERS):
             labels = _label_items(block.children)
@@ -216,7 +216,7 @@ class FieldReader:
             self._add(part)
 
     def _read_label_item(self, item: Block) -> None:
-        """Document 2's form: the label is an item, and its own items are nested below it."""
+        """Read an item that is a label, with the field's items nested below it (document 2)."""
         first, *rest = unboxed(item)
         label = _item_label(item)
         assert label is not None

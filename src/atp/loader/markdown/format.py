@@ -22,19 +22,19 @@ from atp.suite.suite import Suite
 _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
 _COMMENT = re.compile(r"<!--.*?-->")
 _ONLY_ITEMS = re.compile(r"""[;\[\]"']""")
-"""What a tag can hold as an item, and not on the label's line."""
+"""Characters that a tag may have as an item, but not on the label's line."""
 _DASHES = re.compile(r" {0,3}-{2,}[ \t]*")
 _AT_WILL = 1_000_000
 
 
 def format_markdown(text: str) -> str:
-    """The text in canonical form; as it is, if it has errors or can't be brought into it."""
+    """The text in canonical form; unchanged if it has errors or can't be rewritten safely."""
     formatted = try_format(text)
     return text if formatted is None else formatted
 
 
 def try_format(text: str) -> str | None:
-    """The text in canonical form; None if it has errors, or would not mean the same any more."""
+    """The text in canonical form; None if it has errors, or the canonical form would not mean the same."""
     unified = check_text(text.removeprefix("\ufeff"), Diagnostics())
     before = None if unified is None else _parsed(unified)
     if unified is None or before is None:
@@ -68,7 +68,7 @@ def _written(text: str) -> str:
 
 
 def _frontmatter(head: Head) -> list[str]:
-    """The keys we know in lower case, all else as it is."""
+    """The frontmatter's lines, known keys in lower case."""
     lines = (head.yaml or "").removesuffix("\n").split("\n")
     for number, line in enumerate(lines):
         key = _KEY.match(line)
@@ -90,7 +90,7 @@ class _Writer:
         """The columns at which a label ends a line of text."""
 
     def write(self, outline: Outline) -> list[list[str]]:
-        """All that the outline is made of, and the comments between."""
+        """The chunks of the outline's parts and of the comments between them."""
         owners = {id(field): section for section in outline.sections for field in section.fields}
         here = outline.sections[0]
         prose_end = -1
@@ -183,7 +183,7 @@ class _Writer:
         return _COMMENT.findall(self._page.written[line][: self._page.written_column(line, column)])
 
     def _behind(self, line: int, column: int) -> int:
-        """Where in the file's line stands what follows a column, comments included."""
+        """The column in the file's line, comments included, of the text behind a column of the page."""
         return self._page.written_column(line, column - 1) + 1 if column else 0
 
     def _items(self, groups: list[list[Block]]) -> list[str]:
@@ -209,7 +209,7 @@ class _Writer:
         return joined
 
     def _item(self, group: list[Block]) -> list[str]:
-        """What an item says, without its marker."""
+        """The lines of an item, without its marker."""
         block = group[0]
         end = group[-1].end
         if block.kind == "item":
@@ -252,7 +252,7 @@ class _Writer:
 
 
 def _verbatim(blocks: list[Block], page: Page) -> list[int]:
-    """The lines whose last blanks mean something: hard line breaks, and what stands in fences."""
+    """The lines whose trailing blanks matter: hard line breaks, and the content of fences."""
     lines: list[int] = []
     for block in blocks:
         if block.kind in ("fence", "code", "html"):
@@ -264,7 +264,7 @@ def _verbatim(blocks: list[Block], page: Page) -> list[int]:
 
 
 def _dedent(line: str, columns: int) -> str:
-    """A line without its first blanks, as many columns of them as there are up to `columns`."""
+    """A line without up to `columns` columns of leading blanks."""
     done = at = 0
     while at < len(line) and done < columns and line[at] in " \t":
         done += 4 - done % 4 if line[at] == "\t" else 1
@@ -273,7 +273,7 @@ def _dedent(line: str, columns: int) -> str:
 
 
 def _fence(block: Block) -> list[str]:
-    """A fence of backticks, just long enough for what stands in it."""
+    """A fence of backticks, just long enough for its content."""
     info = block.info.strip()
     inside = text_of([block]).split("\n") if block.text else []
     runs = [len(line) - len(line.lstrip("`")) for line in (one.lstrip() for one in inside)]

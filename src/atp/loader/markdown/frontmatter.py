@@ -1,4 +1,4 @@
-"""The frontmatter of a test file: finding it, and what may stand in it."""
+"""Finds and validates the frontmatter of a test file."""
 
 import posixpath
 import re
@@ -47,7 +47,7 @@ class Frontmatter(Record):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A file cut in two. Line numbers count from 1 in the file."""
+    """A file cut into frontmatter and body. Line numbers count from 1 in the file."""
 
     yaml: str | None
     """None if there is no frontmatter."""
@@ -79,7 +79,7 @@ def cut(text: str, notes: Diagnostics) -> Head:
 
 
 def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Frontmatter:
-    """What the frontmatter says, as far as it can be read."""
+    """Validate the frontmatter. Values with mistakes are left out."""
     if head.yaml is None:
         return Frontmatter()
     opening = Place(head.yaml_line - 1, 1)
@@ -143,7 +143,7 @@ def _check_parts(said: set[str], opening: Place, context: LoadContext, notes: Di
 
 
 def agent_file(path: str) -> str | None:
-    """The file in the project's `agents/` that a path means, or none if it is anywhere else."""
+    """The file in the project's `agents/` that a path stands for; None for a path elsewhere."""
     if "\\" in path or ":" in path or "\0" in path:
         return None
     inside = posixpath.normpath(path.strip().lstrip("/"))

@@ -1,4 +1,4 @@
-"""What the contents of a field say: prompts, chains of prompts, expectations, names."""
+"""Reads the contents of a field: prompts, chains of prompts, expectations, names."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing a field says."""
+    """One entry of a field."""
 
     text: str
     at: Place
@@ -28,21 +28,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Prompts that are said one after the other."""
+    """Prompts that are sent one after the other."""
 
     prompts: list[str]
     at: Place
 
 
 class ItemReader:
-    """Reads the contents of fields, and says what is odd about them."""
+    """Reads the contents of fields, and notes what may not be meant as it is read."""
 
     def __init__(self, page: Page, notes: Diagnostics) -> None:
         self._page = page
         self._notes = notes
 
     def chains(self, field: Field) -> list[Chain]:
-        """The prompt chains of a field; one with no prompt left is no chain."""
+        """The prompt chains of a field. A chain without prompts is left out."""
         self._check_mixture(field)
         chains: list[Chain] = []
         one = Chain([], self._page.place(field.line, field.column))
@@ -73,7 +73,7 @@ class ItemReader:
         return texts
 
     def entries(self, field: Field) -> list[Entry]:
-        """What a field of names or values says."""
+        """The entries of a field of names or values."""
         entries: list[Entry] = []
         for group in grouped(field.contents):
             if group[0].kind in ("fence", "code") and field.kind in ("before", "tags"):
@@ -112,7 +112,7 @@ class ItemReader:
         return text if text.strip() else ""
 
     def _place(self, group: list[Block]) -> Place:
-        """Where the text begins; of an empty item, its marker."""
+        """The place where the text begins; of an empty item, of its marker."""
         block = group[0]
         if block.kind == "item":
             if not block.children:
@@ -140,7 +140,7 @@ class ItemReader:
         return found.contents
 
     def _check_mixture(self, field: Field) -> None:
-        """Contents of several kinds below one label may be meant in more than one way."""
+        """Note contents of several kinds below one label, which may be meant in more than one way."""
         fences = 0
         groups = list(grouped(field.contents))
         for number, group in enumerate(groups):
@@ -189,7 +189,7 @@ class ItemReader:
                 self._check_no_list(block, beside=True, numbers=False)
 
     def _check_no_list(self, paragraph: Block, beside: bool, numbers: bool) -> None:
-        """What looks like a list and is text to Markdown: one that is indented too far, or begins with 2."""
+        """Note text that looks like a list, but is none to Markdown: indented too far, or beginning with 2."""
         for number, line in enumerate(paragraph.text.split("\n")):
             marker = _MARKER.match(line) if number or not beside else None
             if marker and (marker[1] in "-*+" or (numbers and number == 0)):
@@ -199,7 +199,7 @@ class ItemReader:
                 return
 
     def _check_labels(self, paragraph: Block, item: Block) -> None:
-        """A label that is a part of an item: one we don't know on the line below, or one that is indented like it."""
+        """Note labels that are read as a part of an item: unknown ones on the line below, or indented like the item."""
         lines = paragraph.text.split("\n")
         for number, line in enumerate(lines[1:], 1):
             at = self._page.place_of(paragraph.line + number, line.strip())
@@ -214,7 +214,7 @@ class ItemReader:
                 self._notes.warn("label-in-item", message, at, "begin the line of a label without blanks")
 
     def check_placeholders(self, group: list[Block]) -> None:
-        """Note what a template left to fill in."""
+        """Note a template's placeholders that are not filled in."""
         for number in range(group[0].line, min(group[-1].end, len(self._page.lines))):
             for found in PLACEHOLDER.finditer(self._page.lines[number]):
                 at = self._page.place(number, found.start())
@@ -222,7 +222,7 @@ class ItemReader:
 
 
 def grouped(contents: list[Block]) -> Iterator[list[Block]]:
-    """Contents by what is one entry: an item, a fence, or text with the fences that follow it."""
+    """The contents grouped into entries: an item, a fence, or text with the fences that follow it."""
     text: list[Block] = []
     for block in contents:
         if block.kind == "item":

@@ -1,6 +1,6 @@
 """Labels: the words that make a line of a section one of its fields.
 
-Here it is only said whether a line looks like a label; where it stands decides the rest.
+This module decides whether a line looks like a label. Where the line stands is decided in `fields` and `sections`.
 """
 
 import re
@@ -23,7 +23,7 @@ TITLES = {
     "tags": "Tags",
     "actor": "Actor",
 }
-"""How each is spelled when we write it."""
+"""The spelling of each label in the canonical form."""
 SETTINGS = {key.replace("_", " "): key for key in COMMON_KEYS - {"tags", "user"}}
 """Labels for the keys that a case takes in every dialect. Everyday words, so only `**Timeout:**` in bold is one, or a
 plain one whose value can be nothing else."""
@@ -41,7 +41,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("iterations", "target", "assessor", "generator", "budget usd"), "it belongs in the frontmatter"),
     "user": "write `**Actor:**`",
 }
-"""What is no label, but set in another way."""
+"""Words that are no labels, because the value is set elsewhere."""
 
 _WORDS: dict[str, FieldKind] = {
     "prompts": "prompts",
@@ -89,19 +89,19 @@ class Label:
 
     kind: FieldKind
     word: str
-    """As written."""
+    """The word as written."""
     start: int
-    """Where it begins in its line."""
+    """The column where the label begins."""
     end: int
-    """Where its value begins, if there is one."""
+    """The column where the value begins, if there is one."""
     alone: bool
-    """Nothing stands behind it."""
+    """Nothing stands behind the label."""
     marked: bool
     """Bold or italic."""
     key: str = ""
     """The key that a setting is for."""
     meant: str | None = None
-    """The label it was probably meant to be, when it is misspelled."""
+    """The right spelling, if the word is misspelled."""
 
 
 def label_at_start(line: str, loose: bool = False) -> Label | None:
@@ -184,7 +184,7 @@ def label_alone(text: str) -> Label | None:
 
 
 def is_keyword(text: str) -> Label | None:
-    """The word `chain` of an item that holds one."""
+    """The label of an item that is nothing but the word `chain`."""
     label = label_alone(text)
     if label is None or label.kind != "chain":
         return None
@@ -227,13 +227,13 @@ def is_set_elsewhere(word: str) -> bool:
 
 
 def advice(word: str) -> str:
-    """What to write instead of a label that we don't know."""
+    """A hint for an unknown label."""
     return _ELSEWHERE.get(_spaced(word)) or f"known: {', '.join(TITLES.values())}"
 
 
 @lru_cache(maxsize=4096)
 def look_up(word: str) -> tuple[FieldKind | None, str | None]:
-    """What a word labels, and the right spelling if it is misspelled."""
+    """The field that a word is the label of, and the right spelling if the word is misspelled."""
     plain = " ".join(word.lower().split())
     if kind := _WORDS.get(plain):
         return kind, None

@@ -1,4 +1,4 @@
-"""What headings are called: names without Markdown, and slugs as GitHub makes them."""
+"""Names and anchors of headings: names without Markdown, and slugs as GitHub makes them."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _MARKDOWN = re.compile(r"[*_`\[\]<>&\\!]")
 _NO_SLUG = re.compile(r"[^\w\- ]")
 _PREFIX = re.compile(r"test(?:\s+case)?(?:\s+#?\d+)?\s*:\s*(?=\S)", re.IGNORECASE)
 _MOST = 1_000
-"""A heading longer than this is taken as it is, so that parsing it can't cost much."""
+"""A longer heading is not parsed for inline Markdown, to bound the cost."""
 
 
 def plain(text: str) -> str:
@@ -84,7 +84,7 @@ class Uniques:
         self._next: dict[str, int] = {}
 
     def take(self, word: str) -> str:
-        """The word itself, or with the first number that is free."""
+        """The word itself, or the word with the first free number."""
         result = word
         while result in self._taken:
             number = self._next.get(word, 1)

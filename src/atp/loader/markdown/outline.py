@@ -1,4 +1,4 @@
-"""What a test file is made of: sections, and in each the fields that its labels open and the prose around them."""
+"""The outline of a test file: sections, with fields that labels open, and prose."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Form = Literal["line", "heading", "item"]
 
 @dataclass(slots=True)
 class Field:
-    """What a label says of its section."""
+    """A label and its contents."""
 
     kind: FieldKind
     form: Form
@@ -28,9 +28,9 @@ class Field:
     contents: list[Block] = field(default_factory=list)
     """Paragraphs, fences and items, in order."""
     beside: bool = False
-    """Whether the first of them stands on the label's own line."""
+    """Whether the first of the contents stands on the label's own line."""
     heading: Block | None = None
-    """The heading that is its label."""
+    """The heading, if the label is one."""
     key: str = ""
     """The key that a setting is for."""
 
@@ -43,7 +43,7 @@ class Field:
 
     @property
     def title(self) -> str:
-        """The label as we write it."""
+        """The label in its canonical spelling."""
         return TITLES.get(self.kind) or self.key.replace("_", " ").title()
 
 
@@ -56,36 +56,36 @@ class Unread:
     at: Place
     hint: str
     in_cases: bool = True
-    """Whether it is worth a word if the section is a case."""
+    """Report the diagnostic if the section is a case."""
     in_others: bool = True
-    """Whether it is if the section is none."""
+    """Report the diagnostic if the section is no case."""
 
 
 @dataclass(slots=True)
 class Section:
-    """A heading and what stands below it, up to the next heading that isn't a field of it."""
+    """A heading and all below it, up to the next heading that isn't one of its fields."""
 
     heading: Block | None = None
-    """None for what stands before the first heading."""
+    """None in the section before the first heading."""
     around: "Section | None" = None
-    """The section it is a part of."""
+    """The enclosing section."""
     parts: list[Field | Block] = field(default_factory=list)
     """Fields and prose, in order."""
     unread: list[Unread] = field(default_factory=list)
-    """What may have been meant as a part of a case."""
+    """Diagnostics about contents that may have been meant as a part of a case."""
     is_case: bool = False
-    """Whether it says something to an agent or expects something of one."""
+    """Whether a field makes the section a case."""
     last: Field | None = None
-    """The last of its fields."""
+    """The last field."""
 
     @property
     def level(self) -> int:
-        """The level of its heading."""
+        """The level of the heading; 0 without one."""
         return self.heading.level if self.heading else 0
 
     @property
     def fields(self) -> Iterator[Field]:
-        """What its labels say."""
+        """The fields, in order."""
         return (part for part in self.parts if isinstance(part, Field))
 
     def add(self, part: Field | Block) -> None:
@@ -98,7 +98,7 @@ class Section:
 
 @dataclass(slots=True)
 class Outline:
-    """The sections of a file, and all that it is made of in the order of its lines."""
+    """The sections of a file, and all sections, fields and prose in the order of the file."""
 
     sections: list[Section]
     flow: list[Section | Field | Block]

@@ -21,20 +21,20 @@ class Page:
     """The lines of a body. Lines and columns count from 0 here, and from 1 in a `Place`."""
 
     lines: list[str]
-    """Without comments."""
+    """The lines without comments."""
     written: list[str]
-    """As they stand in the file."""
+    """The lines as they stand in the file."""
     first_line: int = 1
     """The file's number of the first line."""
     cuts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """By line, the columns at which comments were taken out, and how much each took."""
+    """By line, the columns at which comments were removed, and the length of each."""
 
     def place(self, line: int, column: int = 0) -> Place:
-        """A place in the file."""
+        """The place in the file of a line and column."""
         return Place(line + self.first_line, self.written_column(line, column) + 1)
 
     def written_column(self, line: int, column: int) -> int:
-        """The column that a character had before comments were taken out of its line."""
+        """The column of a character before comments were removed from its line."""
         return column + sum(taken for at, taken in self.cuts.get(line, ()) if at <= column)
 
     def place_of(self, line: int, text: str) -> Place:
@@ -61,7 +61,7 @@ def width(line: str) -> int:
 
 
 def read_page(text: str, first_line: int, notes: Diagnostics) -> Page:
-    """The page that a text makes."""
+    """The page of a body that begins at `first_line` of its file."""
     written = text.split("\n")
     if "<!--" not in text:
         return Page(written, written, first_line)
@@ -146,7 +146,7 @@ def _after_fence(text: str, position: int, fence: str) -> int:
 
 
 def _paragraph_end(text: str, line_end: int) -> int:
-    """A code span may run over lines, but not out of its paragraph."""
+    """The end of the paragraph: a code span may run over lines, but not beyond its paragraph."""
     while line_end < len(text):
         start = line_end + 1
         line_end = _line_end(text, start)

@@ -1,6 +1,6 @@
-"""What blocks say, as text: soft line breaks become blanks, all else stays as written, without its indentation.
+"""Renders blocks as text: soft line breaks become blanks, all else stays as written, without its indentation.
 
-The text depends on the tree of blocks only, so that wrapping and indenting a prompt differently doesn't change it.
+The text depends only on the tree of blocks, so wrapping and indenting a prompt differently doesn't change the prompt.
 """
 
 import re
@@ -15,7 +15,7 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "
 
 
 def text_of(blocks: list[Block]) -> str:
-    """What an item or the blocks below a label say."""
+    """The text of an item, or of the blocks below a label."""
     if len(blocks) == 1:
         block = blocks[0]
         if block.kind == "paragraph":
@@ -58,7 +58,7 @@ def unquoted(text: str) -> str:
 
 
 def _is_one_pair(opening: str, inside: str, closing: str) -> bool:
-    """Whether the quotes around a text belong together: in `"a" or "b"` the first inner one closes, and they don't."""
+    """Whether the quotes around a text are one pair, unlike those of `"a" or "b"`."""
     inside = inside.replace("\\" + closing, "")
     if closing in "'’":
         inside = _APOSTROPHE.sub("", inside)
@@ -72,7 +72,7 @@ def _is_one_pair(opening: str, inside: str, closing: str) -> bool:
 
 
 def _without_ticks(text: str) -> str:
-    """What stands in the code span, if the text is one from end to end."""
+    """The content of the code span, if the whole text is one."""
     inside = text.strip("`")
     run = len(text) - len(text.lstrip("`"))
     one_span = len(text) == len(inside) + 2 * run and all(len(ticks) != run for ticks in _TICKS.findall(inside))
@@ -80,7 +80,7 @@ def _without_ticks(text: str) -> str:
 
 
 def render(blocks: list[Block]) -> str:
-    """Blocks one below the other, with a blank line where the file has some."""
+    """Blocks one below the other, with a blank line where the file has blank lines."""
     parts: list[str] = []
     for number, block in enumerate(blocks):
         if number:
@@ -114,7 +114,7 @@ def _one(block: Block) -> str:
 
 
 def _flow(text: str) -> str:
-    """The lines of a paragraph as one, but for hard line breaks."""
+    """The lines of a paragraph joined, except at hard line breaks."""
     if "\n" not in text:
         return text.strip()
     parts: list[str] = []

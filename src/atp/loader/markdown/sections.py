@@ -1,4 +1,4 @@
-"""Headings: which of them begin a section, and which are labels of the section around them."""
+"""Makes the outline: which headings begin a section, and which are labels of the section around them."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from atp.loader.markdown.outline import CASE_MAKERS, Field, Outline, Section, Un
 from atp.loader.markdown.page import Page
 
 _VALUES: set[FieldKind] = {"intent", "id", "tags", "actor"}
-"""What is naturally a line of text below a heading."""
+"""Fields whose value is usually a line of text below the heading."""
 _KEY = re.compile(r"[\w-]+:(?:\s|$)")
 _MAPPINGS = {"metadata", "options", "constraints", "scoring"}
 """Settings that have several parts."""
@@ -21,7 +21,7 @@ _MAPPINGS = {"metadata", "options", "constraints", "scoring"}
 
 @dataclass(slots=True)
 class _Stretch:
-    """A heading and the blocks up to the next one."""
+    """A heading and the blocks up to the next heading."""
 
     heading: Block | None
     label: Label | None = None
@@ -34,7 +34,7 @@ class _Stretch:
 
 
 def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline:
-    """The outline that blocks make."""
+    """The outline of the blocks of a file."""
     stretches = _stretches(blocks)
     root = Section()
     outline = Outline([root], [])
@@ -79,7 +79,7 @@ def _stretches(blocks: list[Block]) -> list[_Stretch]:
 
 
 def _not_underlined(heading: Block) -> Iterator[Block]:
-    """To CommonMark, an empty item or a rule right below a label makes a heading of it. Nobody means that."""
+    """The label and the item or rule that CommonMark takes for an underlined heading."""
     last = heading.end - 1
     yield Block("paragraph", heading.line, last, heading.text)
     if heading.info == "-":
@@ -89,7 +89,7 @@ def _not_underlined(heading: Block) -> Iterator[Block]:
 
 
 def _heading_label(heading: Block) -> Label | None:
-    """`### Prompts`, or `### Before: Setup` with the value beside it."""
+    """The label that a heading reads like: `### Prompts`, or `### Before: Setup` with the value beside it."""
     text = " ".join(heading.text.split())
     label = label_alone(text) or setting_alone(text) or label_at_start(text)
     return None if label and label.meant and not label.alone and len(label.meant) < 6 else label
@@ -127,7 +127,7 @@ def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page
 
 
 def _is_value(key: str, part: Field | Block | None, complete: bool) -> bool:
-    """Whether what stands below a heading can be the value of a setting: a case can be called `Timeout`, too."""
+    """Whether the part below a heading can be the value of a setting: a case can be called `Timeout`, too."""
     if not isinstance(part, Block):
         return False
     if part.kind != "paragraph":
@@ -145,7 +145,7 @@ def _is_mapping(block: Block) -> bool:
 
 
 def _check_not_deeper(section: Section, label: Label, deeper: bool, page: Page, notes: Diagnostics) -> None:
-    """A heading that reads like a label, on the level of the case it was meant for."""
+    """Note a heading that reads like a label, but is on the level of the case."""
     assert section.heading is not None
     says = {part.kind for part in section.parts if isinstance(part, Block)}
     if section.is_case or label.kind not in CASE_MAKERS or not (says & {"list", "fence"} or (says and not deeper)):
@@ -156,7 +156,7 @@ def _check_not_deeper(section: Section, label: Label, deeper: bool, page: Page, 
 
 
 def _check_skipped(last: Section, owner: Section, heading: Block, page: Page, notes: Diagnostics) -> None:
-    """A field right below an empty section of its own level was hardly meant for the section around both."""
+    """Note a field right below an empty section of the same level: it was probably meant for that section."""
     if last.around is owner and last.heading is not None and last.level == heading.level and not last.parts:
         message = f"this is not read as a part of `{last.heading.text}`, because it is no deeper"
         hint = f"make it deeper: `{'#' * min(heading.level + 1, 6)} {heading.text}`"
@@ -164,7 +164,7 @@ def _check_skipped(last: Section, owner: Section, heading: Block, page: Page, no
 
 
 def _check_inside_field(section: Section, before: _Stretch, page: Page) -> None:
-    """Variations below headings of their own aren't read, which must not go unnoticed."""
+    """Note a list below a deeper heading inside a field, because it isn't read."""
     assert section.heading is not None
     assert section.around is not None
     last = section.around.last

@@ -1,4 +1,4 @@
-"""Where a label parts a paragraph or an item that CommonMark takes for one.
+"""Splits paragraphs and items at labels.
 
 `- warm` with `**Expectations:**` on the next line is one item to CommonMark, and a label to whoever wrote it.
 """
@@ -14,7 +14,7 @@ _ENDS_SENTENCE = tuple(".!?:;…)]\"'”’»`*_")
 
 @dataclass(slots=True)
 class LabelLine:
-    """A label in a paragraph, and what stands behind it there."""
+    """A label in a paragraph, and its value there."""
 
     label: Label
     line: int
@@ -26,7 +26,7 @@ class LabelLine:
 
 
 def split_paragraph(block: Block, page: Page, before_list: bool = False) -> list[Block | LabelLine]:
-    """A paragraph as prose and labels, in order."""
+    """Split a paragraph into prose and labels, in order."""
     pieces: list[Block | LabelLine] = []
     lines = block.text.split("\n")
     held: list[str] = []
@@ -54,7 +54,7 @@ def split_paragraph(block: Block, page: Page, before_list: bool = False) -> list
 
 
 def _settle(pieces: list[Block | LabelLine], opened: LabelLine | None, held: list[str], start: int, end: int) -> None:
-    """Lines are the value of the label above them, else prose."""
+    """Add the collected lines: as the value of the open label, or as prose."""
     text = Block("paragraph", start, end, "\n".join(held)) if held else None
     if opened is not None:
         opened.value = text
@@ -82,7 +82,7 @@ def _has_more_labels(lines: list[str]) -> bool:
 
 
 def cut_item(item: Block, page: Page) -> tuple[Block, list[Block]] | None:
-    """An item up to the label that ends it, and all that follows; the first of that begins with the label."""
+    """Cut an item at the first label of its section: the item's own part, and the blocks from the label on."""
     if item.end - item.line < 2:
         return None
     return _cut(item, page, last=True)

@@ -43,7 +43,7 @@ class _TooMuch(Exception):
 
 
 def _tag(word: str) -> str:
-    """The type of a plain word; text is the empty tag, being the most common."""
+    """The type of a plain word. Text, the most common type, is the empty tag."""
     if not word:
         return "null"
     if word[0] not in _MAY_NOT_BE_TEXT:
@@ -62,7 +62,7 @@ def _tag(word: str) -> str:
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """libyaml with our own types for plain words, counting how deep and how many."""
+    """libyaml with our own types for plain words, and limits on depth and count."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -91,7 +91,7 @@ class _Loader(_Base):  # type: ignore[misc]
 
 
 class Places:
-    """The places of libyaml's marks in the file that the text begins in at `first_line`."""
+    """Turns libyaml's marks into places in the file, where the text begins at `first_line`."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self.first_line = first_line
@@ -99,7 +99,7 @@ class Places:
         self._text = None if text.isascii() or not _OLD_LINE_ENDS.search(text) else text
 
     def at(self, mark: Any) -> Place:
-        """Where a mark stands."""
+        """The place of a mark."""
         if self._text is not None:
             return place_of(self._text, mark.index, self.first_line)
         return Place(mark.line + self.first_line, mark.column + 1)
@@ -113,7 +113,7 @@ class NodeLocator:
     places: Places
 
     def key(self, path: DataPath) -> Place:
-        """Where the last key of the path stands; else where its mapping begins."""
+        """The place of the last key of the path; for a missing key, of the mapping that should have it."""
         parent = self._find(path[:-1])
         if path and isinstance(parent, MappingNode):
             for key, _ in reversed(parent.value):
@@ -122,11 +122,11 @@ class NodeLocator:
         return self.places.at(parent.start_mark)
 
     def value(self, path: DataPath) -> Place:
-        """Where the value begins; else the value nearest around it."""
+        """The place of the value; for a missing value, of the nearest value around it."""
         return self.places.at(self._find(path).start_mark)
 
     def written(self, path: DataPath) -> str:
-        """The words of a value that is neither a list nor a mapping, as they were written."""
+        """The text of a scalar, as written."""
         return str(self._find(path).value)
 
     def _find(self, path: DataPath) -> Node:
@@ -164,7 +164,7 @@ class Dollar:
 
 @dataclass(slots=True)
 class Parsed:
-    """Plain data and where it came from."""
+    """Plain data, with the places of its values and the uses of variables."""
 
     data: Any
     locator: NodeLocator
@@ -172,7 +172,7 @@ class Parsed:
 
 
 class _Walk:
-    """Nodes to plain values, once over all of them."""
+    """Turns nodes into plain values."""
 
     def __init__(self, notes: Diagnostics, places: Places, most: int) -> None:
         self.notes = notes
@@ -222,7 +222,7 @@ class _Walk:
         return result
 
     def merge(self, node: Node, result: dict[str, Any], depth: int) -> None:
-        """Take over what `<<` names and the mapping itself leaves open, its variables included."""
+        """Add the keys of a mapping that `<<` names, unless the mapping has them, variables included."""
         before = len(self.dollars)
         base = self.value(node, depth)
         if not isinstance(base, dict):
@@ -285,7 +285,7 @@ class _Walk:
 
 
 def _is_unclosed(context: str, problem: str, text: str, opening: Any, mark: Any) -> bool:
-    """Whether a quote or bracket was left open; libyaml notices that far below, often only at the file's end."""
+    """Whether a quote or bracket was left open, which libyaml often notices only at the file's end."""
     if "quoted scalar" in context:
         return "end of stream" in problem or "document indicator" in problem
     if "flow sequence" not in context and "flow mapping" not in context:
@@ -319,7 +319,7 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int, notes: Diagnostic
 
 
 def _first_too_deep(text: str, places: Places) -> Place | None:
-    """libyaml doesn't say where it was when we stopped it, but its events do."""
+    """The place of the first value that is nested too deep, from libyaml's events."""
     depth = 0
     for event in yaml.parse(text, _Base):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -332,7 +332,7 @@ def _first_too_deep(text: str, places: Places) -> Place | None:
 
 
 def parse_yaml(text: str, notes: Diagnostics, first_line: int = 1) -> Parsed | None:
-    """The one document of a text, or nothing and the reason. `first_line` is where the text begins in its file."""
+    """The document in a text, or None with the reason noted. `first_line` is the text's first line in its file."""
     loader = None
     places = Places(text, first_line)
     try:
@@ -355,7 +355,7 @@ def parse_yaml(text: str, notes: Diagnostics, first_line: int = 1) -> Parsed | N
 
 
 def read_plain(text: str) -> Any:
-    """A single word or text as YAML reads it: for the default of a variable in an untyped place."""
+    """The value that YAML reads in a text. Used for the default of a variable in an untyped place."""
     text = str(text)  # a subclass of str may have a `read` of its own, and libyaml would take it for a file
     word = text.strip()
     tag = _tag(word)

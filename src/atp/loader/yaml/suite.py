@@ -1,4 +1,4 @@
-"""YAML suites (document 1)."""
+"""Loads YAML suites (document 1)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,11 +15,11 @@ from atp.suite.agent import Agent
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
-"""What a suite takes at its top."""
+"""The top-level keys of a suite."""
 
 
 def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite | None:
-    """The suite in a YAML text, with whatever could be read."""
+    """The suite in a YAML text, as far as it can be read. Mistakes are noted."""
     parsed = parse_yaml(source.text, notes)
     if parsed is None:
         return None
@@ -59,7 +59,7 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
 def _read_head(
     data: dict[str, Any], context: LoadContext, notes: Diagnostics, locate: NodeLocator, written: dict[str, str]
 ) -> Suite | None:
-    """The suite without its tests. Keys that are read as others go to `written`."""
+    """Validate the suite without its tests. Misspelled keys are renamed in `data`, and entered in `written`."""
     for key in data.keys() - SUITE_KEYS:
         mistake = unknown_key(key, SUITE_KEYS)
         notes.error(mistake.code, mistake.message, locate.key((key,)), mistake.hint)
@@ -113,7 +113,7 @@ def _check_agent_names(agents: Any, notes: Diagnostics, locate: Locator) -> None
 
 
 def _agent_names(agents: Any) -> Iterator[tuple[int, str]]:
-    """The names as written, also of agents that could not be read: a test may mean them all the same."""
+    """The index and name of each agent, also of agents with mistakes, because tests may name them."""
     for number, raw in enumerate(agents if isinstance(agents, list) else ()):
         name = raw.get("name") if isinstance(raw, dict) else None
         if isinstance(name, str):
@@ -121,7 +121,7 @@ def _agent_names(agents: Any) -> Iterator[tuple[int, str]]:
 
 
 def agent_secrets(agents: list[Agent]) -> set[str]:
-    """What agents are configured with and no output may show, variable or not."""
+    """Secrets in the configuration of agents, whether from a variable or not."""
     found: set[str] = set()
     for agent in agents:
         config = agent.config.model_dump()
