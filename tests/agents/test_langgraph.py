@@ -13,8 +13,8 @@ from tests.engine.support.project import Project
 
 from atp.agents.adapter import Adapter, Capabilities, Reply
 from atp.base.errors import ConfigurationError
-from atp.engine.trial.watch import LimitPassed as EngineLimit
-from atp.engine.trial.watch import Watch
+from atp.engine.trial.conversation import LimitExceeded as EngineLimit
+from atp.engine.trial.conversation import Watch
 from atp.suite.agent import LangGraphAgent
 from atp.suite.case import Limits
 from atp.suite.meter import Meter

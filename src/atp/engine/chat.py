@@ -12,8 +12,7 @@ from atp.base.files import write_file
 from atp.engine.prepare.prepare import prepare_sources
 from atp.engine.prepare.sources import Input, in_memory
 from atp.engine.run_context import RunContext
-from atp.engine.trial.conversation import Conversation
-from atp.engine.trial.watch import Watch
+from atp.engine.trial.conversation import Conversation, Watch
 from atp.engine.trial.workspace import Workspace
 from atp.loader.load import dialect_of
 from atp.loader.markdown.names import slug, stem

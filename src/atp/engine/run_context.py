@@ -3,7 +3,6 @@
 `atp test`, `atp.run`, pytest, `atp chat` and `atp agents check` all start from here, and leave nothing behind by it.
 """
 
-import copy
 import itertools
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -12,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from atp.agents.adapter import AgentError
 from atp.agents.leftovers import Copies, end_leftovers
 from atp.base.diagnostics import load_error
 from atp.base.project import find_root
@@ -22,9 +20,8 @@ from atp.engine.prepare.settings import connectors, environment, resolve_options
 from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
-from atp.engine.trial.conversation import Conversation
+from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.hooks import Hooks
-from atp.engine.trial.snapshot import Snapshot, joined
 from atp.engine.trial.workspace import Workspace
 from atp.journal.folder import marking
 from atp.suite.result import TrialResult
@@ -121,24 +118,11 @@ class RunContext:
         kept = start.workspace if start is not None else None
         return Workspace(self._work, str(self._workspaces), seed, trial.source.fixtures, kept)
 
-    def take_snapshot(
-        self, trial: Trial, start: Snapshot | None, conversation: Conversation, workspace: Workspace
-    ) -> Snapshot:
-        """What a trial has left, for others to go on from."""
+    def new_folder(self) -> Path:
+        """A path beside the workspaces that is not taken."""
         assert self._work is not None
         self._workspaces += 1
-        transcript = conversation.transcript
-        try:
-            state = copy.deepcopy(conversation.state)
-        except Exception as error:
-            raise AgentError(f"the agent's state can't be copied: {type(error).__name__}: {error}") from error
-        return Snapshot(
-            messages=list(transcript.messages),
-            turns=conversation.turns,
-            state=state,
-            workspace=workspace.keep(self._work / str(self._workspaces)),
-            seen=start.seen if trial.case.says_nothing and start else joined(start, transcript),
-        )
+        return self._work / str(self._workspaces)
 
     def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""

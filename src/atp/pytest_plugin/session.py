@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,6 @@ from atp.base.errors import Error
 from atp.base.project import find_root
 from atp.base.secrets import hider
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.background_loop import BackgroundLoop
 from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.keys import CaseFiles
@@ -32,10 +32,61 @@ from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
 from atp.suite.suite import Suite
+from atp.usercode.threads import DaemonExecutor
 
 Result = TypeVar("Result")
 NAME_FLAG = "--atp-name"
 """The flag that names the agent under test: here `-n` is another plugin's."""
+CLOSE_LIMIT = 5.0
+"""Seconds that tasks get to end when the session is over."""
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own, for the tests of a session, which aren't async."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        """The loop."""
+        self.loop.set_default_executor(DaemonExecutor())
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="atp-pytest", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # asyncio lets a `SystemExit` of any task out of the loop, also of one that the user's code left behind.
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            if self._closing:
+                return
+
+    def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine, and wait for its result. The coroutine is cancelled if the wait is interrupted."""
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancel the tasks that are left, and end the loop. A task that won't end is left alone."""
+        self.wait(self._cancel_rest())
+        self._closing = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(CLOSE_LIMIT)
+        if not self._thread.is_alive():
+            self.loop.close()
+
+    async def _cancel_rest(self) -> None:
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        if rest:
+            await asyncio.wait(rest, timeout=CLOSE_LIMIT)
+        await self.loop.shutdown_asyncgens()
 
 
 class NotRun(Error):

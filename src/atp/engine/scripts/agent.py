@@ -11,8 +11,7 @@ from atp.base.found_json import MISSING
 from atp.base.text import cut
 from atp.checks.subject import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
-from atp.engine.trial.conversation import Conversation
-from atp.engine.trial.watch import Watch
+from atp.engine.trial.conversation import Conversation, Watch
 from atp.loader.validate import NoLocator, validate
 from atp.suite.case import Case
 from atp.suite.result import Artifact, ToolCall, Transcript, Usage

@@ -1,131 +1,149 @@
-"""A trial being tried: hooks, the conversation, the verdicts; and again, if the infrastructure fails."""
+"""Attempts a trial: hooks, the conversation, the checks; and again, if the infrastructure fails.
+
+What happens is contained here and becomes an `Ending`: the status of the trial, the reason, and who is to blame.
+"""
 
 import asyncio
 import copy
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from atp.agents.adapter import AgentError
+from atp.agents.adapter import AgentError, AgentTimeout
 from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
+from atp.checks import check_case
 from atp.checks.evidence import Evidence
+from atp.checks.limits import disagreements, unobserved, unshown
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
-from atp.engine.trial.conversation import Conversation
+from atp.engine.trial.befores import Snapshot, take_snapshot
+from atp.engine.trial.conversation import Conversation, LimitExceeded, Watch
 from atp.engine.trial.deadline import GRACE, Deadline
-from atp.engine.trial.ending import AtWork, Ending, TimeUp, ending_of, out_of_time
 from atp.engine.trial.hooks import HookError
-from atp.engine.trial.judgement import conclude, gather_evidence, judge
-from atp.engine.trial.snapshot import Snapshot
-from atp.engine.trial.watch import LimitPassed, Watch
 from atp.engine.trial.workspace import WorkspaceError
-from atp.suite.result import Transcript, TrialResult, Verdict
+from atp.models.model import CassetteError, CassetteMiss
+from atp.roles.ask import RoleError
+from atp.stats.score import score
+from atp.suite.case import Case
+from atp.suite.result import Blame, Outcome, Status, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
 
 LONGEST_BACKOFF = 60.0
 """Seconds to wait before trying again, however long the other side asks for."""
+Actor = Literal["agent", "judge", "simulator", "hook", "start", "nobody"]
+"""Who a trial is waiting for. Whoever it is when the time is up is to blame."""
+
+
+class Ending(NamedTuple):
+    """How a trial ended that did not pass."""
+
+    status: Status
+    error: str | None
+    blame: Blame | None = None
+
+
+class _TimeUp(Exception):
+    """The time was up before the event loop could say so."""
 
 
 class Attempt:
-    """A trial being tried, again if the infrastructure fails."""
+    """A trial that is being run, again if the infrastructure fails."""
 
     def __init__(self, trial: Trial, result: TrialResult, context: RunContext, start: Snapshot | None) -> None:
+        """`start` is what befores have left."""
         self._trial = trial
         self._result = result
         self._context = context
         self._start = start
-        self._began = time.perf_counter()
-        self._at: AtWork = "agent"
-        self._prepared = False
-        """The hook before the trial has done its work, the one after it is still to come."""
+        self._started_at = time.perf_counter()
+        self._actor: Actor = "agent"
+        self._needs_after_hook = False
         self._workspace = context.workspace(trial, start)
         self.snapshot: Snapshot | None = None
-        """What it has left, if others are to go on from it and it passed."""
+        """What the trial has left, if others are to go on from it and it passed."""
 
     @property
     def duration_ms(self) -> float:
-        """How long it has taken since the agent could be asked."""
-        return round((time.perf_counter() - self._began) * 1000, 3)
+        """How long the trial has taken since the agent could be asked."""
+        return round((time.perf_counter() - self._started_at) * 1000, 3)
 
-    async def hold(self, deadline: Deadline) -> None:
-        """Everything, contained."""
+    async def run(self, deadline: Deadline) -> None:
+        """Attempt the trial until it succeeds or no further attempt may help. Raises only our own `CancelledError`."""
         try:
-            while not await self._once(deadline):
+            while not await self._attempt(deadline):
                 self._result.attempt += 1
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and _are_cancelled():
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            self._broke(error)
+            self._end_with(error)
 
-    async def _once(self, deadline: Deadline) -> bool:
-        """One attempt; false when it is to be tried again."""
+    async def _attempt(self, deadline: Deadline) -> bool:
+        """Attempt the trial once. Returns false if it is to be attempted again."""
         trial, result = self._trial, self._result
-        session = self._context.new_task_id()
+        task_id = self._context.new_task_id()
         if not trial.tested.is_ready:
-            await self._get_ready(session, deadline)
-        self._at = "agent"
-        await self._hook(trial.case.before_hook)
-        self._prepared = True
+            await self._start_agent(task_id, deadline)
+        self._actor = "agent"
+        await self._call_hook(trial.case.before_hook)
+        self._needs_after_hook = True
         if self._start is not None and self._start.workspace is not None:
-            self._workspace.path()  # what it holds is to be judged, whether or not this agent looks at it
+            self._workspace.path()  # what it holds is judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits, result.transcript)
-        conversation = Conversation(trial, watch, self._workspace, session, self._start)
+        conversation = Conversation(trial, watch, self._workspace, task_id, self._start)
         again: AgentError | None = None
         try:
             await self._converse(conversation)
             if trial.leads and result.status == "passed":
-                self.snapshot = self._context.take_snapshot(trial, self._start, conversation, self._workspace)
-        except (Exception, LimitPassed) as error:
+                folder, silent = self._context.new_folder(), trial.case.says_nothing
+                self.snapshot = take_snapshot(self._start, conversation, self._workspace, folder, says_nothing=silent)
+        except (Exception, LimitExceeded) as error:
             if isinstance(error, AgentError) and self._may_retry(error):
                 again = error
-            self._broke(error)
+            self._end_with(error)
         finally:
-            trial.tested.end_trial(conversation.session)
-        await self._tear_down()
+            trial.tested.end_trial(task_id)
+        await self._call_after_hook()
         if again is not None:
-            self._at = "nobody"
+            self._actor = "nobody"
             await asyncio.sleep(_backoff(again, result.attempt))
             self._start_over(again)
         return again is None
 
-    async def _get_ready(self, session: str, deadline: Deadline) -> None:
-        """Have the agent there. However long that takes, it is none of the trial's time, nor is the agent to blame."""
-        began, tested = time.perf_counter(), self._trial.tested
-        self._at = "start"
-        deadline.stand_still(START_LIMIT)
-        await tested.begin_trial(session)
-        deadline.go_on()
-        self._began += time.perf_counter() - began
+    async def _start_agent(self, task_id: str, deadline: Deadline) -> None:
+        """Start the agent. However long that takes, it is not the trial's time, nor is the agent to blame."""
+        started_at = time.perf_counter()
+        self._actor = "start"
+        deadline.pause(START_LIMIT)
+        await self._trial.tested.begin_trial(task_id)
+        deadline.resume()
+        self._started_at += time.perf_counter() - started_at
 
     async def _converse(self, conversation: Conversation) -> None:
-        """Talk with the agent, and judge what came of it."""
+        """Talk with the agent, and check the result."""
         case = self._trial.case
         if case.mode == "script":
-            await self._perform()
+            await self._run_script()
             return
         if case.mode != "dialogue":
-            await conversation.hold()
-            self._check_clock()
-            await self._judge()
+            await conversation.run()
+            # An agent that blocks the event loop holds up the deadline's timer, too.
+            if time.perf_counter() - self._started_at > self._trial.timeout:
+                raise _TimeUp
+            await self._check()
             return
         from atp.engine.trial.dialogue import Dialogue
 
         named = case.simulator.use if case.simulator is not None else None
         simulator = self._context.roles.simulator(named, self._trial.source)
         dialogue = Dialogue(self._trial, conversation, simulator, self._result)
-        await dialogue.hold(self._evidence(), self._works)
-        await self._judge(dialogue)
+        await dialogue.run(self._evidence(), self._set_actor)
+        await self._check(dialogue)
 
-    def _check_clock(self) -> None:
-        """An agent that blocks the loop holds up the clock, too."""
-        if time.perf_counter() - self._began > self._trial.timeout:
-            raise TimeUp
-
-    async def _perform(self) -> None:
-        """Let a test in Python lead the conversations, and say itself what must hold."""
+    async def _run_script(self) -> None:
+        """Run a test in Python, which leads the conversations and asserts what must hold."""
         from atp.engine.scripts.runner import ScriptError, ScriptRunner
         from atp.engine.scripts.trial import run_script_test
 
@@ -137,36 +155,84 @@ class Attempt:
             root=self._context.root,
             new_session=self._context.new_task_id,
             loop=asyncio.get_running_loop(),
-            on_actor=self._works,
+            on_actor=self._set_actor,
         )
         try:
-            why_left_out = await run_script_test(runner)
+            why_skipped = await run_script_test(runner)
         except ScriptError as error:
             self.end(Ending("error", str(error), "environment"))
             return
-        self.end(conclude(self._trial.case, self._result))
-        if why_left_out is not None and self._result.status == "passed":
-            self.end(Ending("skipped", why_left_out))
+        self.end(_conclude(self._trial.case, self._result))
+        if why_skipped is not None and self._result.status == "passed":
+            self.end(Ending("skipped", why_skipped))
 
-    def _works(self, who: AtWork) -> None:
-        self._at = who
+    def _set_actor(self, actor: Actor) -> None:
+        self._actor = actor
 
-    def _broke(self, error: BaseException) -> None:
-        """Say what ended the trial, and who is to blame."""
-        result = self._result
-        if isinstance(error, TimeUp):
-            self.timed_out()
+    def _evidence(self) -> Evidence:
+        """All that the checks may look at, and the judges if any case of the suite needs one."""
+        trial, context = self._trial, self._context
+        needs_judge = bool(trial.source.survey.deciders)
+        return Evidence(
+            case=trial.case,
+            transcript=self._result.transcript,
+            workspace=self._workspace,
+            folders=(trial.tested.base, trial.source.folder, context.root),
+            context=trial.context,
+            judge=context.roles.judges(trial.source, trial.run, self._result) if needs_judge else None,
+        )
+
+    async def _check(self, dialogue: "Dialogue | None" = None) -> None:
+        """Check everything that the case asks for, and score it."""
+        self._actor = "judge"
+        case, result = self._trial.case, self._result
+        result.verdicts = await check_case(case, self._evidence())
+        if dialogue is not None:
+            result.verdicts = [*dialogue.verdicts(), *result.verdicts]
+        if case.limits.given():
+            result.verdicts.extend(unshown(case.limits, result.transcript))
+            result.warnings.extend(unobserved(case.limits, result.transcript))
+        if result.transcript.events:
+            result.warnings.extend(disagreements(result.transcript))
+        if not result.verdicts:
+            result.warnings.append("no assertions")
+        self.end(_conclude(case, result, dialogue.error if dialogue is not None else None))
+
+    def _end_with(self, error: BaseException) -> None:
+        """End the trial because of an error, and blame whoever caused it."""
+        if isinstance(error, _TimeUp):
+            self.time_out()
             return
-        self.end(ending_of(error))
-        if isinstance(error, LimitPassed):
-            result.verdicts.append(Verdict(type="limits", outcome="failed", message=str(error)))
+        self.end(_ending_of(error))
+        if isinstance(error, LimitExceeded):
+            self._result.verdicts.append(Verdict(type="limits", outcome="failed", message=str(error)))
         elif isinstance(error, AgentError) and error.raw is not None:
-            result.transcript.logs.append(error.raw)
+            self._result.transcript.logs.append(error.raw)
 
     def end(self, ending: Ending | None) -> None:
-        """It ends here, and so; or there is nothing against it."""
+        """Set how the trial ended; nothing leaves it as it is."""
         if ending is not None:
             self._result.status, self._result.error, self._result.blame = ending
+
+    def time_out(self) -> None:
+        """End the trial because its time is up, and blame whoever it was waiting for."""
+        limit = START_LIMIT if self._actor == "start" else self._trial.timeout
+        ending = _out_of_time(f"timeout after {duration(limit)}", self._actor)
+        if self._actor == "hook" and self._result.status != "passed":
+            self._result.warnings.append(ending.error or "")  # the hook after a trial that had failed already
+        else:
+            self.end(ending)
+
+    def abandoned(self) -> TrialResult:
+        """The result of a trial that does not end although its time is up."""
+        self.time_out()
+        self._result.duration_ms = self.duration_ms
+        return copy.deepcopy(self._result)
+
+    def copy_result(self) -> TrialResult:
+        """Go on with a copy of the result, as it is now, and return the copy."""
+        self._result = copy.deepcopy(self._result)
+        return self._result
 
     def _may_retry(self, error: AgentError) -> bool:
         own = getattr(self._trial.tested.agent.config, "retry", None)
@@ -180,62 +246,35 @@ class Attempt:
         self._workspace.remove()
         self._workspace = self._context.workspace(self._trial, self._start)
 
-    def _evidence(self) -> Evidence:
-        return gather_evidence(self._trial, self._result, self._workspace, self._context)
-
-    async def _judge(self, dialogue: "Dialogue | None" = None) -> None:
-        self._at = "judge"
-        self.end(await judge(self._trial.case, self._result, self._evidence(), dialogue))
-
-    async def _hook(self, name: str | None) -> None:
+    async def _call_hook(self, name: str | None) -> None:
         if name is None:
             return
         trial = self._trial
-        about = {**trial.context, "case_id": trial.case.id, "agent": trial.tested.name, "run": trial.run}
+        about = {**trial.context, "case_id": trial.case.id, "agent": trial.agent, "run": trial.run}
         about |= {"workspace": str(self._workspace.path()), "status": self._result.status}
-        self._at = "hook"
+        self._actor = "hook"
         await self._context.hooks.call(name, about, self._result.transcript.logs.append, trial.source.folder)
-        self._at = "agent"
+        self._actor = "agent"
 
-    async def _tear_down(self) -> None:
-        """Call the hook after the trial, however that went; its own failure only spoils what was well."""
-        self._prepared = False
+    async def _call_after_hook(self) -> None:
+        """Call the hook after the trial. Its failure is an error only if the trial has passed, else a warning."""
+        self._needs_after_hook = False
         try:
-            await self._hook(self._trial.case.after_hook)
+            await self._call_hook(self._trial.case.after_hook)
         except (HookError, WorkspaceError) as error:
             if self._result.status == "passed":
                 raise
             self._result.warnings.append(str(error))
 
-    def copy_result(self) -> TrialResult:
-        """The result as it is now."""
-        self._result = copy.deepcopy(self._result)
-        return self._result
-
-    def late(self) -> TrialResult:
-        """The result of a trial that does not end although its time is up."""
-        self.timed_out()
-        self._result.duration_ms = self.duration_ms
-        return copy.deepcopy(self._result)
-
-    def timed_out(self) -> None:
-        """The deadline ran out; who was at work then is to blame."""
-        limit = START_LIMIT if self._at == "start" else self._trial.timeout
-        ending = out_of_time(f"timeout after {duration(limit)}", self._at)
-        if self._at == "hook" and self._result.status != "passed":
-            self._result.warnings.append(ending.error or "")  # what was wrong before stays
-        else:
-            self.end(ending)
-
     async def clean_up(self) -> None:
-        """Call the hook that is still to be called, and take the workspace away unless it is to be kept."""
-        if self._prepared and self._trial.case.after_hook is not None:
-            late = asyncio.ensure_future(self._tear_down())
+        """Call the hook after the trial if that is still to be done, and remove the workspace unless it is kept."""
+        if self._needs_after_hook and self._trial.case.after_hook is not None:
+            hook = asyncio.ensure_future(self._call_after_hook())
             with suppress(asyncio.CancelledError):
-                await asyncio.wait({late}, timeout=GRACE)
-            if not late.done() or late.cancelled() or late.exception() is not None:
+                await asyncio.wait({hook}, timeout=GRACE)
+            if not hook.done() or hook.cancelled() or hook.exception() is not None:
                 self._result.warnings.append(f"the hook {self._trial.case.after_hook} was cut short")
-            late.cancel()
+            hook.cancel()
         if not self._workspace.exists:
             return
         if self._context.keeps_workspace(self._result):
@@ -244,12 +283,63 @@ class Attempt:
             self._workspace.remove()
 
 
-def _are_cancelled() -> bool:
-    """Whether it is us who are told to stop: agents and hooks may raise what looks like it."""
+def _is_cancelled() -> bool:
+    """True if the current task is being cancelled: agents and hooks may raise `CancelledError` themselves."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _backoff(error: AgentError, attempt: int) -> float:
-    """What the other side asks for, else twice as long each time."""
+    """The seconds that the other side asks for, else twice as long each time."""
     return min(error.retry_after if error.retry_after is not None else 0.25 * 2 ** (attempt - 1), LONGEST_BACKOFF)
+
+
+def _conclude(case: Case, result: TrialResult, dialogue_error: str | None = None) -> Ending | None:
+    """Score the verdicts. A failed check makes the trial failed, also beside an unjudged one, which is an error."""
+    failed, unjudged = _first("failed", result.verdicts), _first("unjudged", result.verdicts)
+    if unjudged is None or failed is not None:
+        scored = score(result, case)
+        result.score, result.dimensions = scored.value, scored.dimensions
+        result.left_out = scored.left_out
+    if failed is not None:
+        return Ending("failed", dialogue_error or failed.message)
+    return Ending("error", unjudged.message, "judge") if unjudged is not None else None
+
+
+def _first(outcome: Outcome, verdicts: list[Verdict]) -> Verdict | None:
+    return next((verdict for verdict in verdicts if verdict.outcome == outcome), None)
+
+
+def _ending_of(error: BaseException) -> Ending:
+    """What an error means for the trial that raised it."""
+    match error:
+        case LimitExceeded():
+            return Ending("failed", str(error))
+        case AgentTimeout():
+            return Ending("timeout", str(error))
+        case AgentError():
+            text = str(error)
+            needs_prefix = error.blame == "agent" and not text.startswith("agent error")
+            return Ending("error", f"agent error: {text}" if needs_prefix else text, error.blame)
+        case RoleError():  # a judge's error makes a check unjudged, so this one is the simulator's
+            return Ending("error", f"simulator error: {error}", "simulator")
+        case HookError() | WorkspaceError() | CassetteError() | CassetteMiss():
+            return Ending("error", str(error), "environment")
+    # A bug of ATP, or something that only looks like an exit.
+    return Ending("error", f"internal error: {type(error).__name__}: {error}", "internal")
+
+
+def _out_of_time(text: str, actor: Actor) -> Ending:
+    match actor:
+        case "agent":
+            return Ending("timeout", text)
+        case "start":
+            return Ending("error", f"{text} while the agent was started", "environment")
+        case "nobody":
+            return Ending("error", f"{text} while waiting until it can be asked again", "environment")
+        case "judge":
+            return Ending("error", f"{text} while judging", "judge")
+        case "simulator":
+            return Ending("error", f"{text} while simulating", "simulator")
+        case "hook":
+            return Ending("error", f"{text} in a hook", "environment")

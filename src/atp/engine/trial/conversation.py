@@ -1,4 +1,4 @@
-"""Leading a conversation with an agent: a task, a message history, a chain of prompts, and turn by turn."""
+"""Leads the conversation of a trial: a task, a message history, a chain of prompts, and turn by turn."""
 
 import copy
 import time
@@ -7,31 +7,79 @@ from contextlib import suppress
 from typing import Any
 
 from atp.agents.adapter import AgentError, Reply
+from atp.agents.events import tool_call
 from atp.agents.turns import TurnBuilder, message_text
+from atp.checks.limits import LimitMeter
 from atp.engine.prepare.plan import Trial
-from atp.engine.trial.snapshot import Snapshot
-from atp.engine.trial.watch import LimitPassed, Watch
+from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.workspace import Workspace
-from atp.suite.result import Turn
+from atp.suite.case import Limits
+from atp.suite.result import Event, ToolCall, Transcript, Turn, Usage
+
+
+class LimitExceeded(BaseException):
+    """A limit of the case is exceeded. Not an `Exception`, so that agent code can't swallow it."""
+
+
+class Watch:
+    """Writes the transcript of a trial while the agent works, and stops the agent at a limit."""
+
+    def __init__(self, limits: Limits, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.turn = 1
+        self.began = time.monotonic()
+        """When the trial began, by the monotonic clock."""
+        self._meter = LimitMeter(limits) if limits.given().keys() - {"timeout_seconds"} else None
+
+    def event(self, event: Event) -> None:
+        """Record an event that the agent reports as it happens."""
+        event.turn = self.turn
+        event.at_ms = round(event.at_ms or (time.monotonic() - self.began) * 1000, 3)
+        self.transcript.events.append(event)
+        if self._meter is not None:
+            self._meter.event(event)
+        if event.type == "tool_call":
+            self.tool_call(tool_call(event.payload, self.turn))
+        else:
+            self._enforce()
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Record a call of a tool."""
+        self.transcript.tool_calls.append(call)
+        if self._meter is not None:
+            self._meter.call(call)
+        self._enforce()
+
+    def usage(self, usage: Usage) -> None:
+        """Record what a turn used."""
+        self.transcript.usage.add(usage)
+        if self._meter is not None:
+            self._meter.usage(self.transcript.usage)
+        self._enforce()
+
+    def _enforce(self) -> None:
+        passed = self._meter.overruns() if self._meter is not None else None
+        if passed:
+            raise LimitExceeded(passed[0].message)
 
 
 class Conversation:
-    """A trial's conversation, a turn after the other."""
+    """The conversation of a trial with its agent, turn by turn."""
 
     def __init__(
         self, trial: Trial, watch: Watch, workspace: Workspace, task_id: str, start: Snapshot | None = None
     ) -> None:
-        """`start` is where it goes on from: what befores have left."""
+        """`start` is what befores have left, and what the conversation goes on from."""
         self._trial = trial
         self._watch = watch
         self.transcript = watch.transcript
         """All that was said and seen so far."""
         self.session = task_id
-        """Tells it from every other conversation."""
+        """The id of the conversation, unique among all runs."""
         self.state: Any = None
-        """What the agent asked to be handed back."""
+        """The state that the agent asked to be handed back."""
         self.turns = 0
-        """How many turns were held, those of befores included."""
+        """How many turns there were, those of befores included."""
         case = trial.case
         self._turns = TurnBuilder(
             agent=trial.tested,
@@ -46,23 +94,23 @@ class Conversation:
             began=watch.began,
         )
         if start is not None:
-            self._go_on(start)
+            self._continue_from(start)
 
-    def _go_on(self, start: Snapshot) -> None:
+    def _continue_from(self, start: Snapshot) -> None:
         transcript = self.transcript
         transcript.messages.extend(start.messages)
         transcript.inherited = len(start.messages)
         self.state = copy.deepcopy(start.state)
         self.turns = start.turns
         if self._trial.case.says_nothing:
-            start.hand_over(transcript)  # all there is to judge
+            start.copy_seen_to(transcript)  # all there is to judge
 
-    async def hold(self) -> None:
-        """Say all that the case says, and write down the answers."""
-        for messages in self._sayings():
+    async def run(self) -> None:
+        """Say all that the case says, and record the answers."""
+        for messages in self._new_messages():
             await self.say(messages)
 
-    def _sayings(self) -> Iterator[list[dict[str, Any]]]:
+    def _new_messages(self) -> Iterator[list[dict[str, Any]]]:
         """What is added to the conversation before each turn."""
         case = self._trial.case
         if case.task is not None:
@@ -74,7 +122,7 @@ class Conversation:
             yield [message.wire() for message in case.messages]
 
     async def say(self, messages: list[dict[str, Any]]) -> None:
-        """Hold one turn: add messages to the conversation, and write down the answer."""
+        """Add messages, ask the agent, and record its answer. Raises `AgentError`, `LimitExceeded`."""
         watch, transcript = self._watch, self.transcript
         self.turns += 1
         watch.turn = number = self.turns
@@ -85,18 +133,18 @@ class Conversation:
             reply = await self._trial.tested.turn(request)
         except AgentError as error:
             if error.reply is not None:
-                self._write_down(error.reply)
+                self._record(error.reply)
             raise
-        except BaseException:  # stopped: its time is up, or a limit is passed, which it need not be told again
+        except BaseException:  # its time is up, or a limit is exceeded, which must not be raised again
             if request.so_far is not None:
-                with suppress(LimitPassed):
-                    self._write_down(request.so_far())
+                with suppress(LimitExceeded):
+                    self._record(request.so_far())
             raise
         took = round((time.perf_counter() - began) * 1000, 3)
         transcript.turns.append(Turn(turn=number, input=request.prompt, output=reply.output, duration_ms=took))
-        self._write_down(reply)
+        self._record(reply)
 
-    def _write_down(self, reply: Reply) -> None:
+    def _record(self, reply: Reply) -> None:
         watch, transcript = self._watch, self.transcript
         self.state = reply.state
         transcript.messages.extend(reply.messages or [{"role": "assistant", "content": message_text(reply.output)}])

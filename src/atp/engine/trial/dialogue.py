@@ -13,7 +13,7 @@ from atp.suite.result import CheckpointResult, TrialResult, Usage, Verdict
 
 
 class Dialogue:
-    """The loop: the simulator speaks, the agent answers, the checkpoints are looked at."""
+    """A dialogue: the simulator speaks, the agent answers, the checkpoints are checked."""
 
     def __init__(self, trial: Trial, conversation: Conversation, simulator: Simulator, result: TrialResult) -> None:
         self._trial = trial
@@ -27,17 +27,19 @@ class Dialogue:
         self._unjudged: dict[str, str] = {}
         """Why checkpoints could not be judged on some turn."""
         self.error: str | None = None
-        """Why it is not passed, in document 5's words."""
+        """Why the dialogue did not pass, in document 5's words."""
         self._simulator_usage = result.role_usage = Usage()
         result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]
 
-    async def hold(self, evidence: Evidence, works: Callable[[Literal["agent", "judge", "simulator"]], None]) -> None:
-        """Lead it to its end. `works` is told who is at work."""
+    async def run(
+        self, evidence: Evidence, set_actor: Callable[[Literal["agent", "judge", "simulator"]], None]
+    ) -> None:
+        """Lead the dialogue to its end. `set_actor` is called with whoever has to act next."""
         case = self._trial.case
         while True:
             achieved = False
             if self._conversation.turns or not case.messages:
-                works("simulator")
+                set_actor("simulator")
                 says = await self._ask_simulator()
                 achieved = says.goal_achieved
                 if not says.input:
@@ -46,10 +48,10 @@ class Dialogue:
                 messages: list[dict[str, Any]] = [{"role": "user", "content": says.input}]
             else:
                 messages = [message.wire() for message in case.messages]
-            works("agent")
+            set_actor("agent")
             await self._conversation.say(messages)
-            works("judge")
-            await self._look(evidence.of_turn(self._conversation.turns))
+            set_actor("judge")
+            await self._check_checkpoints(evidence.of_turn(self._conversation.turns))
             if self._is_over(achieved):
                 self._ended(achieved)
                 return
@@ -74,8 +76,8 @@ class Dialogue:
         self._simulator_usage.add(says.usage)
         return says
 
-    async def _look(self, turn: Evidence) -> None:
-        """Which checkpoints this turn reaches."""
+    async def _check_checkpoints(self, turn: Evidence) -> None:
+        """Find the checkpoints that this turn reaches."""
         held: dict[str, tuple[Checkpoint, Verdict]] = {}
         for point in self._trial.case.checkpoints:
             if point.id in self._reached:
@@ -103,7 +105,7 @@ class Dialogue:
         return [one for one in self._trial.case.checkpoints if one.required and one.id not in self._reached]
 
     def _came_early(self, point: Checkpoint) -> bool:
-        """It held before what must come first was reached, and not again afterwards."""
+        """True if the checkpoint held only before those that must come first were reached."""
         return point.id in self._early and self._reached.keys() >= set(point.after)
 
     def _ended(self, achieved: bool) -> None:

@@ -16,7 +16,7 @@ class WorkspaceError(Error):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptWorkspace:
     """A workspace as a before has left it."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Workspace:
         name: str,
         seed: Path | None = None,
         fixtures: Path | None = None,
-        start: Kept | None = None,
+        start: KeptWorkspace | None = None,
     ) -> None:
         self._parent = parent
         self._name = name
@@ -79,7 +79,7 @@ class Workspace:
         found = _files(self._folder) if copied else {}
         self._seeded = {name: _stamp(path) for name, path in found.items() if name not in made}
 
-    def keep(self, folder: Path) -> Kept | None:
+    def keep(self, folder: Path) -> KeptWorkspace | None:
         """A copy for those who come after; nothing if nobody ever asked for this one."""
         if self._seeded is None:
             return None
@@ -88,7 +88,7 @@ class Workspace:
             _copy(self._folder, folder)
         except (OSError, shutil.Error) as error:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
-        return Kept(folder, frozenset(name for name in self._seeded if name not in made))
+        return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
     def made(self) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder."""
