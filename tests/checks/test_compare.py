@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from atp.base.canonical_json import canonical
 from atp.checks.compare import contained, difference, equal, fits, has_type, type_of
-from atp.checks.places import look_up
+from atp.checks.json_paths import look_up
 from atp.checks.verdicts import show, small
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atp.checks import Evidence, check, run_check
-from atp.checks import registry as registry_module
+from atp.checks import run_check as registry_module
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from atp.agents.adapter import Capabilities
-from atp.checks.observable import met, needs
+from atp.checks.before_run import met, needs
 from atp.suite.case import Case
 from atp.suite.result import Turn, Usage, Verdict
 

@@ -10,7 +10,7 @@ A plugin's check is a function, and its module an entry point in the group `atp.
 
 from atp.checks.case_checks import assertions_of, check_case
 from atp.checks.evidence import Evidence, Workspace
-from atp.checks.registry import check, run_check, unsupported
+from atp.checks.run_check import check, run_check, unsupported
 from atp.checks.verdicts import failed, passed, unjudged
 
 __all__ = [

@@ -11,7 +11,7 @@ from atp.checks.evidence import Evidence
 from atp.checks.globs import is_glob, normal_path
 from atp.checks.made import Made, NoFile, Unreadable, made_at
 from atp.checks.output import has, has_match
-from atp.checks.registry import check, in_background
+from atp.checks.run_check import check, in_background
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.suite.assertion import ArtifactExists
 from atp.suite.result import Verdict

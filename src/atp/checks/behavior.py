@@ -6,7 +6,7 @@ from typing import NamedTuple
 from atp.base.canonical_json import canonical
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.registry import check
+from atp.checks.run_check import check
 from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Behavior

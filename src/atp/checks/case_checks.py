@@ -8,7 +8,7 @@ from atp.base.errors import ConfigurationError
 from atp.checks.evidence import Evidence
 from atp.checks.globs import normal_path
 from atp.checks.groups import needs_judge
-from atp.checks.registry import run_check, unsupported
+from atp.checks.run_check import run_check, unsupported
 from atp.suite.assertion import AgentAssertion, ArtifactExists, Assertion, Equals, LlmEval
 from atp.suite.case import Case
 from atp.suite.result import Verdict

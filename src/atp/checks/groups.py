@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.polarity import inside
-from atp.checks.registry import check, run_check
+from atp.checks.run_check import check, run_check
 from atp.suite.assertion import AllOf, AnyOf, Assertion, AtLeast, Group, NoneOf
 from atp.suite.result import Outcome, Verdict
 

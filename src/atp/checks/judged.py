@@ -7,7 +7,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.made import made_at
-from atp.checks.registry import check, said
+from atp.checks.run_check import check, said
 from atp.checks.shown_files import content_of, files_of
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judgement import Assessment, Judgement

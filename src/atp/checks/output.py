@@ -9,10 +9,10 @@ from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING
 from atp.checks.compare import contained, difference, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence
+from atp.checks.json_paths import look_up, unlike
 from atp.checks.matchers import equals_matcher
 from atp.checks.patterns import search
-from atp.checks.places import look_up, unlike
-from atp.checks.registry import check
+from atp.checks.run_check import check
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Contains, Equals, JsonPath, JsonSchema, NotContains, RegexMatch, TypeIs

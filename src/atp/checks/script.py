@@ -10,7 +10,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.registry import check
+from atp.checks.run_check import check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.suite.assertion import ScriptAssertion
 from atp.suite.result import Verdict

@@ -11,10 +11,10 @@ from atp.base.found_json import MISSING, read_whole
 from atp.base.text import cut
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
+from atp.checks.json_paths import look_up
 from atp.checks.output import has, has_match, is_ready, is_value
-from atp.checks.places import look_up
 from atp.checks.polarity import welcome
-from atp.checks.registry import check
+from atp.checks.run_check import check
 from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
 from atp.suite.assertion import Assertion, NotToolCalled, ToolCalled, ToolOrder, ToolResult

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 from atp.base.diagnostics import Place
+from atp.checks.before_run import Need, needs
 from atp.checks.case_checks import unjudgeable
 from atp.checks.deciders import Decider, deciders
-from atp.checks.observable import Need, needs
 from atp.engine.prepare.options import Options
 from atp.suite.case import Case
 from atp.suite.result import Origin

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics
-from atp.checks.observable import met, needs
-from atp.checks.registry import run_check
+from atp.checks.before_run import met, needs
+from atp.checks.run_check import run_check
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.engine.scripts.agent import Response
 from atp.engine.scripts.runner import ScriptError, ScriptRunner

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from atp.checks.evidence import Evidence
-from atp.checks.registry import run_check
+from atp.checks.run_check import run_check
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.conversation import Conversation
 from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorTurn

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from atp.checks import Evidence, check, passed, run_check
-from atp.checks import registry as registry_module
+from atp.checks import run_check as registry_module
 from atp.suite import kinds
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case
