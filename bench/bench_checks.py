@@ -4,7 +4,8 @@ import asyncio
 import json
 import time
 
-from atp.checks import Evidence, run_check
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript, Turn
@@ -28,7 +29,9 @@ def evidence(output: object, case: Case) -> Evidence:
 
 
 def assertion(**given: object) -> Assertion:
-    return ASSERTIONS.shapes[str(given["type"])].model_validate(given)
+    kind = ASSERTIONS.find(str(given["type"]))
+    assert kind is not None
+    return kind.model_validate(given)
 
 
 CHECKS: list[tuple[str, Assertion, object]] = [

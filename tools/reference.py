@@ -150,9 +150,7 @@ def _agents() -> Iterator[str]:
     yield "## Agents"
     yield ""
     yield from _table(("key", "type", "is"), _rows(agent.Agent))
-    for kind, shape in sorted(agent.AGENTS.shapes.items()):
-        config = shape.model_fields["config"].annotation
-        assert isinstance(config, type)
+    for kind, config in sorted(agent.CONFIGURATIONS.items()):
         yield f"### Agents of type {kind}"
         yield ""
         yield _summary(config)
@@ -167,12 +165,14 @@ def _assertions() -> Iterator[str]:
     yield ""
     yield from _table(("key", "type", "is"), _rows(assertion.Assertion))
     common = set(assertion.Assertion.model_fields)
-    for kind, shape in assertion.ASSERTIONS.shapes.items():
+    for kind in assertion.ASSERTIONS.names:
         yield f"### {kind}"
         yield ""
-        yield _summary(shape)
+        record = assertion.ASSERTIONS.find(kind)
+        assert record is not None
+        yield _summary(record)
         yield ""
-        yield from _table(("key", "type", "is"), _rows(shape, leave_out=common))
+        yield from _table(("key", "type", "is"), _rows(record, leave_out=common))
 
 
 def _scalars() -> Iterator[str]:
@@ -308,9 +308,9 @@ def _words(hint: Any) -> str:
 
 
 def _annotated(inner: Any, rules: tuple[Any, ...]) -> str:
-    if assertion.ASSERTIONS in rules:
+    if assertion.ANY_ASSERTION in rules:
         return "[assertion](#assertions)"
-    if agent.AGENTS in rules:
+    if agent.ANY_AGENT in rules:
         return "[agent](#agents)"
     return _words(inner)
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 from tests.agents.support.crewai_environment import CREWAI, needs_crewai
-from tests.agents.support.talk import HERE, LimitPassed, Talk, run
+from tests.agents.support.talk import HERE, LimitPassed, Talk, make_agent, run
 from tests.engine.support.project import Project, Ran
 from tests.models.mock_server import Answer, Heard, MockModels, calls, fails
 from tests.waiting import WAIT_LIMIT
 
 from atp.agents.adapter import AgentError, Reply
 from atp.base.errors import ConfigurationError
-from atp.suite.agent import CrewAiAgent
+from atp.suite.agent import Agent
 
 CREWS = HERE / "crews.py"
 
 
-def crew(name: str, **config: Any) -> CrewAiAgent:
+def crew(name: str, **config: Any) -> Agent:
     """A crew of `crews.py`, in its environment."""
     given = {"crew_path": f"{CREWS}:{name}", "python": str(CREWAI), **config}
-    return CrewAiAgent.model_validate({"name": "c", "type": "crewai", "config": given})
+    return make_agent({"name": "c", "type": "crewai", "config": given})
 
 
 def behave(heard: Heard) -> Answer:
@@ -58,7 +58,7 @@ def talk(tmp_path: Path, model: MockModels) -> Talk:
 class Asked:
     """Turns with one agent, each a conversation of its own: CrewAI takes its time to start, so it does so seldom."""
 
-    def __init__(self, talk: Talk, agent: CrewAiAgent) -> None:
+    def __init__(self, talk: Talk, agent: Agent) -> None:
         self._talk = talk
         self._agent = agent
         self._number = 0

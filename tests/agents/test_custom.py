@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.agents.support.talk import FUNCTIONS, LimitPassed, Talk, custom, run
+from tests.agents.support.talk import FUNCTIONS, LimitPassed, Talk, custom, make_agent, run
 from tests.waiting import WAIT_LIMIT, until_async
 
 from atp.agents.wire import RAW_LENGTH
 from atp.base.errors import ConfigurationError
-from atp.suite.agent import CustomAgent
+from atp.suite.agent import Agent
 
 
 def functions() -> Any:
@@ -132,7 +132,7 @@ def test_reply_in_parts(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("agent", [custom("events"), custom("gives_generator")])
-def test_async_generator_tells_events_and_pieces(talk: Talk, agent: CustomAgent) -> None:
+def test_async_generator_tells_events_and_pieces(talk: Talk, agent: Agent) -> None:
     reply = run(talk.ask(agent, "async"))
     assert [(event.type, event.payload) for event in talk.events] == [
         ("tool_call", {"tool": "search", "input": {"q": "async"}, "output": [1]}),
@@ -278,7 +278,7 @@ def test_what_cant_be_called_is_found_before_a_run(talk: Talk, function: str, wo
 
 def test_entry_is_needed(talk: Talk) -> None:
     with pytest.raises(ConfigurationError, match="needs `entry`"):
-        talk.adapter(CustomAgent.model_validate({"name": "a", "type": "custom", "config": {}}))
+        talk.adapter(make_agent({"name": "a", "type": "custom", "config": {}}))
 
 
 def test_what_agents_print_is_their_trials_log(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.support.talk import HERE, LimitPassed, Talk, run
+from tests.agents.support.talk import HERE, LimitPassed, Talk, make_agent, run
 from tests.engine.support.project import Project
 
 from atp.agents.adapter import Adapter, Capabilities, Reply
 from atp.base.errors import ConfigurationError
 from atp.engine.trial.conversation import LimitExceeded as EngineLimit
 from atp.engine.trial.conversation import Watch
-from atp.suite.agent import LangGraphAgent
+from atp.suite.agent import Agent
 from atp.suite.case import Limits
 from atp.suite.meter import Meter
 from atp.suite.result import Transcript
@@ -24,10 +24,10 @@ GRAPHS = HERE / "graphs.py"
 NAME_IT = "name it: `graph_path: file.py:name`"
 
 
-def graph(name: str, **config: Any) -> LangGraphAgent:
+def graph(name: str, **config: Any) -> Agent:
     """A graph of `graphs.py`."""
     place = {} if "module" in config or "graph_path" in config else {"graph_path": f"{GRAPHS}:{name}"}
-    return LangGraphAgent.model_validate({"name": "g", "type": "langgraph", "config": {**place, **config}})
+    return make_agent({"name": "g", "type": "langgraph", "config": {**place, **config}})
 
 
 @pytest.fixture(params=["here", "elsewhere"])
@@ -53,7 +53,7 @@ async def converse(talk: Talk, adapter: Adapter, *prompts: str, session: str | N
     return replies
 
 
-def outputs(talk: Talk, agent: LangGraphAgent, *prompts: str) -> list[Any]:
+def outputs(talk: Talk, agent: Agent, *prompts: str) -> list[Any]:
     async def scene() -> list[Any]:
         adapter = talk.adapter(agent)
         try:

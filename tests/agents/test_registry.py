@@ -2,68 +2,114 @@
 
 import subprocess
 import sys
-from typing import Any, Literal
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.agents.support.talk import Talk, custom, run
+from tests.agents.support.talk import Talk, custom, make_agent, run
 
-from atp.agents.adapter import Adapter, AdapterContext, Reply, TurnRequest
-from atp.agents.registry import _ADAPTERS, Makers, adapter_at, adapter_for, make_adapter
+import atp
+from atp.agents.adapter import Adapter, Reply, TurnRequest
+from atp.agents.registry import make_adapter
 from atp.base.errors import ConfigurationError
-from atp.suite.agent import AGENTS, Agent, AgentConfig, DockerAgent
-
-
-class QueueConfig(AgentConfig):
-    queue: str
-
-
-class QueueAgent(Agent):
-    type: Literal["queue"]
-    config: QueueConfig
+from atp.base.registry import PluginError
+from atp.suite.agent import AGENTS, CONFIGURATIONS, Agent, AgentConfig
 
 
 class QueueAdapter(Adapter):
-    def __init__(self, agent: Agent, context: AdapterContext) -> None:
-        self._config: QueueConfig = agent.config
+    """Puts each turn into a queue."""
+
+    type = "queue"
+
+    class Config(AgentConfig):
+        """An agent behind a message queue."""
+
+        queue: str
+        """The queue's name."""
 
     async def turn(self, request: TurnRequest) -> Reply:
-        return Reply(output=f"{self._config.queue}: {request.prompt}")
+        return Reply(output=f"{self.config.queue}: {request.prompt}")
+
+
+class PlainAdapter(Adapter):
+    type = "plain"
+
+    async def turn(self, request: TurnRequest) -> Reply:
+        return Reply(output=request.prompt)
 
 
 @pytest.fixture
-def queue() -> Any:
-    AGENTS.register(QueueAgent)
-    yield QueueAgent.model_validate({"name": "q", "type": "queue", "config": {"queue": "jobs"}})
-    AGENTS.shapes.pop("queue")
-    _ADAPTERS.pop("queue", None)
+def registered() -> Iterator[None]:
+    AGENTS.register(QueueAdapter)
+    AGENTS.register(PlainAdapter)
+    yield
+    AGENTS.unregister("queue", "plain")
 
 
-def test_plugin_by_decorator(talk: Talk, queue: QueueAgent) -> None:
-    adapter_for("queue")(QueueAdapter)
-    assert run(talk.ask(queue)).output == "jobs: Hello"
+@pytest.mark.usefixtures("registered")
+def test_a_kind_is_one_class(talk: Talk) -> None:
+    agent = make_agent({"name": "q", "type": "queue", "config": {"queue": "jobs"}})
+    assert isinstance(agent.config, QueueAdapter.Config)
+    assert run(talk.ask(agent)).output == "jobs: Hello"
 
 
-def test_plugin_that_loads_when_needed(talk: Talk, queue: QueueAgent) -> None:
-    adapter_at("queue", "tests.agents.test_registry:QueueAdapter")
-    assert run(talk.ask(queue)).output == "jobs: Hello"
+@pytest.mark.usefixtures("registered")
+def test_a_kind_without_a_config_takes_what_every_kind_takes(talk: Talk) -> None:
+    agent = make_agent({"name": "q", "type": "plain", "config": {"parallel": 2}})
+    assert run(talk.ask(agent)).output == "Hello"
 
 
-def test_plugin_by_entry_point(talk: Talk, queue: QueueAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    def discover() -> None:
-        adapter_for("queue")(QueueAdapter)
+@pytest.mark.usefixtures("registered")
+def test_the_keys_of_a_plugins_config_are_checked(tmp_path: Path) -> None:
+    suite = tmp_path / "s.yaml"
+    suite.write_text(
+        "test_suite: s\nagents:\n  - { name: q, type: queue, config: { queu: x } }\n"
+        "tests: [{ id: a, name: A, input: x }]\n"
+    )
+    with pytest.raises(atp.LoadError, match=r"s.yaml:3:\d+: error\[unknown-key\]: unknown key `queu`.*`queue`"):
+        atp.load(suite)
 
-    monkeypatch.setattr(AGENTS, "discover", discover)
-    assert run(talk.ask(queue)).output == "jobs: Hello"
+
+def test_a_plugin_is_found_by_its_entry_point(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("queue", f"{__name__}:QueueAdapter", "atp.agents")
+    monkeypatch.setattr("atp.base.registry.entry_points", lambda group: [entry])
+    monkeypatch.setattr(AGENTS, "_discovered", False)
+    try:
+        agent = make_agent({"name": "q", "type": "queue", "config": {"queue": "jobs"}})
+        assert run(talk.ask(agent)).output == "jobs: Hello"
+    finally:
+        AGENTS.unregister("queue")
 
 
-def test_kind_without_an_adapter(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = DockerAgent.model_validate({"name": "d", "type": "docker", "config": {"image": "x"}})
-    monkeypatch.setattr("atp.agents.registry._ADAPTERS", Makers({"cli": "x:Y", "http": "x:Y"}))
+def test_a_kind_without_an_adapter(talk: Talk) -> None:
+    agent = Agent(name="d", type="queue", config=AgentConfig())
     with pytest.raises(
-        ConfigurationError, match="agents of type `docker` need an adapter that isn't installed"
+        ConfigurationError, match="agents of type `queue` need an adapter that isn't installed"
     ) as caught:
         make_adapter(agent, talk.around)
-    assert caught.value.hint == "there are adapters for `cli`, `http`"
+    assert caught.value.hint == f"there are adapters for {AGENTS}"
+    assert "`cli`, `crewai`, `custom`, `docker`, `http`" in caught.value.hint
+
+
+class Nameless(Adapter):
+    async def turn(self, request: TurnRequest) -> Reply:
+        raise NotImplementedError
+
+
+class Odd(PlainAdapter):
+    Config = dict  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("adapter", "why"), [(Nameless, "has no name"), (Odd, "not derived from `AgentConfig`")])
+def test_what_is_no_kind_of_agent_can_not_be_registered(adapter: Any, why: str) -> None:
+    with pytest.raises(PluginError, match=why):
+        AGENTS.register(adapter)
+
+
+def test_every_built_in_kind_has_a_configuration() -> None:
+    assert list(CONFIGURATIONS) == AGENTS.names[: len(CONFIGURATIONS)]
 
 
 def test_adapters_load_lazily(talk: Talk) -> None:

@@ -23,19 +23,19 @@ from tests.waiting import until, until_async
 from atp.agents.adapter import Adapter, AgentError
 from atp.agents.leftovers import end_leftovers
 from atp.base.errors import ConfigurationError
-from atp.suite.agent import CustomAgent
+from atp.suite.agent import Agent
 from atp.usercode import worker
 
 OWN = HERE / "own_process.py"
 ROOT = HERE.parents[2]
 
 
-def own(function: str, python: str = sys.executable, **config: Any) -> CustomAgent:
+def own(function: str, python: str = sys.executable, **config: Any) -> Agent:
     """A function of `own_process.py`, in a worker."""
     return custom(f"{OWN}:{function}", python=python, **config)
 
 
-def scene(talk: Talk, agent: CustomAgent, play: Callable[[Adapter], Coroutine[Any, Any, Any]]) -> Any:
+def scene(talk: Talk, agent: Agent, play: Callable[[Adapter], Coroutine[Any, Any, Any]]) -> Any:
     """Something that is done with an agent; nothing is alive afterwards."""
 
     async def played() -> Any:
@@ -60,7 +60,7 @@ async def failure(turn: Coroutine[Any, Any, Any]) -> AgentError:
     return caught.value
 
 
-def outcome(talk: Talk, agent: CustomAgent, prompt: str) -> dict[str, Any]:
+def outcome(talk: Talk, agent: Agent, prompt: str) -> dict[str, Any]:
     """All that comes of a turn."""
     found: dict[str, Any] = {}
     try:

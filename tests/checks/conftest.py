@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from atp.checks import Evidence, run_check
-from atp.suite.assertion import ASSERTIONS, Assertion
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
+from atp.suite.assertion import AnyAssertion, Assertion
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript, Turn, Verdict
 
@@ -34,8 +36,11 @@ class Folder:
         return {name: path for name, path in files.items() if name not in self._seeded}
 
 
+_ASSERTION: TypeAdapter[Assertion] = TypeAdapter(AnyAssertion)
+
+
 def make_assertion(given: dict[str, Any]) -> Assertion:
-    return ASSERTIONS.shapes[given["type"]].model_validate(given)
+    return _ASSERTION.validate_python(given)
 
 
 def make_evidence(
@@ -94,6 +99,4 @@ def folder(tmp_path: Path) -> Callable[..., Folder]:
 @pytest.fixture
 def fast_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches are given up after a tenth of a second."""
-    from atp.checks import registry
-
-    monkeypatch.setattr(registry, "LONGEST", 0.1)
+    monkeypatch.setattr("atp.checks.run_check.LONGEST", 0.1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from atp.checks import Evidence, assertions_of, check_case
-from atp.checks.before_run import needs
-from atp.checks.case_checks import unjudgeable
+from atp.checks.before_run import needs, unjudgeable
+from atp.checks.case_checks import assertions_of, check_case
+from atp.checks.evidence import Evidence
 from atp.suite.case import Case
 from atp.suite.result import Verdict
 

@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.checks.conftest import make_assertion
 
 from atp.checks.expectations.compile import compile_expectation, describe
-from atp.suite.assertion import ASSERTIONS, AnyOf, Assertion, Contains, ToolCalled
+from atp.checks.groups import AnyOf
+from atp.checks.output import Contains
+from atp.checks.tools import ToolCalled
+from atp.suite.assertion import Assertion
 
 EXACT: dict[str, list[str]] = {
     "tool_called warm_ocean": [
@@ -501,11 +505,11 @@ def test_what_comes_out_is_what_a_file_could_say(text: str) -> None:
     compiled = compile_expectation(text)
     assert compiled is not None
     plain = compiled.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert ASSERTIONS.shapes[compiled.type].model_validate(plain) == compiled
+    assert make_assertion(plain) == compiled
 
 
 def made(given: dict[str, Any]) -> Assertion:
-    return ASSERTIONS.shapes[given["type"]].model_validate(given)
+    return make_assertion(given)
 
 
 @pytest.mark.parametrize(

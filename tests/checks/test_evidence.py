@@ -8,9 +8,9 @@ import pytest
 
 from atp.agents.adapter import Capabilities
 from atp.base.found_json import MISSING
-from atp.checks import Evidence
 from atp.checks.before_run import met, needs
 from atp.checks.compare import fits
+from atp.checks.evidence import Evidence
 from atp.suite.case import Case
 from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
 

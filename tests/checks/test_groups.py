@@ -8,9 +8,10 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.checks.conftest import make_assertion
 
-from atp.checks import Evidence, check, run_check
-from atp.checks import run_check as registry_module
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case
@@ -26,8 +27,12 @@ class Given(Assertion):
 
     type: Literal["given_outcome"]
     """Always `given_outcome`."""
-    outcome: str
+    outcome: Outcome
     """What comes of it."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        asked.append(self.type)
+        return {"passed": passed("yes"), "failed": failed("no"), "unjudged": unjudged("who knows")}[self.outcome]
 
 
 class GivenJudged(Given):
@@ -35,29 +40,18 @@ class GivenJudged(Given):
     type: Literal["given_judged"]  # type: ignore[assignment]
 
 
-def _answer(assertion: Given, _evidence: Evidence) -> Verdict:
-    asked.append(assertion.type)
-    return {"passed": passed("yes"), "failed": failed("no"), "unjudged": unjudged("who knows")}[assertion.outcome]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def kinds() -> Iterator[None]:
     """Two more kinds, as a plugin would add them, and gone afterwards."""
-    before = dict(ASSERTIONS.shapes)
-    for shape in (Given, GivenJudged):
-        ASSERTIONS.register(shape)
-    check("given_outcome")(_answer)
-    check("given_judged")(_answer)
+    ASSERTIONS.register(Given)
+    ASSERTIONS.register(GivenJudged)
     yield
-    for kind in set(ASSERTIONS.shapes) - set(before):
-        del ASSERTIONS.shapes[kind]
-        registry_module._CHECKS.pop(kind, None)
-    ASSERTIONS.register(before["equals"])
+    ASSERTIONS.unregister("given_outcome", "given_judged")
 
 
 def group(kind: str, outcomes: tuple[Outcome, ...], **more: Any) -> Verdict:
     parts = [{"type": "given_outcome", "outcome": outcome} for outcome in outcomes]
-    assertion = ASSERTIONS.shapes[kind].model_validate({"type": kind, "assertions": parts, **more})
+    assertion = make_assertion({"type": kind, "assertions": parts, **more})
     return asyncio.run(run_check(assertion, Evidence(case=Case(id="a"), transcript=Transcript())))
 
 
@@ -116,7 +110,7 @@ def test_parts_are_reported_and_named() -> None:
 def test_a_judge_is_only_asked_while_the_outcome_is_open(kind: str, exact: str, asks: bool) -> None:
     asked.clear()
     parts = [{"type": "given_judged", "outcome": "passed"}, {"type": "given_outcome", "outcome": exact}]
-    assertion = ASSERTIONS.shapes[kind].model_validate({"type": kind, "assertions": parts})
+    assertion = make_assertion({"type": kind, "assertions": parts})
     asyncio.run(run_check(assertion, Evidence(case=Case(id="a"), transcript=Transcript())))
     assert ("given_judged" in asked) is asks
 
@@ -125,7 +119,7 @@ def test_a_critical_part_makes_a_failed_group_critical() -> None:
     parts = [{"type": "given_outcome", "outcome": "failed", "critical": True}]
     evidence = Evidence(case=Case(id="a"), transcript=Transcript())
     for kind, critical in (("all_of", True), ("any_of", True), ("none_of", False)):
-        assertion = ASSERTIONS.shapes[kind].model_validate({"type": kind, "assertions": parts})
+        assertion = make_assertion({"type": kind, "assertions": parts})
         assert asyncio.run(run_check(assertion, evidence)).critical is critical
 
 

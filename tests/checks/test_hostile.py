@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.checks.conftest import make_assertion
 from tests.work import lines_executed
 
-from atp.checks import Evidence, run_check
-from atp.suite.assertion import ASSERTIONS
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
 from atp.suite.result import Artifact, ToolCall, Verdict
 
 LARGE = 10_000_000
@@ -46,7 +47,7 @@ CHECKS: list[dict[str, Any]] = [
 
 def check_all(seen: Evidence) -> list[Verdict]:
     async def checks() -> list[Verdict]:
-        return [await run_check(ASSERTIONS.shapes[one["type"]].model_validate(one), seen) for one in CHECKS]
+        return [await run_check(make_assertion(one), seen) for one in CHECKS]
 
     return asyncio.run(checks())
 

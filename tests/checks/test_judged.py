@@ -5,15 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.checks.conftest import make_assertion
 from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
-from atp.checks import Evidence, check_case, run_check
+from atp.checks.case_checks import check_case
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
 from atp.roles.ask import RoleError
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judges import HOW_TO_SET, Judges
 from atp.roles.judge.validator import Validator
-from atp.suite.assertion import ASSERTIONS
 from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
 
 MakeEvidence = Callable[..., Evidence]
@@ -42,7 +44,7 @@ def with_judge(evidence: Evidence, judge: Judges | None) -> Evidence:
 
 
 def judged(given: dict[str, Any], evidence: Evidence, judge: Judges | None) -> Verdict:
-    assertion = ASSERTIONS.shapes[given["type"]].model_validate(given)
+    assertion = make_assertion(given)
     return asyncio.run(run_check(assertion, with_judge(evidence, judge)))
 
 

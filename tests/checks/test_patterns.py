@@ -105,8 +105,9 @@ def test_a_pattern_that_takes_too_long_is_unjudged(
 @pytest.mark.parametrize(("pattern", "text"), [*HOSTILE, (r"\s+$", " " * 2_000_000 + "x")])
 def test_others_go_on_while_a_pattern_takes_its_time(pattern: str, text: str) -> None:
     """A search that is not done at once leaves the event loop."""
-    from atp.checks import Evidence, run_check
-    from atp.suite.assertion import RegexMatch
+    from atp.checks.evidence import Evidence
+    from atp.checks.output import RegexMatch
+    from atp.checks.run_check import run_check
     from atp.suite.case import Case
     from atp.suite.result import Transcript, Turn
 

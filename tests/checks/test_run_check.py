@@ -1,14 +1,17 @@
 """What holds for every kind of check: negate, message, weight, critical, and nothing that goes wrong passes."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from typing import Any, Literal, get_args
 
 import pytest
+from tests.checks.conftest import make_assertion
 
-from atp.checks import Evidence, check, passed, run_check
-from atp.checks import run_check as registry_module
-from atp.suite import kinds
+from atp.base.registry import PluginError
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
+from atp.checks.verdicts import passed
 from atp.suite.assertion import ASSERTIONS, Assertion
 from atp.suite.case import Case
 from atp.suite.result import Transcript, Turn, Verdict
@@ -23,19 +26,23 @@ class Odd(Assertion):
     """Always `odd`."""
 
 
+class Found(Assertion):
+    """A check that is found by its entry point."""
+
+    type: Literal["found"]
+    """Always `found`."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        return passed("found")
+
+
 EVIDENCE = Evidence(case=Case(id="a"), transcript=Transcript(turns=[Turn(turn=1, input="x", output="hello")]))
 
 
-@pytest.fixture
-def plugin() -> Iterator[Callable[[Any], Verdict]]:
-    """`plugin(function)`: the verdict of a check that is this function."""
-
-    def run(function: Any, **given: Any) -> Verdict:
-        check("odd")(function)
-        return asyncio.run(run_check(Odd(type="odd", **given), EVIDENCE))
-
-    yield run
-    registry_module._CHECKS.pop("odd", None)
+def odd(function: Callable[..., Any], **given: Any) -> Verdict:
+    """The verdict of a check whose method is this function."""
+    kind = type("OddWithCheck", (Odd,), {"check": function, "__module__": __name__})
+    return asyncio.run(run_check(kind(type="odd", **given), EVIDENCE))
 
 
 def _raise(error: BaseException) -> Callable[..., Any]:
@@ -67,36 +74,31 @@ def _raise_later(error: BaseException) -> Callable[..., Any]:
         AssertionError(),
     ],
 )
-def test_a_check_that_raises_is_unjudged(
-    plugin: Callable[..., Verdict], error: BaseException, raising: Callable[..., Any], negate: bool
-) -> None:
-    verdict = plugin(raising(error), negate=negate, message="custom")
+def test_a_check_that_raises_is_unjudged(error: BaseException, raising: Callable[..., Any], negate: bool) -> None:
+    verdict = odd(raising(error), negate=negate, message="custom")
     assert verdict.outcome == "unjudged"
     assert type(error).__name__ in verdict.message
 
 
 @pytest.mark.parametrize("answer", [None, True, "passed", 1, {"outcome": "passed"}])
-def test_a_check_that_gives_no_verdict_is_unjudged(plugin: Callable[..., Verdict], answer: Any) -> None:
-    assert plugin(lambda _assertion, _evidence: answer).outcome == "unjudged"
+def test_a_check_that_gives_no_verdict_is_unjudged(answer: Any) -> None:
+    assert odd(lambda _assertion, _evidence: answer).outcome == "unjudged"
 
     async def later(_assertion: Odd, _evidence: Evidence) -> Any:
         return answer
 
-    assert plugin(later).outcome == "unjudged"
+    assert odd(later).outcome == "unjudged"
 
 
-def test_a_genuine_cancellation_gets_through(plugin: Callable[..., Verdict]) -> None:
-    began = asyncio.Event()
-
-    async def wait(_assertion: Odd, _evidence: Evidence) -> Any:
-        began.set()
-        await asyncio.sleep(3600)
-
-    check("odd")(wait)
+def test_a_genuine_cancellation_gets_through() -> None:
+    class Waiting(Odd):
+        async def check(self, evidence: Evidence) -> Verdict:
+            await asyncio.Event().wait()
+            raise AssertionError
 
     async def cancel() -> None:
-        task = asyncio.ensure_future(run_check(Odd(type="odd"), EVIDENCE))
-        await began.wait()
+        task = asyncio.ensure_future(run_check(Waiting(type="odd"), EVIDENCE))
+        await asyncio.sleep(0)
         task.cancel()
         await task
 
@@ -119,28 +121,36 @@ def test_what_needs_a_model_is_unjudged_without_one(judge: Judge, given: dict[st
     assert "` needs " in verdict.message
 
 
-def test_a_kind_without_a_check_is_unjudged() -> None:
+def test_a_kind_without_a_check_is_unjudged_and_can_not_be_registered() -> None:
     verdict = asyncio.run(run_check(Odd(type="odd"), EVIDENCE))
     assert verdict.outcome == "unjudged"
-    assert "nothing is installed that checks `odd`" in verdict.message
+    assert "Odd has no method `check`" in verdict.message
+    with pytest.raises(PluginError, match="Odd has no method `check`"):
+        ASSERTIONS.register(Odd)
 
 
-def test_every_kind_that_a_file_can_name_has_a_check() -> None:
-    missing = {kind for kind in ASSERTIONS.shapes if registry_module.find_check(kind) is None}
-    assert missing == set()
+@pytest.mark.parametrize("kind", [Evidence, "odd", Assertion, None])
+def test_what_is_no_kind_of_check_can_not_be_registered(kind: Any) -> None:
+    with pytest.raises(PluginError):
+        ASSERTIONS.register(kind)
+
+
+def test_every_built_in_kind_is_listed_by_its_own_name_and_has_a_check() -> None:
+    for name in ASSERTIONS.names:
+        kind = ASSERTIONS.find(name)
+        assert kind is not None
+        assert get_args(kind.model_fields["type"].annotation) == (name,)
+        assert kind.check is not Assertion.check
 
 
 def test_a_plugin_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Entry:
-        def load(self) -> None:
-            check("odd")(lambda _assertion, _evidence: passed("found"))
-
-    monkeypatch.setattr(kinds, "entry_points", lambda group: [Entry()] if group == "atp.checks" else [])
+    entry = EntryPoint("found", f"{__name__}:Found", "atp.checks")
+    monkeypatch.setattr("atp.base.registry.entry_points", lambda group: [entry])
     monkeypatch.setattr(ASSERTIONS, "_discovered", False)
     try:
-        assert asyncio.run(run_check(Odd(type="odd"), EVIDENCE)).message == "found"
+        assert asyncio.run(run_check(make_assertion({"type": "found"}), EVIDENCE)).message == "found"
     finally:
-        registry_module._CHECKS.pop("odd", None)
+        ASSERTIONS.unregister("found")
 
 
 def test_negate(judge: Judge) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from atp.base.errors import ConfigurationError
-from atp.checks import Evidence, run_check
-from atp.checks.case_checks import unjudgeable
-from atp.suite.assertion import ScriptAssertion
+from atp.checks.before_run import unjudgeable
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
+from atp.checks.script import ScriptAssertion
 from atp.suite.case import Case
 from atp.suite.result import ToolCall, Transcript, Turn, Verdict
 from atp.usercode.code_path import find_script, load_function

@@ -18,23 +18,18 @@ from tests.models.mock_server import MockModels
 __all__ = ["engine"]  # a fixture; the daemon starts when a test first asks for it
 FUNCTION = "def answer(prompt):\n    return prompt\n"
 PLUGIN = '''
-from typing import Literal
 from atp.agents.adapter import Adapter, Reply
-from atp.agents.registry import adapter_for
-from atp.suite.agent import AGENTS, Agent, AgentConfig
+from atp.suite.agent import AGENTS, AgentConfig
 
 print("a plugin that is loud")
 
 @AGENTS.register
-class ParrotAgent(Agent):
-    """A bird."""
-    type: Literal["parrot"]
-    config: AgentConfig
-
-@adapter_for("parrot")
 class ParrotAdapter(Adapter):
-    def __init__(self, agent, around):
-        pass
+    type = "parrot"
+
+    class Config(AgentConfig):
+        """A bird."""
+
     async def start(self):
         if "fly" in __import__("os").environ:
             raise OSError("it flew away")

@@ -74,7 +74,7 @@ FORMS: dict[str, list[str]] = {
 
 
 def test_all_registered_kinds_are_covered_here() -> None:
-    assert set(FORMS) == set(ASSERTIONS.shapes)
+    assert set(FORMS) == set(ASSERTIONS.names)
 
 
 @pytest.mark.parametrize("kind", FORMS)

@@ -210,6 +210,9 @@ class Polite(Assertion):
     type: Literal["polite"]
     words: list[str]
 
+    def check(self, evidence):
+        raise NotImplementedError
+
 record = {"id": "t", "input": "Hello", "assert": {"type": "polite", "words": ["please"]}}
 Draft202012Validator(schema("jsonl")).validate(record)
 """

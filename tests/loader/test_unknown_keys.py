@@ -190,7 +190,7 @@ def test_every_kind_of_assertion_is_closed_flat_and_nested(expect: Expect, kind:
 def test_all_registered_kinds_are_covered_here() -> None:
     from atp.suite import ASSERTIONS
 
-    assert set(KINDS) == set(ASSERTIONS.shapes)
+    assert set(KINDS) == set(ASSERTIONS.names)
 
 
 # The same in JSONL

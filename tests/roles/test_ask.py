@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agents.support.talk import make_agent
 from tests.models.mock_server import MockModels, fails
 from tests.roles.support.doubles import run, talk, verdict, verdicts
 
@@ -19,7 +20,6 @@ from atp.models.connectors.registry import Models
 from atp.roles.ask import AgentClient, FunctionClient, ModelClient, RoleAnswer, RoleCall, RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
-from atp.suite.agent import CliAgent, CustomAgent
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
@@ -98,7 +98,7 @@ def test_a_judge_over_the_wire(tmp_path: Path) -> None:
 
 def custom(folder: Path, code: str) -> Adapter:
     (folder / "role.py").write_text(textwrap.dedent(code))
-    agent = CustomAgent.model_validate({"name": "a", "type": "custom", "config": {"entry": "role.py:play"}})
+    agent = make_agent({"name": "a", "type": "custom", "config": {"entry": "role.py:play"}})
     return make_adapter(agent, AdapterContext(base=folder))
 
 
@@ -168,7 +168,7 @@ def test_json_is_found_in_an_agents_text(tmp_path: Path, answer: str, data: Any)
 def test_a_command_agent_can_be_a_role_client(tmp_path: Path) -> None:
     program = "import json,sys; print(json.dumps({'ok': json.load(sys.stdin)['output'] == 'é'}))"
     config = {"command": [sys.executable, "-X", "utf8", "-c", program], "protocol": "text"}
-    agent = CliAgent.model_validate({"name": "a", "type": "cli", "config": config})
+    agent = make_agent({"name": "a", "type": "cli", "config": config})
     adapter = make_adapter(agent, AdapterContext(base=tmp_path, environment=dict(os.environ)))
     assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == {"ok": True}
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks import Evidence, check_case
+from atp.checks.case_checks import check_case
+from atp.checks.evidence import Evidence
 from atp.stats.score import below, score
 from atp.suite.case import Case, Limits, Weights
 from atp.suite.result import Artifact, ToolCall, Transcript, TrialResult, Turn, Usage, Verdict

@@ -4,13 +4,14 @@ An adapter knows nothing of checks, limits or retries. It promises only: when ca
 (process group, container, connection, temporary folder).
 """
 
+import builtins
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from atp.base.diagnostics import Diagnostic
     from atp.models.cassettes.cassette import Cassette
     from atp.models.model import Model
+    from atp.suite.agent import Agent, AgentConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,12 @@ class Finding:
 
 
 class Adapter(ABC):
-    """One agent of a suite, shared by all its trials."""
+    """One agent of a suite, shared by all its trials. A subclass with a `type` and a `Config` is a kind of agent."""
 
+    type: ClassVar[str]
+    """What suites name as the `type` of such agents."""
+    Config: "ClassVar[builtins.type[AgentConfig]]"
+    """The keys that suites may give in `config`; without a `Config`, those that every kind takes."""
     capabilities: Capabilities = Capabilities()
     """What it can ever report."""
     files: Sequence[Path] = ()
@@ -158,6 +164,11 @@ class Adapter(ABC):
     """Values that no output may show."""
     warnings: "Sequence[Diagnostic]" = ()
     """What is worth a look in its files."""
+
+    def __init__(self, agent: "Agent", context: "AdapterContext") -> None:
+        """Raises `ConfigurationError` when the agent can't be as it is written: nothing runs then."""
+        self.config: Any = agent.config
+        self.context = context
 
     async def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Get ready; called once, before the first turn. Raises `AgentError` when it can't be reached at all."""

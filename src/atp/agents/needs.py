@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from atp.agents.adapter import Finding
-from atp.suite.agent import AGENTS
+from atp.suite.agent import AGENTS, CONFIGURATIONS, agent_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,25 +26,18 @@ class Kind:
 
 async def kinds(environment: Mapping[str, str]) -> list[Kind]:
     """All kinds, ours and those of plugins. A plugin that can't be loaded is one, too, with the reason."""
-    ours = list(AGENTS.shapes)
-    found = [Kind(name=name, about=_about(name), source="atp", needs=await _needs(name, environment)) for name in ours]
-    for entry in sorted(metadata.entry_points(group=AGENTS.group)):
-        known = set(AGENTS.shapes)
-        source = entry.dist.name if entry.dist is not None else entry.value
-        try:
-            entry.load()
-        except Exception as error:
-            why = f"{entry.value} can't be loaded: {type(error).__name__}: {error}"
-            needs = [Finding(what="plugin", ok=False, detail=why, hint=f"see to the package {source}")]
-            found.append(Kind(name=entry.name, about="", source=source, needs=needs))
-            continue
-        new = [name for name in AGENTS.shapes if name not in known]
-        found += [Kind(name=name, about=_about(name), source=source, needs=[]) for name in new]
+    AGENTS.discover()
+    found = []
+    for name in AGENTS.names:
+        source = AGENTS.packages.get(name, "atp")
+        needs = await _needs(name, environment) if name in CONFIGURATIONS else []
+        about = inspect.getdoc(agent_record(name)) or ""
+        found.append(Kind(name=name, about=about.partition("\n")[0], source=source, needs=needs))
+    for broken in AGENTS.broken:
+        hint = f"fix the package {broken.package}, or uninstall it"
+        need = Finding(what="plugin", ok=False, detail=f"it can't be loaded: {broken.reason}", hint=hint)
+        found.append(Kind(name=broken.name, about="", source=broken.package, needs=[need]))
     return found
-
-
-def _about(name: str) -> str:
-    return (inspect.getdoc(AGENTS.shapes[name]) or "").partition("\n")[0]
 
 
 async def _needs(name: str, environment: Mapping[str, str]) -> list[Finding]:

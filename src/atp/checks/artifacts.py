@@ -1,33 +1,151 @@
-"""Whether the agent made a file or artifact, and whether its content is as wanted."""
+"""Files and artifacts that the agent made: whether they are there, what is in them, and a safe way to read them.
 
+Their names and contents come from an agent: a file may be a link that leads out of the workspace, a pipe, or endless.
+"""
+
+import base64
 import hashlib
-from collections.abc import Callable, Iterator
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from atp.base.found_json import MISSING
+from pydantic import AfterValidator, Field
+
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING, read_whole
 from atp.base.text import cut
-from atp.checks.evidence import Evidence
-from atp.checks.globs import is_glob, normal_path
-from atp.checks.made import Made, NoFile, Unreadable, made_at
+from atp.checks.evidence import Evidence, Subject
 from atp.checks.output import has, has_match
-from atp.checks.run_check import check, in_background
+from atp.checks.run_check import in_background
 from atp.checks.verdicts import failed, passed, unjudged
-from atp.suite.assertion import ArtifactExists
-from atp.suite.result import Verdict
+from atp.suite.assertion import Assertion
+from atp.suite.paths import JsonSchemaObject
+from atp.suite.record import Regex, Text, Whole, check_sought
+from atp.suite.result import Artifact, Verdict
 
 MOST_CANDIDATES = 1_000
 """Files that are looked into for one assertion."""
 MOST_NAMED = 10
 """Files that a message lists."""
+LARGEST = 64 * 1024 * 1024
+"""Bytes; a larger file is not read."""
+LARGEST_SHOWN = 1024 * 1024
+"""Bytes; of a larger file, a judge is told only the size."""
+MOST_SHOWN = 8 * LARGEST_SHOWN
+"""Bytes of all files that a judge is shown; of the others, it is told only the size."""
+_LONGEST_NAME = 1024
+"""Characters; a longer name fits no glob."""
 
 
-@check("artifact_exists")
-async def artifact_exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
-    """The agent made a file or artifact. Files are looked at in a thread, as they may be many and large."""
-    if evidence.workspace is not None and evidence.workspace.exists:
-        return await in_background(_exists, assertion, evidence)
-    return _exists(assertion, evidence)
+class Unreadable(Exception):
+    """Content that can't be had, for a reason that isn't the agent's."""
+
+
+class NoFile(Exception):
+    """Something that only looks like a file."""
+
+
+class AgentFile:
+    """A file or artifact that the agent made."""
+
+    def __init__(self, name: str, source: Path | Artifact) -> None:
+        self.name = name
+        self._source = source
+
+    def must_be_a_file(self) -> None:
+        """Raises `NoFile` if it is something else."""
+        if isinstance(self._source, Path) and not stat.S_ISREG(self._source.lstat().st_mode):
+            _real_file(self._source, self.name)
+
+    def size(self) -> int:
+        """How many bytes it has."""
+        if isinstance(self._source, Path):
+            return _real_file(self._source, self.name).stat().st_size
+        return len(self.content())
+
+    def content(self) -> bytes:
+        """Its bytes."""
+        source = self._source
+        if isinstance(source, Path):
+            return _read(_real_file(source, self.name))
+        if source.kind == "structured":
+            return canonical(source.data).encode(errors="surrogatepass")
+        if source.text is not None:
+            return source.text.encode(errors="surrogatepass")
+        try:
+            return base64.b64decode(source.base64 or "")
+        except ValueError as error:
+            raise NoFile(f"its base64 can't be decoded: {error}") from error
+
+    def data(self) -> Any:
+        """Its content as a JSON value, or `MISSING`."""
+        if isinstance(self._source, Artifact) and self._source.kind == "structured":
+            return self._source.data
+        return read_whole(self.content().decode(errors="replace"))
+
+    def subject(self) -> Subject:
+        """Its content, to be looked at."""
+        if isinstance(self._source, Artifact) and self._source.kind == "structured":
+            content = self._source.data
+        else:
+            content = self.content().decode(errors="replace")
+        return Subject(content, f"`{self.name}`", f"artifact {self.name}")
+
+
+def _real_file(path: Path, name: str) -> Path:
+    root = path.parents[name.count("/")]
+    try:
+        real = path.resolve(strict=True)
+        regular = stat.S_ISREG(real.stat().st_mode)
+        inside = real.is_relative_to(root.resolve())
+    except (OSError, RuntimeError) as error:
+        raise NoFile(f"it leads nowhere ({error})") from error
+    if not inside:
+        raise NoFile("it is a link that leads out of the workspace")
+    if not regular:
+        raise NoFile("it is not a regular file")
+    return real
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # Had a pipe taken the file's place by now, opening it would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise Unreadable(f"it can't be read: {error.strerror}") from error
+    if len(content) > LARGEST:
+        raise Unreadable(f"it is larger than {LARGEST >> 20} MB")
+    return content
+
+
+class ArtifactExists(Assertion):
+    """The agent made a file or artifact."""
+
+    type: Literal["artifact_exists"]
+    """Always `artifact_exists`."""
+    path: Text
+    """Its path in the workspace or its name; may be a glob."""
+    contains: Annotated[str, AfterValidator(check_sought)] | None = None
+    """Text that stands in it."""
+    matches: Regex | None = None
+    """A regular expression found in it."""
+    json_schema: JsonSchemaObject | None = None
+    """A JSON Schema its content fits."""
+    min_bytes: Whole | None = None
+    """It is at least this long."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
+    """The digest of its content."""
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        if evidence.workspace is not None and evidence.workspace.exists:
+            return await in_background(partial(_exists, self), evidence)
+        return _exists(self, evidence)
 
 
 def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
@@ -44,7 +162,7 @@ def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
     return open_question or unlike or _not_made(assertion.path, evidence)
 
 
-def _is_as_wanted(assertion: ArtifactExists, made: Made) -> Verdict:
+def _is_as_wanted(assertion: ArtifactExists, made: AgentFile) -> Verdict:
     where = f"artifact {cut(made.name, 100)}"
     try:
         made.must_be_a_file()
@@ -59,7 +177,7 @@ def _is_as_wanted(assertion: ArtifactExists, made: Made) -> Verdict:
     return passed(f"`{cut(made.name, 100)}` was made", expected=assertion.path, found=made.name, where=where)
 
 
-def _rules(assertion: ArtifactExists, made: Made, where: str) -> Iterator[Callable[[], Verdict]]:
+def _rules(assertion: ArtifactExists, made: AgentFile, where: str) -> Iterator[Callable[[], Verdict]]:
     """The cheap ones first."""
     least, digest, schema = assertion.min_bytes, assertion.sha256, assertion.json_schema
     text, pattern = assertion.contains, assertion.matches
@@ -75,21 +193,21 @@ def _rules(assertion: ArtifactExists, made: Made, where: str) -> Iterator[Callab
         yield lambda: _fits(schema, made, where)
 
 
-def _long_enough(least: int, made: Made, where: str) -> Verdict:
+def _long_enough(least: int, made: AgentFile, where: str) -> Verdict:
     size = made.size()
     if size >= least:
         return passed(where=where)
     return failed(f"expected at least {least} bytes, found {size}", expected=least, found=size, where=where)
 
 
-def _has_digest(wanted: str, made: Made, where: str) -> Verdict:
+def _has_digest(wanted: str, made: AgentFile, where: str) -> Verdict:
     found = hashlib.sha256(made.content()).hexdigest()
     if found == wanted.lower():
         return passed(where=where)
     return failed(f"expected the sha256 {wanted.lower()}, found {found}", expected=wanted, found=found, where=where)
 
 
-def _fits(schema: dict[str, Any], made: Made, where: str) -> Verdict:
+def _fits(schema: dict[str, Any], made: AgentFile, where: str) -> Verdict:
     from atp.checks.schema import fits_schema
 
     data = made.data()
@@ -116,3 +234,89 @@ def _not_made(path: str, evidence: Evidence) -> Verdict:
 def _untouched(path: str, evidence: Evidence) -> bool:
     workspace = evidence.workspace
     return workspace is not None and workspace.exists and ".." not in path and (workspace.path() / path).exists()
+
+
+def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
+    """All that the agent made under this path or glob. What it only speaks of must be in the workspace."""
+    wanted = normal_path(path)
+    glob = is_glob(wanted)
+
+    def is_wanted(name: str) -> bool:
+        return name == wanted or (glob and len(name) <= _LONGEST_NAME and matches_glob(wanted, name))
+
+    for name, file in evidence.made.items():
+        if is_wanted(name):
+            yield AgentFile(name, file)
+    for artifact in evidence.transcript.artifacts:
+        has_content = artifact.kind == "structured" or artifact.text is not None or artifact.base64 is not None
+        if has_content and is_wanted(name := normal_path(artifact.name)):
+            yield AgentFile(name, artifact)
+
+
+def files_of(evidence: Evidence) -> dict[str, str]:
+    """What the agent made, by name. What is in the workspace goes before what it handed over."""
+    made = {name: AgentFile(name, path) for name, path in evidence.made.items()}
+    for artifact in evidence.transcript.artifacts:
+        if artifact.kind != "reference":
+            made.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
+    room, shown = MOST_SHOWN, {}
+    for name, one in made.items():
+        shown[name] = content_of(one, min(room, LARGEST_SHOWN))
+        room -= len(shown[name])
+    return shown
+
+
+def content_of(made: AgentFile, most: int = LARGEST_SHOWN) -> str:
+    """The text of a file, or what it is instead."""
+    try:
+        if made.size() > most:
+            return f"[a file of {made.size()} bytes, too large to be shown]"
+        return made.content().decode()
+    except UnicodeDecodeError as error:
+        return f"[a file of {len(error.object)} bytes that are not text]"
+    except (NoFile, Unreadable) as error:
+        return f"[not a file that can be shown: {error}]"
+
+
+def normal_path(path: str) -> str:
+    """A path without `./` and doubled slashes; one that ends in a slash means all that is below it."""
+    steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
+    return "/".join([*steps, "**"] if path.endswith("/") else steps)
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path stands for several."""
+    return "*" in path or "?" in path
+
+
+def matches_glob(pattern: str, path: str) -> bool:
+    """Whether a pattern matches a path: `*` and `?` within a part, `**` for any number of parts.
+
+    Brackets are plain text, as file names have them. Matching takes no more than the product of both lengths.
+    """
+    return _wild(pattern.split("/"), path.split("/"), "**", _part_matches)
+
+
+def _part_matches(pattern: str, part: str) -> bool:
+    return _wild(pattern, part, "*", lambda wanted, found: wanted in ("?", found))
+
+
+def _wild(pattern: Sequence[Any], items: Sequence[Any], star: str, same: Callable[[Any, Any], bool]) -> bool:
+    """Whether the items match the pattern, in which `star` stands for any number of them.
+
+    When they part, only the last star has to take one item more: what an earlier star could take, it can as well.
+    """
+    here = there = 0
+    last_star, resume = -1, 0
+    while there < len(items):
+        if here < len(pattern) and pattern[here] == star:
+            last_star, resume = here, there
+            here += 1
+        elif here < len(pattern) and same(pattern[here], items[there]):
+            here, there = here + 1, there + 1
+        elif last_star >= 0:
+            resume += 1
+            here, there = last_star + 1, resume
+        else:
+            return False
+    return all(one == star for one in pattern[here:])

@@ -1,29 +1,21 @@
-"""What a case leans on that an agent must be able to report.
+"""What is known about the checks of a case before it runs: what they need, who decides, and what can't be judged.
 
-A limit, or a check that something did *not* happen, would hold because nobody looked. That is found before a run.
+A limit, or a check that something did *not* happen, would hold because nobody looked. A judge that is missing would
+leave a case unjudged after its agent was paid. Both are found before anything runs.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from atp.agents.adapter import Capabilities
-from atp.checks.polarity import turns_round
-from atp.suite.assertion import Assertion, Behavior, Group, NotToolCalled, ToolCalled, ToolOrder, ToolResult
+from atp.base.errors import ConfigurationError
+from atp.suite.assertion import Assertion, Decider, Need
 from atp.suite.case import Case
-
-
-class Need(NamedTuple):
-    """Something that must be seen, and what for."""
-
-    what: str
-    """A field of `Capabilities`."""
-    why: str
-    """In words, for the message."""
+from atp.usercode.code_path import find_script
 
 
 def needs(case: Case) -> Iterator[Need]:
-    """What the case can't do without seeing."""
+    """What an agent must be able to report for the limits and checks of a case to mean anything."""
     limits = case.limits
     if limits.allowed_tools is not None:
         yield Need("tool_calls", "which tools it called (`allowed_tools`)")
@@ -33,49 +25,46 @@ def needs(case: Case) -> Iterator[Need]:
         yield Need("tokens", "its tokens (`max_tokens`)")
     if limits.budget_usd is not None:
         yield Need("cost", "its cost (`budget_usd`)")
-    yield from _of_assertions(_checked(case), False)
+    exact, _ = compiled_expectations(case)
+    for assertion in [*case.asserted, *exact.values()]:
+        yield from assertion.needs(assertion.negate)
 
 
 def met(need: Need, capabilities: Capabilities) -> bool:
-    """Whether an agent can report it."""
+    """Whether an agent can report what is needed."""
     if need.what == "steps":
         return capabilities.steps or capabilities.tool_calls
-    if need.what == "cost":
-        return capabilities.cost
     return bool(getattr(capabilities, need.what))
 
 
-def _checked(case: Case) -> list[Assertion]:
-    """What a case checks exactly, expectations in words that have an exact meaning included."""
+def deciders(case: Case) -> Iterator[Decider]:
+    """The judges and validators that a case needs."""
+    if compiled_expectations(case)[1]:
+        yield Decider("assessor", None, "its expectations in words")
+    for assertion in case.asserted:
+        if assertion.needs_judge:
+            yield from assertion.deciders()
+
+
+def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
+    """The expectations that have an exact meaning, as assertions by their place, and the places of the others."""
     if not case.expectations:
-        return case.asserted
+        return {}, []
     from atp.checks.expectations.compile import compile_expectation  # a grammar, which only some suites need
 
-    return [*case.asserted, *filter(None, map(compile_expectation, case.expectations))]
+    compiled = {place: compile_expectation(words) for place, words in enumerate(case.expectations)}
+    exact = {place: assertion for place, assertion in compiled.items() if assertion is not None}
+    return exact, [place for place in compiled if place not in exact]
 
 
-def _of_assertions(assertions: Iterable[Assertion], turned: bool) -> Iterator[Need]:
-    """`turned`: a group around them turns their verdicts round."""
-    for assertion in assertions:
-        if isinstance(assertion, Group):
-            yield from _of_assertions(assertion.assertions, turned ^ turns_round(assertion))
-        elif _is_about_tools(type(assertion)):
-            yield from _of_assertion(assertion, turned ^ assertion.negate)
+def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
+    """Why checks of a case can't be judged, whoever judges: there is no such script."""
+    if not any(assertion.needs_judge for assertion in case.asserted):
+        return
+    from atp.checks.script import named_scripts
 
-
-@cache
-def _is_about_tools(kind: type[Assertion]) -> bool:
-    return issubclass(kind, (Behavior, NotToolCalled, ToolCalled, ToolOrder, ToolResult))
-
-
-def _of_assertion(assertion: Assertion, turned: bool) -> Iterator[Need]:
-    """`turned`: the verdict is turned round, by itself or by a group around it."""
-    match assertion:
-        case Behavior():
-            yield Need("tool_calls", f"its tool calls (`behavior` {assertion.check or 'rules'})")
-        case NotToolCalled() if not turned:
-            yield Need("tool_calls", f"its tool calls (`not_tool_called` {assertion.name})")
-        case ToolCalled() if turned or assertion.times == 0:
-            yield Need("tool_calls", f"its tool calls (`tool_called` {assertion.name}, negated)")
-        case ToolOrder() | ToolResult() if turned:
-            yield Need("tool_calls", f"its tool calls (`{assertion.type}`, negated)")
+    for script in named_scripts(case.asserted):
+        try:
+            find_script(script, folders)
+        except ConfigurationError as error:
+            yield f"{error} ({error.hint})" if error.hint else str(error)

@@ -1,15 +1,18 @@
 """How the agent worked: repeated actions, efficient use of tools, errors, rules about tools."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from atp.base.canonical_json import canonical
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.run_check import check
 from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
 from atp.checks.verdicts import SHORT, failed, passed, show
-from atp.suite.assertion import Behavior
+from atp.suite.assertion import Assertion, Need
+from atp.suite.record import Names, Whole
 from atp.suite.result import Event, Outcome, ToolCall, Verdict
 
 
@@ -37,32 +40,66 @@ def repeats(calls: list[ToolCall]) -> Repeats:
     return Repeats(places, len(seen))
 
 
-@check("behavior")
-def behavior(assertion: Behavior, evidence: Evidence) -> Verdict:
-    """A named check, rules about tools, or both: all must hold."""
-    calls = evidence.tool_calls
-    named = _NAMED[assertion.check](assertion, evidence) if assertion.check is not None else Named([])
-    seen, missing = [*named.problems, *_broken(assertion, calls)], list(_missing(assertion, calls))
-    where = "tool calls" if evidence.turn is None else f"tool calls of turn {evidence.turn}"
-    expected = assertion.check or "rules about tools"
-    if problems := [*seen, *missing]:
-        found = in_words(calls)
-        verdict = failed("; ".join(problems), expected=expected, found=found, where=where, score=named.score)
-    else:
-        verdict = passed(f"{expected}: it holds", expected=expected, where=where, score=named.score)
-    sure: list[Outcome] = []
-    if not _forbids(assertion, evidence):
-        sure.append("passed")
-    if seen and not assertion.allow_recovered:  # a later call may have made up for it
-        sure.append("failed")
-    return if_shown(verdict, assertion, evidence, f"whether it kept to `{expected}`", sure)
+class Behavior(Assertion):
+    """How the agent worked: a named check, rules about tools, or both."""
+
+    type: Literal["behavior"]
+    """Always `behavior`."""
+    check_: Literal["no_repeated_actions", "efficient_tool_use", "no_errors"] | None = Field(
+        default=None, validation_alias="check", serialization_alias="check"
+    )
+    """The named check."""
+    max_repeats: Whole = 0
+    """For `no_repeated_actions`: how many repeats are allowed."""
+    max_redundant_calls: Whole = 0
+    """For `efficient_tool_use`: how many repeated calls are allowed."""
+    allow_recovered: bool = False
+    """For `no_errors`: an error that the agent recovered from doesn't count."""
+    must_use_tools: Names | None = None
+    """Each of these was called."""
+    forbidden_tools: Names | None = None
+    """None of these was called."""
+    min_tool_calls: Whole | None = None
+    """At least so many calls."""
+    max_tool_calls: Whole | None = None
+    """At most so many calls; `efficient_tool_use` takes the case's `max_steps` otherwise."""
+    tool_order: Names | None = None
+    """These were called in this order, others between them allowed."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Behavior":
+        rules = (self.must_use_tools, self.forbidden_tools, self.min_tool_calls, self.max_tool_calls, self.tool_order)
+        if self.check_ is None and all(rule is None for rule in rules):
+            raise PydanticCustomError("missing_check", "`behavior` needs a `check` or a rule about tools")
+        return self
+
+    def needs(self, negated: bool) -> Iterator[Need]:
+        yield Need("tool_calls", f"its tool calls (`behavior` {self.check_ or 'rules'})")
+
+    def check(self, evidence: Evidence) -> Verdict:
+        calls = evidence.tool_calls
+        named = _NAMED[self.check_](self, evidence) if self.check_ is not None else Named([])
+        seen, missing = [*named.problems, *_broken(self, calls)], list(_missing(self, calls))
+        where = "tool calls" if evidence.turn is None else f"tool calls of turn {evidence.turn}"
+        expected = self.check_ or "rules about tools"
+        if problems := [*seen, *missing]:
+            found = in_words(calls)
+            verdict = failed("; ".join(problems), expected=expected, found=found, where=where, score=named.score)
+        else:
+            verdict = passed(f"{expected}: it holds", expected=expected, where=where, score=named.score)
+        sure: list[Outcome] = []
+        if not _forbids(self, evidence):
+            sure.append("passed")
+        if seen and not self.allow_recovered:  # a later call may have made up for it
+            sure.append("failed")
+        return if_shown(verdict, self, evidence, f"whether it kept to `{expected}`", sure)
 
 
 def _forbids(assertion: Behavior, evidence: Evidence) -> bool:
     """Whether a further call, which nobody told of, could be one too many."""
     most = assertion.max_tool_calls
     too_many = most is not None and (evidence.transcript.usage.tool_calls or 0) > most
-    return assertion.check is not None or bool(assertion.forbidden_tools) or too_many
+    return assertion.check_ is not None or bool(assertion.forbidden_tools) or too_many
 
 
 class Named(NamedTuple):

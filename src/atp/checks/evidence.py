@@ -1,16 +1,56 @@
 """Evidence: all that a check may look at, and what several checks need of it worked out once."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from atp.checks.lazy import lazy
-from atp.checks.subject import Subject
+from atp.base.canonical_json import canonical
+from atp.base.found_json import MISSING, find_json, read_whole
 from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
 
 if TYPE_CHECKING:
     from atp.roles.judge.judges import Judges
+
+
+class Subject:
+    """A value, with its text and the JSON in it worked out when they are needed, and once."""
+
+    def __init__(self, value: Any, name: str, where: str) -> None:
+        self.value = value
+        """Text or any JSON value; nothing is an empty answer."""
+        self.name = name
+        """What it is, in a sentence: `the output`."""
+        self.where = where
+        """Its place, for a verdict."""
+
+    @cached_property
+    def text(self) -> str:
+        """The text; of a JSON value, its canonical text."""
+        if isinstance(self.value, str):
+            return self.value
+        return "" if self.value is None else canonical(self.value)
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON value, or the JSON found in the text, or `MISSING`."""
+        if isinstance(self.value, str):
+            return find_json(self.value)
+        return MISSING if self.value is None else self.value
+
+    @cached_property
+    def json_text(self) -> str | None:
+        """The canonical text of a JSON object or list, also of one that was given as text; else nothing."""
+        if not isinstance(self.value, str):
+            return None if self.value is None else self.text
+        read = read_whole(self.value) if self.value.lstrip()[:1] in ("{", "[") else MISSING
+        return None if read is MISSING else canonical(read)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is text, with or without JSON in it."""
+        return isinstance(self.value, str)
 
 
 class Workspace(Protocol):
@@ -68,7 +108,7 @@ class Evidence:
             judge=self.judge,
         )
 
-    @lazy
+    @cached_property
     def answer(self) -> Subject:
         """What the agent answered."""
         turns = self.transcript.turns
@@ -83,7 +123,7 @@ class Evidence:
         """The answer as it is: text or any JSON value; nothing is an empty answer."""
         return self.answer.value
 
-    @lazy
+    @cached_property
     def input(self) -> Any:
         """What was said to the agent: as the case gives it, or what this turn or this variation of it said."""
         turns = self.transcript.turns
@@ -93,19 +133,27 @@ class Evidence:
             return turns[0].input if len(turns) == 1 else [one.input for one in turns]
         return self.case.input
 
-    @lazy
+    @cached_property
     def tool_calls(self) -> list[ToolCall]:
         """The tools called, in order."""
         calls = self.transcript.tool_calls
         return calls if self.turn is None else [call for call in calls if call.turn == self.turn]
 
-    @lazy
+    @cached_property
     def events(self) -> list[Event]:
         """What else was seen, in order."""
         events = self.transcript.events
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 
-    @lazy
+    @cached_property
     def made(self) -> Mapping[str, Path]:
         """The files that the agent made or changed in its workspace."""
         return self.workspace.made() if self.workspace is not None else {}
+
+
+def unreported_calls(transcript: Transcript) -> str | None:
+    """Say that an agent counts more tool calls than it described; which ones, and in which turn, is not known then."""
+    claimed, described = transcript.usage.tool_calls or 0, len(transcript.tool_calls)
+    if claimed <= described:
+        return None
+    return f"the agent says it made {claimed} tool call{'' if claimed == 1 else 's'} but told of {described or 'none'}"

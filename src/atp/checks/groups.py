@@ -1,48 +1,102 @@
 """Assertions around others: all_of, any_of, none_of, at_least. What could not be judged may leave the whole unjudged.
 
-Exact parts are checked first. A part that a model or somebody's code has to judge is asked only while the whole is
+Exact parts are checked first. A part that a model or the user's code has to judge is asked only while the whole is
 still open, because asking costs time and money.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import ClassVar, Literal
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.polarity import inside
-from atp.checks.run_check import check, run_check
-from atp.suite.assertion import AllOf, AnyOf, Assertion, AtLeast, Group, NoneOf
+from atp.checks.run_check import run_check
+from atp.suite.assertion import Assertion, Group
+from atp.suite.record import Count
 from atp.suite.result import Outcome, Verdict
 
+_negated: ContextVar[bool] = ContextVar("negated", default=False)
+"""Whether the groups around the assertion that is being checked turn its verdict round."""
 
-@check("all_of")
-async def all_of(group: AllOf, evidence: Evidence) -> Verdict:
+
+@contextmanager
+def _parts_of(group: Group) -> Iterator[None]:
+    token = _negated.set(_negated.get() ^ group.negates_parts)
+    try:
+        yield
+    finally:
+        _negated.reset(token)
+
+
+def favourable_outcome(assertion: Assertion) -> Outcome:
+    """The outcome of the check itself, before `negate`, that is in the agent's favour.
+
+    A check that can't be sure of what it found needs to know: such a doubt must not speak for the agent.
+    """
+    return "failed" if _negated.get() ^ assertion.negate else "passed"
+
+
+class AllOf(Group):
     """All of them hold."""
-    parts = await _parts(group, evidence, len(group.assertions))
-    return _verdict(group, parts, len(group.assertions), "all")
+
+    type: Literal["all_of"]
+    """Always `all_of`."""
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        parts = await _parts(self, evidence, len(self.assertions))
+        return _verdict(self, parts, len(self.assertions), "all")
 
 
-@check("any_of")
-async def any_of(group: AnyOf, evidence: Evidence) -> Verdict:
+class AnyOf(Group):
     """At least one of them holds."""
-    return _verdict(group, await _parts(group, evidence, 1), 1, "at least one")
+
+    type: Literal["any_of"]
+    """Always `any_of`."""
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        return _verdict(self, await _parts(self, evidence, 1), 1, "at least one")
 
 
-@check("at_least")
-async def at_least(group: AtLeast, evidence: Evidence) -> Verdict:
+class AtLeast(Group):
     """At least `k` of them hold."""
-    return _verdict(group, await _parts(group, evidence, group.k), group.k, f"at least {group.k}")
+
+    type: Literal["at_least"]
+    """Always `at_least`."""
+    k: Count
+    """How many must hold."""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> "AtLeast":
+        if self.k > len(self.assertions):
+            raise PydanticCustomError(
+                "unreachable", "`k` is {k}, but there are only {n} assertions", {"k": self.k, "n": len(self.assertions)}
+            )
+        return self
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        return _verdict(self, await _parts(self, evidence, self.k), self.k, f"at least {self.k}")
 
 
-@check("none_of")
-async def none_of(group: NoneOf, evidence: Evidence) -> Verdict:
+class NoneOf(Group):
     """None of them holds."""
-    parts = await _parts(group, evidence, 1)
-    verdict = _verdict(group, parts, 1, "none")
-    verdict.critical = False
-    if verdict.outcome != "unjudged":
-        verdict.outcome = "passed" if verdict.outcome == "failed" else "failed"
-        verdict.message = _said("none", group, [part for part in parts if part.passed], "hold")
-    return verdict
+
+    inverts: ClassVar[bool] = True
+
+    type: Literal["none_of"]
+    """Always `none_of`."""
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        parts = await _parts(self, evidence, 1)
+        verdict = _verdict(self, parts, 1, "none")
+        verdict.critical = False
+        if verdict.outcome != "unjudged":
+            verdict.outcome = "passed" if verdict.outcome == "failed" else "failed"
+            verdict.message = _said("none", self, [part for part in parts if part.passed], "hold")
+        return verdict
 
 
 def at_least_outcome(wanted: int, total: int, outcomes: Sequence[Outcome]) -> Outcome | None:
@@ -59,20 +113,13 @@ async def _parts(group: Group, evidence: Evidence, wanted: int) -> list[Verdict]
     """The verdicts of the parts, in their order; a judged one that no longer matters has none."""
     total = len(group.assertions)
     found: dict[int, Verdict] = {}
-    for place, assertion in sorted(enumerate(group.assertions), key=lambda one: needs_judge(one[1])):
+    for place, assertion in sorted(enumerate(group.assertions), key=lambda one: one[1].needs_judge):
         outcomes = [verdict.outcome for verdict in found.values()]
-        if needs_judge(assertion) and at_least_outcome(wanted, total, outcomes) in ("passed", "failed"):
+        if assertion.needs_judge and at_least_outcome(wanted, total, outcomes) in ("passed", "failed"):
             continue
-        with inside(group):
+        with _parts_of(group):
             found[place] = await run_check(assertion, evidence)
     return [found[place] for place in sorted(found)]
-
-
-def needs_judge(assertion: Assertion) -> bool:
-    """Whether a model or somebody's code has to be asked."""
-    if isinstance(assertion, Group):
-        return any(needs_judge(one) for one in assertion.assertions)
-    return assertion.judged
 
 
 def _verdict(group: Group, parts: list[Verdict], wanted: int, words: str) -> Verdict:

@@ -1,26 +1,30 @@
 """Checks that a model or an agent of the user's decides: `llm_eval`, `agent`, and expectations in words."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
+from atp.checks.artifacts import content_of, files_of, made_at
 from atp.checks.evidence import Evidence
-from atp.checks.made import made_at
-from atp.checks.run_check import check, said
-from atp.checks.shown_files import content_of, files_of
+from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judgement import Assessment, Judgement
 from atp.roles.judge.judges import HOW_TO_SET, Judges
 from atp.roles.judge.record import Record, make_record
 from atp.roles.judge.validator import Validation
-from atp.suite.assertion import AgentAssertion, LlmEval
+from atp.suite.assertion import Assertion, Decider
+from atp.suite.options import Options
+from atp.suite.record import Count, Fraction, Json, Text
+from atp.suite.reference import PrefixedAgent
 from atp.suite.result import Outcome, Verdict
 from atp.usercode.threads import in_thread
 
 if TYPE_CHECKING:
     from atp.roles.judge.assessor import Assessor
 
+CRITERIA = ("factual_accuracy", "completeness", "coherence", "relevance")
+"""The criteria document 1 names; any other text is a criterion in the user's own words."""
 LONGEST_REASON = 600
 
 
@@ -28,58 +32,92 @@ class _NoJudge(Exception):
     """Why there is no judge."""
 
 
-@check("llm_eval")
-async def llm_eval(assertion: LlmEval, evidence: Evidence) -> Verdict:
-    """A model scores the answer, or an artifact."""
-    try:
-        judges, assessor = _assessor(evidence, assertion.judge, "`llm_eval` needs")
-    except _NoJudge as error:
-        return unjudged(str(error))
-    about: dict[str, str] | None = None
-    if assertion.path is not None:
-        about = await in_thread(_artifacts, assertion.path, evidence)
-        if not about:
-            missing = f"there is no `{assertion.path}` to be judged"
-            # Turned round, that something isn't there would pass for its quality.
-            return unjudged(missing) if assertion.negate else failed(missing, where=f"artifact {assertion.path}")
-    record = await _record(evidence, about)
-    found = await assessor.score(
-        record, assertion.criteria, intent=evidence.case.intent or "", run=judges.run, votes=assertion.votes
-    )
-    _count(found, judges, assessor, evidence)
-    (judgement,) = found.judgements
-    where = evidence.answer.where if assertion.path is None else f"artifact {assertion.path}"
-    return _scored(judgement, assertion.threshold, where)
+class LlmEval(Assertion):
+    """A model scores the output from 0 to 1."""
+
+    judged: ClassVar[bool] = True
+
+    type: Literal["llm_eval"]
+    """Always `llm_eval`."""
+    criteria: Text
+    """`factual_accuracy`, `completeness`, `coherence`, `relevance`, or free text."""
+    threshold: Fraction = 0.7
+    """The least score that passes."""
+    judge: Text | None = None
+    """The agent or connector that judges."""
+    votes: Count = 1
+    """How many times to ask; the majority decides."""
+    path: Text | None = None
+    """Judge this artifact instead of the output."""
+
+    def deciders(self) -> Iterator[Decider]:
+        yield Decider("assessor", self.judge, "`llm_eval`")
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        try:
+            judges, assessor = _assessor(evidence, self.judge, "`llm_eval` needs")
+        except _NoJudge as error:
+            return unjudged(str(error))
+        about: dict[str, str] | None = None
+        if self.path is not None:
+            about = await in_thread(_artifacts, self.path, evidence)
+            if not about:
+                missing = f"there is no `{self.path}` to be judged"
+                # Turned round, that something isn't there would pass for its quality.
+                return unjudged(missing) if self.negate else failed(missing, where=f"artifact {self.path}")
+        record = await _record(evidence, about)
+        found = await assessor.score(
+            record, self.criteria, intent=evidence.case.intent or "", run=judges.run, votes=self.votes
+        )
+        _count(found, judges, assessor, evidence)
+        (judgement,) = found.judgements
+        where = evidence.answer.where if self.path is None else f"artifact {self.path}"
+        return _scored(judgement, self.threshold, where)
 
 
-@check("agent")
-async def agent(assertion: AgentAssertion, evidence: Evidence) -> Verdict:
+class AgentAssertion(Assertion):
     """An agent of the user's decides."""
-    judges = evidence.judge
-    if judges is None:
-        return unjudged(f"`agent` needs {assertion.use}, and nobody is there to ask it")
-    try:
-        validator = judges.validator(assertion.use)
-    except ConfigurationError as error:
-        return unjudged(_with_hint(error))
-    options = assertion.options.model_dump(exclude_defaults=True) if assertion.options is not None else {}
-    found = await validator.validate(
-        Validation(
-            output=evidence.output,
-            input=evidence.input,
-            conversation=evidence.transcript.messages,
-            metadata=options.pop("metadata", {}),
-            expected=_expected(assertion, evidence),
-            options=options,
-        ),
-        run=judges.run,
-    )
-    judges.usage.add(found.usage)
-    judgement = found.judgement
-    if judgement.met is None:
-        return unjudged(judgement.reason, where=assertion.use)
-    verdict = passed if judgement.met else failed
-    return verdict(cut(judgement.reason, LONGEST_REASON), where=assertion.use, score=judgement.score)
+
+    judged: ClassVar[bool] = True
+
+    type: Literal["agent"]
+    """Always `agent`."""
+    use: PrefixedAgent
+    """The validator agent, as `agents:` and its id."""
+    options: Options | None = None
+    """Handed to the validator; `metadata.criteria` says what to look for."""
+    value: Json = None
+    """The expected value; left out: the case's `expected`."""
+
+    def deciders(self) -> Iterator[Decider]:
+        yield Decider("validator", self.use.removeprefix("agents:"), "`agent`")
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        judges = evidence.judge
+        if judges is None:
+            return unjudged(f"`agent` needs {self.use}, and nobody is there to ask it")
+        try:
+            validator = judges.validator(self.use)
+        except ConfigurationError as error:
+            return unjudged(_with_hint(error))
+        options = self.options.model_dump(exclude_defaults=True) if self.options is not None else {}
+        found = await validator.validate(
+            Validation(
+                output=evidence.output,
+                input=evidence.input,
+                conversation=evidence.transcript.messages,
+                metadata=options.pop("metadata", {}),
+                expected=_expected(self, evidence),
+                options=options,
+            ),
+            run=judges.run,
+        )
+        judges.usage.add(found.usage)
+        judgement = found.judgement
+        if judgement.met is None:
+            return unjudged(judgement.reason, where=self.use)
+        verdict = passed if judgement.met else failed
+        return verdict(cut(judgement.reason, LONGEST_REASON), where=self.use, score=judgement.score)
 
 
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
@@ -94,7 +132,7 @@ async def judge_expectations(expectations: Sequence[str], evidence: Evidence) ->
     except _NoJudge as error:
         reason = str(error)
     except Exception as error:
-        reason = f"the check broke: {said(error)}"
+        reason = f"the check broke: {last_line(error)}"
     return [_expectation(words, Judgement(reason=reason)) for words in expectations]
 
 

@@ -7,7 +7,7 @@ them at the end.
 from typing import Any, NamedTuple
 
 from atp.base.text import cut
-from atp.checks.tools import is_tool, untold
+from atp.checks.evidence import unreported_calls
 from atp.suite.case import Limits
 from atp.suite.meter import Meter, fill, read_meter
 from atp.suite.result import ToolCall, Transcript, Verdict
@@ -43,7 +43,7 @@ class LimitMeter(Meter):
         """Count a tool call, and note the first one that `allowed_tools` doesn't allow."""
         super().call(call)
         allowed = self._limits.allowed_tools
-        if allowed is not None and self._forbidden is None and not any(is_tool(call.name, tool) for tool in allowed):
+        if allowed is not None and self._forbidden is None and not any(call.is_of(tool) for tool in allowed):
             self._forbidden = call.name
 
     def overruns(self) -> list[Overrun]:
@@ -89,14 +89,14 @@ def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
         for limit, (what, value) in reported.items()
         if getattr(limits, limit) is not None and value is None
     ]
-    if gap := untold(transcript):
+    if gap := unreported_calls(transcript):
         found.append(f"unobserved: {gap}")
     return found
 
 
 def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:
     """Limits that nobody can say were kept, although the agent reports what they are about; each is unjudged."""
-    gap = untold(transcript)
+    gap = unreported_calls(transcript)
     if limits.allowed_tools is None or gap is None or overruns(limits, transcript):
         return []
     message = f"{gap}, so that it called only `allowed_tools` can't be shown"

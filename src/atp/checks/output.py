@@ -1,29 +1,42 @@
 """Checks of what the agent answered: equals, contains, not_contains, regex, json_path, type, json_schema.
 
-Each is a function of what it looks at, so that a tool's result can be looked at in the same way.
+Each rule is a function of what it looks at, so that a tool's result or a file can be looked at in the same way.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, Field
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING
-from atp.checks.compare import contained, difference, has_type, text_in_json, type_of
-from atp.checks.evidence import Evidence
+from atp.checks.compare import contained, difference, fits_one, has_type, text_in_json, type_of
+from atp.checks.evidence import Evidence, Subject
 from atp.checks.json_paths import look_up, unlike
-from atp.checks.matchers import equals_matcher
 from atp.checks.patterns import search
-from atp.checks.run_check import check
-from atp.checks.subject import Subject
 from atp.checks.verdicts import SHORT, failed, passed, show
-from atp.suite.assertion import Contains, Equals, JsonPath, JsonSchema, NotContains, RegexMatch, TypeIs
-from atp.suite.matcher import is_matcher
+from atp.suite.assertion import Assertion
+from atp.suite.matcher import check_matchers, check_no_matchers, is_matcher
+from atp.suite.paths import JsonPathText, JsonSchemaObject
+from atp.suite.record import Json, Regex, check_sought
 from atp.suite.result import Verdict
 
+Matched = Annotated[Json, AfterValidator(check_matchers)]
+"""A JSON value in which an object such as `{"$gt": 3}` is a matcher."""
+Contained = Annotated[Json, AfterValidator(check_no_matchers), AfterValidator(check_sought)]
+"""A JSON value to look for, not the empty text; matchers have no meaning in it, only `$literal`."""
+TypeName = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
-@check("equals")
-def equals(assertion: Equals, evidence: Evidence) -> Verdict:
+
+class Equals(Assertion):
     """The output is this value."""
-    return is_value(assertion.value, evidence.answer)
+
+    type: Literal["equals"]
+    """Always `equals`."""
+    value: Matched
+    """The expected value. Key order and 1 against 1.0 don't matter; true is not 1."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        return is_value(self.value, evidence.answer)
 
 
 def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
@@ -49,6 +62,44 @@ def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
     return failed(message, expected=value, found=found, where=where)
 
 
+def equals_matcher(matcher: dict[str, Any], subject: Subject) -> Verdict:
+    """Whether a subject fits all that a matcher object says."""
+    for name, operand in matcher.items():
+        found = _looked_at(name, operand, subject)
+        if not fits_one(name, operand, found):
+            message = f"expected {subject.name} to fit {show({name: operand}, SHORT)}, found {show(found, SHORT)}"
+            return failed(message, expected=matcher, found=found, where=subject.where)
+    return passed(f"{subject.name} fits", expected=matcher, found=subject.value, where=subject.where)
+
+
+def _looked_at(name: str, operand: Any, subject: Subject) -> Any:
+    """The text, or the JSON in it if there is any and the matcher asks about such values."""
+    if not subject.is_text or not _asks_for_json(name, operand) or subject.json is MISSING:
+        return subject.value
+    if name == "$length" and not isinstance(subject.json, dict | list):
+        return subject.value
+    return subject.json
+
+
+def _asks_for_json(name: str, operand: Any) -> bool:
+    match name:
+        case "$any" | "$regex":
+            return False
+        case "$length":
+            return True
+        case "$type":
+            return bool(operand != "string")
+        case "$in" | "$not_in":
+            return any(_is_json(one) for one in operand)
+    return _is_json(operand)
+
+
+def _is_json(operand: Any) -> bool:
+    if is_matcher(operand):
+        return any(_asks_for_json(*one) for one in operand.items())
+    return not isinstance(operand, str)
+
+
 def _no_json(expected: str, value: Any, subject: Subject) -> Verdict:
     message = f"{expected}, found no JSON in {show(subject.text, SHORT)}"
     return failed(message, expected=value, found=subject.text, where=subject.where)
@@ -58,10 +109,18 @@ def _shown(found: Any) -> str:
     return "nothing" if found is MISSING else show(found, SHORT)
 
 
-@check("contains")
-def contains(assertion: Contains, evidence: Evidence) -> Verdict:
+class Contains(Assertion):
     """The output contains a text, an object's keys and values, or a list's element."""
-    return has(assertion.value, evidence.answer, assertion.ignore_case)
+
+    type: Literal["contains"]
+    """Always `contains`."""
+    value: Contained
+    """Text is searched in the output's text; an object is a recursive subset; on a list, membership."""
+    ignore_case: bool = False
+    """Letter case doesn't matter."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        return has(self.value, evidence.answer, self.ignore_case)
 
 
 def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
@@ -75,15 +134,23 @@ def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
     return failed(f"{expected}, found {_shown(found)}", expected=value, found=found, where=subject.where)
 
 
-@check("not_contains")
-def not_contains(assertion: NotContains, evidence: Evidence) -> Verdict:
+class NotContains(Assertion):
     """The output does not contain it."""
-    value, subject = assertion.value, evidence.answer
-    if not _contains(value, subject, assertion.ignore_case):
-        return passed(f"{subject.name} does not contain {show(value, SHORT)}", expected=value, where=subject.where)
-    message = f"expected {subject.name} not to contain {show(value, SHORT)}, found it"
-    found = _around(value, subject.text) if isinstance(value, str) else subject.value
-    return failed(message, expected=value, found=found, where=subject.where)
+
+    type: Literal["not_contains"]
+    """Always `not_contains`."""
+    value: Contained
+    """As in `contains`."""
+    ignore_case: bool = False
+    """Letter case doesn't matter."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        value, subject = self.value, evidence.answer
+        if not _contains(value, subject, self.ignore_case):
+            return passed(f"{subject.name} does not contain {show(value, SHORT)}", expected=value, where=subject.where)
+        message = f"expected {subject.name} not to contain {show(value, SHORT)}, found it"
+        found = _around(value, subject.text) if isinstance(value, str) else subject.value
+        return failed(message, expected=value, found=found, where=subject.where)
 
 
 def _contains(value: Any, subject: Subject, ignore_case: bool) -> bool:
@@ -124,10 +191,16 @@ def _around(value: str, text: str) -> str:
     return text[max(at - SHORT, 0) : at + len(value) + SHORT]
 
 
-@check("regex")
-def regex(assertion: RegexMatch, evidence: Evidence) -> Verdict:
+class RegexMatch(Assertion):
     """A regular expression is found in the output's text."""
-    return has_match(assertion.pattern, evidence.answer)
+
+    type: Literal["regex"]
+    """Always `regex`."""
+    pattern: Regex = Field(validation_alias=AliasChoices("pattern", "value"))
+    """The expression, in Python's syntax."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        return has_match(self.pattern, evidence.answer)
 
 
 def has_match(pattern: str, subject: Subject) -> Verdict:
@@ -142,14 +215,22 @@ def has_match(pattern: str, subject: Subject) -> Verdict:
     return failed(message, expected=pattern, found=subject.text, where=subject.where)
 
 
-@check("json_path")
-def json_path(assertion: JsonPath, evidence: Evidence) -> Verdict:
+class JsonPath(Assertion):
     """The place a JSONPath names exists, or holds a value."""
-    value = assertion.value if "value" in assertion.model_fields_set else MISSING
-    return is_ready(assertion.path, value, evidence.answer)
+
+    type: Literal["json_path"]
+    """Always `json_path`."""
+    path: JsonPathText
+    """RFC 9535, or the short form `a.b`."""
+    value: Matched = None
+    """The expected value; a list against a single result means one of them. Left out: the place exists."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        value = self.value if "value" in self.model_fields_set else MISSING
+        return is_at_path(self.path, value, evidence.answer)
 
 
-def is_ready(path: str, value: Any, subject: Subject) -> Verdict:
+def is_at_path(path: str, value: Any, subject: Subject) -> Verdict:
     """Whether a place in a subject's JSON holds a value, or, if that is `MISSING`, exists."""
     given = None if value is MISSING else value
     expected = f"expected {path} to exist" if value is MISSING else f"expected {path} to be {show(value, SHORT)}"
@@ -164,41 +245,57 @@ def is_ready(path: str, value: Any, subject: Subject) -> Verdict:
     return passed(message, expected=given, found=None if found is MISSING else found, where=where)
 
 
-@check("type")
-def type_is(assertion: TypeIs, evidence: Evidence) -> Verdict:
+class TypeIs(Assertion):
     """The output, or a place in it, has a JSON type."""
-    wanted, path, subject = assertion.value, assertion.path, evidence.answer
-    found = subject.value
-    name, where = subject.name, subject.where
-    if path is not None:
-        name, where = path, f"{where}, {path}"
-        if subject.json is MISSING:
-            return _no_json(f"expected {path} to be of type {wanted}", wanted, subject)
-        found = look_up(path, subject.json)
-    elif wanted in ("object", "array") and subject.is_text and subject.json is not MISSING:
-        found = subject.json
-    if has_type(found, wanted):
-        return passed(f"{name} is of type {wanted}", expected=wanted, found=found, where=where)
-    if found is MISSING:
-        return failed(f"expected {name} to be of type {wanted}, found nothing there", expected=wanted, where=where)
-    message = f"expected {name} to be of type {wanted}, found {type_of(found)}: {show(found, SHORT)}"
-    return failed(message, expected=wanted, found=found, where=where)
 
+    type: Literal["type"]
+    """Always `type`."""
+    value: TypeName
+    """The expected type."""
+    path: JsonPathText | None = None
+    """Look there instead of at the whole output."""
 
-@check("json_schema")
-def json_schema(assertion: JsonSchema, evidence: Evidence) -> Verdict:
-    """The output's JSON fits a JSON Schema."""
-    from atp.checks.schema import allows_text, fits_schema
-
-    path, subject = assertion.path, evidence.answer
-    found, where = subject.json, subject.where
-    if found is MISSING:
-        if path is not None or not subject.is_text or not allows_text(assertion.schema_):
-            return _no_json("expected JSON that fits the schema", None, subject)
+    def check(self, evidence: Evidence) -> Verdict:
+        wanted, path, subject = self.value, self.path, evidence.answer
         found = subject.value
-    if path is not None:
-        where = f"{where}, {path}"
-        found = look_up(path, found)
+        name, where = subject.name, subject.where
+        if path is not None:
+            name, where = path, f"{where}, {path}"
+            if subject.json is MISSING:
+                return _no_json(f"expected {path} to be of type {wanted}", wanted, subject)
+            found = look_up(path, subject.json)
+        elif wanted in ("object", "array") and subject.is_text and subject.json is not MISSING:
+            found = subject.json
+        if has_type(found, wanted):
+            return passed(f"{name} is of type {wanted}", expected=wanted, found=found, where=where)
         if found is MISSING:
-            return failed(f"expected {path} to fit the schema, found nothing there", where=where)
-    return fits_schema(assertion.schema_, found, where)
+            return failed(f"expected {name} to be of type {wanted}, found nothing there", expected=wanted, where=where)
+        message = f"expected {name} to be of type {wanted}, found {type_of(found)}: {show(found, SHORT)}"
+        return failed(message, expected=wanted, found=found, where=where)
+
+
+class JsonSchema(Assertion):
+    """The output's JSON fits a JSON Schema."""
+
+    type: Literal["json_schema"]
+    """Always `json_schema`."""
+    schema_: JsonSchemaObject = Field(validation_alias=AliasChoices("schema", "value"), serialization_alias="schema")
+    """The schema."""
+    path: JsonPathText | None = None
+    """Look there instead of at the whole output."""
+
+    def check(self, evidence: Evidence) -> Verdict:
+        from atp.checks.schema import allows_text, fits_schema
+
+        path, subject = self.path, evidence.answer
+        found, where = subject.json, subject.where
+        if found is MISSING:
+            if path is not None or not subject.is_text or not allows_text(self.schema_):
+                return _no_json("expected JSON that fits the schema", None, subject)
+            found = subject.value
+        if path is not None:
+            where = f"{where}, {path}"
+            found = look_up(path, found)
+            if found is MISSING:
+                return failed(f"expected {path} to fit the schema, found nothing there", where=where)
+        return fits_schema(self.schema_, found, where)

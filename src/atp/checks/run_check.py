@@ -1,92 +1,30 @@
-"""From an assertion to its verdict.
+"""Runs the check of an assertion, whatever kind it is of.
 
-A kind of check is a function, registered under the `type` that files give, ours and a plugin's in the same way. What
-every assertion takes (`negate`, `message`, `weight`, `critical`) is applied here, once for all kinds; and whatever goes
-wrong in a check makes it unjudged, with the reason, never a pass and never nothing.
+What every assertion takes (`negate`, `message`, `weight`, `critical`) is applied here. Whatever goes wrong in a check
+makes the assertion unjudged, with the reason; it never passes.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.patterns import LONGEST, TooSlow, be_patient, be_quick
 from atp.checks.verdicts import show, unjudged
-from atp.suite.assertion import ASSERTIONS, Assertion, Group
+from atp.suite.assertion import Assertion
 from atp.suite.result import Verdict
 from atp.usercode.threads import in_thread
 
-Check = Callable[[Any, Evidence], Verdict | Awaitable[Verdict]]
-"""Gives a verdict on an assertion of its kind. One that waits for others is a coroutine function."""
-Registered = TypeVar("Registered", bound=Check)
-
-_CHECKS: dict[str, Check] = {}
-_MODULES: dict[str, str] = {}
-
-
-def check(kind: str) -> Callable[[Registered], Registered]:
-    """A decorator: this function checks assertions of this `type`."""
-
-    def register(function: Registered) -> Registered:
-        _CHECKS[kind] = function
-        return function
-
-    return register
-
-
-def checks_at(module: str, *kinds: str) -> None:
-    """The module that registers these kinds when it is imported, which is not before one of them is needed."""
-    _MODULES.update(dict.fromkeys(kinds, module))
-
-
-checks_at("atp.checks.output", "equals", "contains", "not_contains", "regex", "json_path", "type", "json_schema")
-checks_at("atp.checks.tools", "tool_called", "not_tool_called", "tool_result", "tool_order")
-checks_at("atp.checks.behavior", "behavior")
-checks_at("atp.checks.artifacts", "artifact_exists")
-checks_at("atp.checks.script", "script")
-checks_at("atp.checks.judged", "llm_eval", "agent")
-checks_at("atp.checks.groups", "all_of", "any_of", "none_of", "at_least")
-
-
-def find_check(kind: str) -> Check | None:
-    """The function that checks this `type`, if there is one."""
-    found = _CHECKS.get(kind)
-    if found is None and kind in _MODULES:
-        import_module(_MODULES[kind])
-        found = _CHECKS.get(kind)
-    if found is None:
-        ASSERTIONS.discover()  # a plugin's module registers the shape of an assertion and its check together
-        found = _CHECKS.get(kind)
-    return found
-
-
-def unsupported(assertion: Assertion) -> str | None:
-    """Why an assertion can't be judged at all, for whoever plans a run. Looks into groups, too."""
-    if isinstance(assertion, Group):
-        for inner in assertion.assertions:
-            if reason := unsupported(inner):
-                return reason
-    if find_check(assertion.type) is not None:
-        return None
-    return f"nothing is installed that checks `{assertion.type}`"
-
 
 async def run_check(assertion: Assertion, evidence: Evidence) -> Verdict:
-    """What comes of an assertion. Only a genuine cancellation comes out of here as an exception."""
-    function: Check | None = None
+    """Check an assertion. Raises nothing but a cancellation of the task that it runs in."""
     try:
-        function = _CHECKS.get(assertion.type) or find_check(assertion.type)
-        if function is None:
-            verdict = unjudged(unsupported(assertion) or "")
-        else:
-            be_quick()
-            found = function(assertion, evidence)
-            verdict = found if type(found) is Verdict else await _awaited(found)
+        be_quick()
+        found = assertion.check(evidence)
+        verdict = found if type(found) is Verdict else await _awaited(found)
     except TooSlow:
-        assert function is not None
-        verdict = await in_background(function, assertion, evidence)
+        verdict = await in_background(assertion.check, evidence)
     except BaseException as error:
         verdict = _contained(error)
     return _settle(verdict, assertion)
@@ -99,12 +37,12 @@ async def _awaited(found: Any) -> Verdict:
     return verdict
 
 
-async def in_background(function: Check, assertion: Assertion, evidence: Evidence) -> Verdict:
+async def in_background(check: Callable[[Evidence], Any], evidence: Evidence) -> Verdict:
     """A check done in a thread, with more time to search: the event loop belongs to all trials."""
 
     def patiently() -> Any:
         be_patient(LONGEST)
-        return function(assertion, evidence)
+        return check(evidence)
 
     try:
         return await _awaited(await in_thread(patiently))
@@ -122,10 +60,10 @@ def _contained(error: BaseException) -> Verdict:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise error
-    return unjudged(f"the check broke: {said(error)}")
+    return unjudged(f"the check broke: {last_line(error)}")
 
 
-def said(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
     """An exception in a line, as the last line of its traceback."""
     if isinstance(error, RecursionError):
         return "RecursionError: the data is nested too deeply"
@@ -160,7 +98,7 @@ def _turn_round(verdict: Verdict) -> None:
         verdict.score = 1 - verdict.score
 
 
-_NAMED_BY = ("path", "name", "pattern", "value", "check", "tools", "criteria", "script", "use")
+_NAMED_BY = ("path", "name", "pattern", "value", "check_", "tools", "criteria", "script", "use")
 _naming: dict[type[Assertion], tuple[str, ...]] = {}
 
 

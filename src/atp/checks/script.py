@@ -2,17 +2,21 @@
 
 import copy
 import traceback
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal
 
 import msgspec
+from pydantic import AliasChoices, Field
 
 from atp.base.errors import ConfigurationError
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.run_check import check
 from atp.checks.verdicts import failed, passed, show, unjudged
-from atp.suite.assertion import ScriptAssertion
+from atp.suite.assertion import Assertion, Group
+from atp.suite.options import Options
+from atp.suite.record import Json
+from atp.suite.reference import Script
 from atp.suite.result import Verdict
 from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
@@ -25,24 +29,48 @@ MOST_LINES = 20
 """Lines that a script printed and a verdict keeps."""
 
 
-@check("script")
-async def script(assertion: ScriptAssertion, evidence: Evidence) -> Verdict:
-    """A function of the user's decides. Sync ones run in a thread, which nobody waits for if they hang."""
-    name = assertion.script
-    offered = _offered(assertion, evidence)
-    lines: list[str] = []
+class ScriptAssertion(Assertion):
+    """A Python function of the user's decides."""
 
-    def decide() -> Any:
-        function = load_function(name, evidence.folders)
-        args, kwargs = match_in_order(function, OFFERED, "a script").arguments(offered)
-        return function(*args, **kwargs)
+    judged: ClassVar[bool] = True
 
-    try:
-        verdict = read_answer(await call(decide, log=lines.append), name)
-    except Raised as raised:
-        verdict = _raised(name, raised)
-    verdict.evidence = [cut(line) for line in lines[:MOST_LINES]]
-    return verdict
+    type: Literal["script"]
+    """Always `script`."""
+    script: Script = Field(validation_alias=AliasChoices("script", "use"))
+    """`scripts:a.b` or `scripts.a.b`: function `b` of `scripts/a.py`."""
+    options: Options | None = None
+    """Handed to the function in its context."""
+    value: Json = None
+    """The expected value; left out: the case's `expected`."""
+
+    async def check(self, evidence: Evidence) -> Verdict:
+        # A sync function runs in a thread, which nobody waits for if it hangs.
+        name = self.script
+        offered = _offered(self, evidence)
+        lines: list[str] = []
+
+        def decide() -> Any:
+            function = load_function(name, evidence.folders)
+            args, kwargs = match_in_order(function, OFFERED, "a script").arguments(offered)
+            return function(*args, **kwargs)
+
+        try:
+            verdict = read_answer(await call(decide, log=lines.append), name)
+        except Raised as raised:
+            verdict = _raised(name, raised)
+        verdict.evidence = [cut(line) for line in lines[:MOST_LINES]]
+        return verdict
+
+
+def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
+    """The scripts that assertions name, those in groups included."""
+    found: list[str] = []
+    for assertion in assertions:
+        if isinstance(assertion, Group):
+            found += named_scripts(assertion.assertions)
+        elif isinstance(assertion, ScriptAssertion):
+            found.append(assertion.script)
+    return found
 
 
 def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:

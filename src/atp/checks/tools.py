@@ -1,32 +1,30 @@
 """Checks of the tools that the agent called: tool_called, not_tool_called, tool_result, tool_order.
 
-An agent may report more calls than it told of. What would speak for it only because a call was not seen is unjudged
-then: nobody can say what the others were.
+An agent may report more calls than it described. A verdict in its favour that one of the other calls could have turned
+is unjudged then.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, Field
 
 from atp.base.found_json import MISSING, read_whole
 from atp.base.text import cut
 from atp.checks.compare import difference
-from atp.checks.evidence import Evidence
+from atp.checks.evidence import Evidence, Subject, unreported_calls
+from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up
-from atp.checks.output import has, has_match, is_ready, is_value
-from atp.checks.polarity import welcome
-from atp.checks.run_check import check
-from atp.checks.subject import Subject
+from atp.checks.output import Contained, Matched, has, has_match, is_at_path, is_value
 from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
-from atp.suite.assertion import Assertion, NotToolCalled, ToolCalled, ToolOrder, ToolResult
-from atp.suite.result import Outcome, ToolCall, Transcript, Verdict
+from atp.suite.assertion import Assertion, Need
+from atp.suite.matcher import check_matchers
+from atp.suite.paths import JsonPathText
+from atp.suite.record import JsonObject, Regex, Text, Whole
+from atp.suite.result import Outcome, ToolCall, Verdict
 
 MOST_NAMED = 10
 """Calls that a message lists."""
-
-
-def is_tool(called: str, wanted: str) -> bool:
-    """Whether a tool that was called is the one meant: `server__tool` also answers to `tool`."""
-    return called == wanted or (called.endswith(wanted) and called[1 : -len(wanted)].endswith("__"))
 
 
 def arguments_of(call: ToolCall) -> Any:
@@ -54,15 +52,7 @@ def in_words(calls: Sequence[ToolCall]) -> str:
 
 def first_call(calls: Sequence[ToolCall], tool: str) -> int | None:
     """The place of the first call of a tool, from 0."""
-    return next((place for place, call in enumerate(calls) if is_tool(call.name, tool)), None)
-
-
-def untold(transcript: Transcript) -> str | None:
-    """That an agent reports more calls than it told of, in words. Nobody knows which, nor in which turn."""
-    claimed, told = transcript.usage.tool_calls or 0, len(transcript.tool_calls)
-    if claimed <= told:
-        return None
-    return f"the agent says it made {claimed} tool call{'' if claimed == 1 else 's'} but told of {told or 'none'}"
+    return next((place for place, call in enumerate(calls) if call.is_of(tool)), None)
 
 
 def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: str, sure: Sequence[Outcome]) -> Verdict:
@@ -70,28 +60,46 @@ def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: s
 
     `what` would be shown by it; the `sure` outcomes stand, whatever else was called.
     """
-    gap = untold(evidence.transcript)
+    gap = unreported_calls(evidence.transcript)
     if gap is None or verdict.outcome in sure:
         return verdict
-    if verdict.outcome != welcome(assertion):
+    if verdict.outcome != favourable_outcome(assertion):
         return verdict
     return unjudged(f"{gap}, so {what} can't be shown", where=verdict.where)
 
 
-@check("tool_called")
-def tool_called(assertion: ToolCalled, evidence: Evidence) -> Verdict:
-    """The agent called a tool, so often, with such arguments, before or after another."""
-    verdict, count = _looked_for(assertion, evidence)
-    sure: list[Outcome] = []
-    if assertion.before is None:  # else a call of that other tool may have come earlier
-        if assertion.times is None:
-            sure = ["passed"]
-        elif count > assertion.times:
-            sure = ["failed"]
-    often = f" {_times(assertion.times)}" if assertion.times else ""
-    called = "called" if verdict.passed and assertion.times != 0 else "not called"
-    what = f"that `{assertion.name}` was {called}{often}{_when(assertion)}"
-    return if_shown(verdict, assertion, evidence, what, sure)
+class ToolCalled(Assertion):
+    """The agent called a tool."""
+
+    type: Literal["tool_called"]
+    """Always `tool_called`."""
+    name: Text = Field(validation_alias=AliasChoices("name", "value"))
+    """The tool's exact name; `server__tool` also answers to `tool`."""
+    arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
+    """A recursive subset of the call's arguments."""
+    times: Whole | None = None
+    """Exactly so often; left out: at least once."""
+    before: Text | None = None
+    """And that before the first call of this tool."""
+    after: Text | None = None
+    """And that after the first call of this tool."""
+
+    def needs(self, negated: bool) -> Iterator[Need]:
+        if negated or self.times == 0:
+            yield Need("tool_calls", f"its tool calls (`tool_called` {self.name}, negated)")
+
+    def check(self, evidence: Evidence) -> Verdict:
+        verdict, count = _looked_for(self, evidence)
+        sure: list[Outcome] = []
+        if self.before is None:  # else a call of that other tool may have come earlier
+            if self.times is None:
+                sure = ["passed"]
+            elif count > self.times:
+                sure = ["failed"]
+        often = f" {_times(self.times)}" if self.times else ""
+        called = "called" if verdict.passed and self.times != 0 else "not called"
+        what = f"that `{self.name}` was {called}{often}{_when(self)}"
+        return if_shown(verdict, self, evidence, what, sure)
 
 
 def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
@@ -111,7 +119,7 @@ def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int
     matching = [
         place
         for place in range(begin, end)
-        if is_tool(calls[place].name, name) and called_with(calls[place], assertion.arguments)
+        if calls[place].is_of(name) and called_with(calls[place], assertion.arguments)
     ]
     enough = bool(matching) if assertion.times is None else len(matching) == assertion.times
     if enough:
@@ -137,7 +145,7 @@ def _not_called(assertion: ToolCalled, count: int, evidence: Evidence) -> Verdic
     times = "" if assertion.times is None else f" {_times(assertion.times)}"
     arguments = f" with {show(assertion.arguments, SHORT)}" if assertion.arguments is not None else ""
     expected = f"expected `{name}` to be called{times}{arguments}{_when(assertion)}"
-    others = [call for call in calls if is_tool(call.name, name)]
+    others = [call for call in calls if call.is_of(name)]
     if count or not others:
         found = f"found {_times(count)} of {in_words(calls)}" if calls else "found no tool calls"
     else:
@@ -177,30 +185,62 @@ def _call_place(place: int, calls: Sequence[ToolCall]) -> str:
     return f"tool call {place + 1} (turn {calls[place].turn})"
 
 
-@check("not_tool_called")
-def not_tool_called(assertion: NotToolCalled, evidence: Evidence) -> Verdict:
-    """The agent did not call a tool, or not with such arguments."""
-    calls, name = evidence.tool_calls, assertion.name
-    for place, call in enumerate(calls):
-        if is_tool(call.name, name) and called_with(call, assertion.arguments):
-            found = arguments_of(call)
-            message = f"expected `{name}` not to be called, found it called with {show(found, SHORT)}"
-            return failed(message, expected=name, found=found, where=_call_place(place, calls))
-    verdict = passed(f"`{name}` was not called", expected=name, found=in_words(calls), where=_where(evidence))
-    return if_shown(verdict, assertion, evidence, f"that `{name}` was not called", ())
+class NotToolCalled(Assertion):
+    """The agent did not call a tool."""
+
+    type: Literal["not_tool_called"]
+    """Always `not_tool_called`."""
+    name: Text = Field(validation_alias=AliasChoices("name", "value"))
+    """The tool's name."""
+    arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
+    """Only calls with these arguments count."""
+
+    def needs(self, negated: bool) -> Iterator[Need]:
+        if not negated:
+            yield Need("tool_calls", f"its tool calls (`not_tool_called` {self.name})")
+
+    def check(self, evidence: Evidence) -> Verdict:
+        calls, name = evidence.tool_calls, self.name
+        for place, call in enumerate(calls):
+            if call.is_of(name) and called_with(call, self.arguments):
+                found = arguments_of(call)
+                message = f"expected `{name}` not to be called, found it called with {show(found, SHORT)}"
+                return failed(message, expected=name, found=found, where=_call_place(place, calls))
+        verdict = passed(f"`{name}` was not called", expected=name, found=in_words(calls), where=_where(evidence))
+        return if_shown(verdict, self, evidence, f"that `{name}` was not called", ())
 
 
-@check("tool_result")
-def tool_result(assertion: ToolResult, evidence: Evidence) -> Verdict:
+class ToolResult(Assertion):
     """A tool that the agent called gave a result."""
-    return if_shown(_given(assertion, evidence), assertion, evidence, f"what `{assertion.name}` gave", ["passed"])
+
+    type: Literal["tool_result"]
+    """Always `tool_result`."""
+    name: Text
+    """The tool's name."""
+    value: Matched = None
+    """The expected result, an object being a recursive subset."""
+    contains: Contained = None
+    """Found in the result, as in `contains`."""
+    pattern: Regex | None = Field(default=None, validation_alias=AliasChoices("pattern", "matches"))
+    """Found in the result's text."""
+    path: JsonPathText | None = None
+    """Look there in the result."""
+    status: Literal["success", "error"] | None = None
+    """How the call ended."""
+
+    def needs(self, negated: bool) -> Iterator[Need]:
+        if negated:
+            yield Need("tool_calls", "its tool calls (`tool_result`, negated)")
+
+    def check(self, evidence: Evidence) -> Verdict:
+        return if_shown(_given(self, evidence), self, evidence, f"what `{self.name}` gave", ["passed"])
 
 
 def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
     calls = evidence.tool_calls
     verdict = None
     for place, call in enumerate(calls):
-        if is_tool(call.name, assertion.name):
+        if call.is_of(assertion.name):
             verdict = _result(assertion, call, _call_place(place, calls))
             if verdict.passed:
                 return verdict
@@ -237,7 +277,7 @@ def _rules(assertion: ToolResult, subject: Subject) -> Iterator[Verdict]:
     given = assertion.model_fields_set
     path = assertion.path
     if path is not None:
-        yield is_ready(path, assertion.value if "value" in given else MISSING, subject)
+        yield is_at_path(path, assertion.value if "value" in given else MISSING, subject)
         found = look_up(path, subject.json) if subject.json is not MISSING else MISSING
         if found is MISSING:
             return
@@ -253,17 +293,29 @@ def _rules(assertion: ToolResult, subject: Subject) -> Iterator[Verdict]:
 def out_of_order(tools: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
     """The first tool that was not called when its turn came, others between them being allowed."""
     rest = iter(calls)
-    return next((tool for tool in tools if not any(is_tool(call.name, tool) for call in rest)), None)
+    return next((tool for tool in tools if not any(call.is_of(tool) for call in rest)), None)
 
 
-@check("tool_order")
-def tool_order(assertion: ToolOrder, evidence: Evidence) -> Verdict:
+class ToolOrder(Assertion):
     """Tools were called in this order; others may stand between them."""
-    calls, tools = evidence.tool_calls, assertion.tools
-    missing = out_of_order(tools, calls)
-    if missing is None:
-        return passed("the tools were called in order", expected=tools, found=in_words(calls), where=_where(evidence))
-    order = " → ".join(tools)
-    message = f"expected the tools in the order {order}, but `{missing}` is missing in {in_words(calls)}"
-    verdict = failed(message, expected=tools, found=in_words(calls), where=_where(evidence))
-    return if_shown(verdict, assertion, evidence, "that the tools were not called in this order", ())
+
+    type: Literal["tool_order"]
+    """Always `tool_order`."""
+    tools: list[Text] = Field(min_length=1, validation_alias=AliasChoices("tools", "value", "tool_order"))
+    """The tools, first to last."""
+
+    def needs(self, negated: bool) -> Iterator[Need]:
+        if negated:
+            yield Need("tool_calls", "its tool calls (`tool_order`, negated)")
+
+    def check(self, evidence: Evidence) -> Verdict:
+        calls, tools = evidence.tool_calls, self.tools
+        missing = out_of_order(tools, calls)
+        if missing is None:
+            return passed(
+                "the tools were called in order", expected=tools, found=in_words(calls), where=_where(evidence)
+            )
+        order = " → ".join(tools)
+        message = f"expected the tools in the order {order}, but `{missing}` is missing in {in_words(calls)}"
+        verdict = failed(message, expected=tools, found=in_words(calls), where=_where(evidence))
+        return if_shown(verdict, self, evidence, "that the tools were not called in this order", ())

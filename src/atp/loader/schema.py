@@ -6,7 +6,7 @@ of each dialect, and the fields' docstrings.
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, Literal, get_args
@@ -18,10 +18,10 @@ from pydantic_core import core_schema
 from atp.loader.cases import JSONL_KEYS, YAML_KEYS
 from atp.loader.markdown.frontmatter import Frontmatter
 from atp.loader.yaml.suite import SUITE_KEYS
-from atp.suite.agent import AGENTS
-from atp.suite.assertion import ASSERTIONS, Assertion
+from atp.suite.agent import ANY_AGENT
+from atp.suite.assertion import ANY_ASSERTION, Assertion
 from atp.suite.case import Case, Simulator
-from atp.suite.kinds import Kinds
+from atp.suite.kinds import OneOf
 from atp.suite.record import Seconds
 from atp.suite.suite import Suite
 
@@ -38,11 +38,30 @@ _READS_DURATION = next(rule.func for rule in get_args(Seconds) if hasattr(rule, 
 
 def schema(name: SchemaName) -> Schema:
     """The schema of a YAML suite, of one record of a JSONL file, or of a Markdown file's frontmatter."""
-    ASSERTIONS.discover()
-    AGENTS.discover()
-    shape, generator, title = _SCHEMAS[name]
-    made = _shared(shape.model_json_schema(schema_generator=generator), "Assertion", ASSERTIONS)
+    record, generator, title = _SCHEMAS[name]
+    made = record.model_json_schema(schema_generator=generator)
+    for kinds in (ANY_AGENT, ANY_ASSERTION):
+        made = _with_kinds(made, kinds, generator)
     return {"$schema": generator.schema_dialect, **made, "title": title}
+
+
+def _with_kinds(made: Schema, kinds: OneOf, generator: type[GenerateJsonSchema]) -> Schema:
+    """Put the schemas of all kinds, those of plugins included, where a field takes one of them."""
+    mark = kinds.json_schema_mark
+    if not _has(made, mark):
+        return made
+    kinds.registry.discover()
+    defined: Schema = dict(made.get("$defs", {}))
+    union: Schema = {"oneOf": []}
+    for record in kinds.records():
+        own = record.model_json_schema(schema_generator=generator)
+        defined |= own.pop("$defs", {})
+        defined[record.__name__] = own
+        union["oneOf"].append({"$ref": f"#/$defs/{record.__name__}"})
+    if kinds is ANY_ASSERTION:  # assertions stand in many places
+        defined["Assertion"], union = union, {"$ref": "#/$defs/Assertion"}
+    filled: Schema = _replaced(made | {"$defs": dict(sorted(defined.items()))}, mark, union)
+    return filled
 
 
 class _Schema(GenerateJsonSchema):
@@ -132,21 +151,18 @@ _SCHEMAS: dict[str, tuple[type[BaseModel], type[_Schema], str]] = {
 }
 
 
-def _shared(made: Schema, name: str, kinds: Kinds[Any]) -> Schema:
-    """The schema with "one of these kinds" as a shared definition, because it is used in many places."""
-    union = {"oneOf": [{"$ref": f"#/$defs/{shape.__name__}"} for shape in kinds.shapes.values()]}
-    shared: Schema = _replaced(made, union, {"$ref": f"#/$defs/{name}"})
-    if shared == made:
-        return made
-    return shared | {"$defs": shared["$defs"] | {name: union}}
-
-
-def _replaced(value: Any, old: Any, new: Any) -> Any:
-    if value == old:
-        return new
+def _has(value: Any, mark: Schema) -> bool:
     if isinstance(value, dict):
-        return {key: _replaced(item, old, new) for key, item in value.items()}
-    return [_replaced(item, old, new) for item in value] if isinstance(value, list) else value
+        return mark.items() <= value.items() or any(_has(item, mark) for item in value.values())
+    return isinstance(value, list) and any(_has(item, mark) for item in value)
+
+
+def _replaced(value: Any, mark: Schema, new: Schema) -> Any:
+    if isinstance(value, dict):
+        if mark.items() <= value.items():
+            return new | {key: item for key, item in value.items() if key not in mark}
+        return {key: _replaced(item, mark, new) for key, item in value.items()}
+    return [_replaced(item, mark, new) for item in value] if isinstance(value, list) else value
 
 
 def _either(one: Schema, other: Schema) -> Schema:
@@ -277,7 +293,15 @@ def _module_docstrings(module: str) -> dict[str, dict[str, str]]:
         tree = ast.parse(inspect.getsource(__import__(module, fromlist=["*"])))
     except (OSError, TypeError, ImportError, SyntaxError):
         return {}
-    return {node.name: _own_docstrings(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return dict(_classes(tree, ""))
+
+
+def _classes(around: ast.AST, prefix: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The docstrings of all classes in a module or class, by qualified name."""
+    for node in ast.iter_child_nodes(around):
+        if isinstance(node, ast.ClassDef):
+            yield f"{prefix}{node.name}", _own_docstrings(node)
+            yield from _classes(node, f"{prefix}{node.name}.")
 
 
 def _own_docstrings(shape: ast.ClassDef) -> dict[str, str]:

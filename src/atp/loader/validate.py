@@ -15,9 +15,7 @@ from pydantic_core import ErrorDetails
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import mask
 from atp.loader.error_messages import Mistake, word
-from atp.suite.agent import AGENTS
-from atp.suite.assertion import ASSERTIONS
-from atp.suite.kinds import Kinds
+from atp.suite.kinds import OneOf
 from atp.suite.record import Defaulted, Filled
 
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -99,14 +97,6 @@ def validate(
         return record
     except ValidationError as failure:
         first = failure
-    if any(error["type"] == "union_tag_invalid" for error in first.errors(include_url=False, include_input=False)):
-        # An unknown kind may be a plugin's. Finding plugins takes time, so it is done only now.
-        ASSERTIONS.discover()
-        AGENTS.discover()
-        try:
-            return shape.model_validate(raw)
-        except ValidationError as again:
-            first = again
     if _read_filled(raw, first):
         try:
             return shape.model_validate(raw)
@@ -281,7 +271,7 @@ def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> DataPath
     tag_possible = True
     for number, step in enumerate(loc):
         if isinstance(raw, dict):
-            if tag_possible and raw.get("type") == step and (number + 1 < len(loc) or step not in raw):
+            if tag_possible and raw.get("type") == step and _is_tag(raw, loc[number:], is_missing):
                 tag_possible = False
                 continue
             config = raw.get("config")
@@ -300,6 +290,13 @@ def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> DataPath
         elif isinstance(step, int):
             path.append(step)
     return tuple(path)
+
+
+def _is_tag(raw: dict[str, Any], loc: tuple[str | int, ...], is_missing: bool) -> bool:
+    """Whether a location begins with the `type` of a union's member, not with a key that is called like it."""
+    if len(loc) == 1:
+        return loc[0] not in raw and not is_missing
+    return loc[1] in raw or (is_missing and len(loc) == 2)
 
 
 def _spellings(shape: type[BaseModel], raw: Any, path: DataPath) -> dict[str, str]:
@@ -342,11 +339,11 @@ def _shape_of(annotation: Any, raw: Any) -> Any:
     """The record type that an annotation means for this value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if isinstance(annotation, Kinds):
-        return annotation.shapes.get(str(_item(raw, "type"))) if isinstance(raw, dict) else annotation
+    if isinstance(annotation, OneOf):
+        return annotation.record_of(str(_item(raw, "type"))) if isinstance(raw, dict) else annotation
     parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
     found = [one for part in parts if (one := _shape_of(part, raw)) is not None]
-    kinds = [one for one in found if isinstance(one, Kinds)]
+    kinds = [one for one in found if isinstance(one, OneOf)]
     return kinds[0] if kinds else _told_apart(found, raw)
 
 

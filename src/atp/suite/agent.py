@@ -1,14 +1,20 @@
-"""Agents: what is tested and how to reach it, typed by kind."""
+"""Agents: what is tested, and how to reach it.
 
+A kind of agent is one class, an `Adapter` with its `Config`: the fields of `Config` are the keys that a file may give.
+The configurations of our own kinds are in this module, their adapters in `atp/agents/`.
+"""
+
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Place
 from atp.base.near import near_miss
+from atp.base.registry import PluginError, Registry
 from atp.suite.container import WORKSPACE, Cpus, Memory, Volumes, mount_points
-from atp.suite.kinds import Kinds
+from atp.suite.kinds import OneOf
 from atp.suite.paths import JsonPathText
 from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
 from atp.suite.reference import Entry
@@ -297,76 +303,68 @@ class Agent(Record):
         self._place = place
 
 
-AGENTS = Kinds[Agent]("atp.agents")
-AnyAgent = Annotated[Agent, AGENTS]
+CONFIGURATIONS: dict[str, type[AgentConfig]] = {
+    "http": HttpConfig,
+    "docker": DockerConfig,
+    "cli": CliConfig,
+    "langgraph": LangGraphConfig,
+    "crewai": CrewAiConfig,
+    "custom": CustomConfig,
+    "prompt": PromptConfig,
+}
+"""The configurations of our own kinds, so that a file is validated without loading an adapter and what it imports."""
+
+
+def _names(adapter: Any) -> tuple[str]:
+    name, config = getattr(adapter, "type", None), getattr(adapter, "Config", AgentConfig)
+    if not (isinstance(name, str) and name):
+        raise PluginError(f"the adapter {adapter!r} has no name", 'say its name: `type = "queue"`')
+    if not (isinstance(config, type) and issubclass(config, AgentConfig)):
+        raise PluginError(f"the `Config` of the adapter `{name}` is not derived from `AgentConfig`")
+    return (name,)
+
+
+AGENTS: Registry[Any] = Registry(
+    "atp.agents",
+    {
+        "http": "atp.agents.http.adapter:HttpAdapter",
+        "docker": "atp.agents.docker:docker_adapter",
+        "cli": "atp.agents.command.adapter:CliAdapter",
+        "langgraph": "atp.agents.python.kinds:langgraph_adapter",
+        "crewai": "atp.agents.python.kinds:crewai_adapter",
+        "custom": "atp.agents.python.kinds:custom_adapter",
+        "prompt": "atp.agents.prompt.adapter:PromptAdapter",
+    },
+    _names,
+)
+"""The kinds of agent by `type`: classes that are called with an agent and an `AdapterContext`, and give an adapter."""
+
+
+def agent_record(kind: str) -> type[Agent] | None:
+    """The class that validates agents of a kind: `Agent` with the configuration of that kind."""
+    config = CONFIGURATIONS.get(kind)
+    if config is None:
+        adapter = AGENTS.find(kind)
+        if adapter is None:
+            return None
+        config = getattr(adapter, "Config", AgentConfig)
+    return _with_config(kind, config)
+
+
+@cache
+def _with_config(kind: str, config: type[AgentConfig]) -> type[Agent]:
+    stem = config.__name__.removesuffix("Config") or "".join(word.title() for word in kind.split("_"))
+    about = (config.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
+    return create_model(
+        f"{stem}Agent",
+        __base__=Agent,
+        __doc__=f"{about}.",
+        __module__=config.__module__,
+        type=(Literal[kind], ...),  # type: ignore[arg-type]
+        config=(config, ...),
+    )
+
+
+ANY_AGENT = OneOf(AGENTS, agent_record)
+AnyAgent = Annotated[Agent, ANY_AGENT]
 """An agent of any registered kind."""
-
-
-@AGENTS.register
-class HttpAgent(Agent):
-    """An agent behind an HTTP address."""
-
-    type: Literal["http"]
-    """Always `http`."""
-    config: HttpConfig
-    """How to reach it."""
-
-
-@AGENTS.register
-class DockerAgent(Agent):
-    """An agent in a container."""
-
-    type: Literal["docker"]
-    """Always `docker`."""
-    config: DockerConfig
-    """How to start it."""
-
-
-@AGENTS.register
-class CliAgent(Agent):
-    """An agent that is a command."""
-
-    type: Literal["cli"]
-    """Always `cli`."""
-    config: CliConfig
-    """How to start it."""
-
-
-@AGENTS.register
-class LangGraphAgent(Agent):
-    """A LangGraph graph."""
-
-    type: Literal["langgraph"]
-    """Always `langgraph`."""
-    config: LangGraphConfig
-    """Where it is."""
-
-
-@AGENTS.register
-class CrewAiAgent(Agent):
-    """A CrewAI crew or flow."""
-
-    type: Literal["crewai"]
-    """Always `crewai`."""
-    config: CrewAiConfig
-    """Where it is."""
-
-
-@AGENTS.register
-class CustomAgent(Agent):
-    """Python code of the user's."""
-
-    type: Literal["custom"]
-    """Always `custom`."""
-    config: CustomConfig
-    """Where it is, and what it is handed."""
-
-
-@AGENTS.register
-class PromptAgent(Agent):
-    """A prompt in a file."""
-
-    type: Literal["prompt"]
-    """Always `prompt`."""
-    config: PromptConfig
-    """Where it is."""

@@ -1,50 +1,57 @@
-"""Kinds: which types of assertion and agent there are, and the shape of each.
+"""`OneOf`: in a record, "an assertion or an agent of any registered kind", validated by the class of its `type`."""
 
-A kind is registered by a decorator or found by its entry point, ours and a plugin's in the same way. The shapes live in
-`suite/` so that a file can be checked before anything runs; what a kind *does* is loaded when a plan needs it.
-"""
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar, get_args
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
-from pydantic import BaseModel, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
-
-Kind = TypeVar("Kind", bound=BaseModel)
+from atp.base.registry import Registry
 
 
-class Kinds(Generic[Kind]):
-    """The shapes of one family, by the `type` a file gives.
+class OneOf:
+    """The annotation of a field that takes one member of a registry, told apart by `type`.
 
-    In an `Annotated` type it stands for "one of these, told apart by `type`".
+    The class is looked up for each value. So a plugin may be registered after the record that has the field, and the
+    classes of kinds that no file uses are never loaded.
     """
 
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self.shapes: dict[str, type[Kind]] = {}
-        self._on_change: list[Callable[[], object]] = []
-        self._discovered = False
+    def __init__(self, registry: Registry[Any], record_of: Callable[[str], type[BaseModel] | None]) -> None:
+        """`record_of` gives the class that validates values of a `type`; none if there is no such kind."""
+        self.registry = registry
+        self.record_of = record_of
 
-    def register(self, shape: type[Kind]) -> type[Kind]:
-        """A decorator: this class is the shape of the kind that its `type` field names."""
-        (name,) = get_args(shape.model_fields["type"].annotation)
-        self.shapes[name] = shape
-        for tell in self._on_change:
-            tell()
-        return shape
+    def records(self) -> Iterator[type[BaseModel]]:
+        """The classes of all kinds that are known by now."""
+        return (record for name in self.registry.names if (record := self.record_of(name)) is not None)
 
-    def discover(self) -> None:
-        """Load all plugins of this family. Looking for them takes time, so only an unknown `type` asks for it."""
-        if not self._discovered:
-            self._discovered = True
-            for entry in entry_points(group=self.group):
-                entry.load()
+    def __get_pydantic_core_schema__(self, source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        def validate(raw: Any) -> Any:
+            return raw if isinstance(raw, source) else self._validate(raw)
 
-    def on_change(self, tell: Callable[[], object]) -> None:
-        """Have `tell` called when a kind is added, to build again what holds the shapes."""
-        self._on_change.append(tell)
+        return core_schema.no_info_plain_validator_function(validate)
 
-    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {name: handler.generate_schema(shape) for name, shape in self.shapes.items()}
-        return core_schema.tagged_union_schema(choices, discriminator="type")
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.json_schema_mark
+
+    @property
+    def json_schema_mark(self) -> dict[str, Any]:
+        """What stands for the kinds in a generated schema, until the loader puts their schemas there.
+
+        pydantic could not generate them here: a group of assertions has assertions in it, and so on without end.
+        """
+        return {"x-one-of": self.registry.group}
+
+    def _validate(self, raw: Any) -> Any:
+        # The errors are those of pydantic's tagged unions, which `loader/error_messages.py` has words for.
+        if not isinstance(raw, dict):
+            raise PydanticKnownError("model_attributes_type")
+        if "type" not in raw:
+            raise PydanticKnownError("union_tag_not_found", {"discriminator": "'type'"})
+        kind = raw["type"]
+        record = self.record_of(kind) if isinstance(kind, str) else None
+        if record is None:
+            expected = ", ".join(f"'{name}'" for name in self.registry.names)
+            known = {"discriminator": "'type'", "tag": str(kind), "expected_tags": expected}
+            raise PydanticKnownError("union_tag_invalid", known)
+        return record.__pydantic_validator__.validate_python(raw)

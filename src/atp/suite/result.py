@@ -34,6 +34,11 @@ class ToolCall(Struct, omit_defaults=True, kw_only=True):
     duration_ms: float | None = None
     """How long it took, if the agent says."""
 
+    def is_of(self, tool: str) -> bool:
+        """Whether this is a call of `tool`; the tool `server__tool` also goes by `tool`."""
+        called = self.name
+        return called == tool or (called.endswith(tool) and called[1 : -len(tool)].endswith("__"))
+
 
 class Artifact(Struct, omit_defaults=True, kw_only=True):
     """Something the agent made and handed over."""

@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from atp.suite.agent import AGENTS, AnyAgent
-from atp.suite.assertion import ASSERTIONS, AllOf, AnyOf, AtLeast, Group, NoneOf
-from atp.suite.case import Case, Checkpoint, Limits, Weights
+from atp.suite.agent import AnyAgent
+from atp.suite.case import Case, Limits, Weights
 from atp.suite.record import Count, Record, Score, Seconds, Share, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
@@ -73,13 +72,3 @@ class Suite(Record):
     def tests(self) -> list[Case]:
         """Document 1's name for the cases."""
         return self.cases
-
-
-def _rebuild() -> None:
-    """Build the shapes that hold a union of kinds again, now that a plugin has added one."""
-    for shape in (Group, AllOf, AnyOf, NoneOf, AtLeast, Checkpoint, Case, Suite):
-        shape.model_rebuild(force=True)
-
-
-ASSERTIONS.on_change(_rebuild)
-AGENTS.on_change(_rebuild)

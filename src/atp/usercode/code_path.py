@@ -5,14 +5,13 @@
 
 import ast
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
-from atp.suite.assertion import Assertion, Group, ScriptAssertion
 from atp.usercode.importing import check_shadowing, configuration_error, loading
 from atp.usercode.load import find_name, load_place
 from atp.usercode.unusable import Unusable
@@ -51,17 +50,6 @@ def _load_entry(entry: str, folders: Sequence[Path]) -> Callable[..., Any]:
 def is_script(name: str) -> bool:
     """Whether a name is a reference to a script."""
     return name.startswith(("scripts:", "scripts."))
-
-
-def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
-    """The scripts that assertions name, those in groups included."""
-    found: list[str] = []
-    for assertion in assertions:
-        if isinstance(assertion, Group):
-            found += named_scripts(assertion.assertions)
-        elif assertion.judged and isinstance(assertion, ScriptAssertion):
-            found.append(assertion.script)
-    return found
 
 
 def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:

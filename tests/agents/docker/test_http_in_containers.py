@@ -13,7 +13,7 @@ from tests.parts import missing
 from tests.waiting import until
 
 from atp.agents.adapter import AgentError, Capabilities
-from atp.suite.agent import DockerAgent
+from atp.suite.agent import Agent
 from atp.usercode.threads import in_thread
 
 
@@ -25,7 +25,7 @@ def nothing_left(talk: Talk, engine: TestEngine) -> Iterator[None]:
     assert engine.containers(f"atp.run={talk.marker}") == []
 
 
-def serving(*more: str, mode: str = "serves", **config: Any) -> DockerAgent:
+def serving(*more: str, mode: str = "serves", **config: Any) -> Agent:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

@@ -470,6 +470,9 @@ def _cancel(stage: Stage, talk: Talk) -> list[str]:
 
 def test_events_of_other_agents_do_not_count_as_our_own_steps(stage: Stage, talk: Talk) -> None:
     class Telling(Adapter):
+        def __init__(self) -> None:
+            pass
+
         async def turn(self, request: TurnRequest) -> Reply:
             request.emit(Event(type="progress", payload={"current_step": 99, "message": "far"}))
             return Reply(output="x")

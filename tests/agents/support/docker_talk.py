@@ -5,22 +5,22 @@ from typing import Any
 
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import BUSYBOX, PYTHON
-from tests.agents.support.talk import Talk
+from tests.agents.support.talk import Talk, make_agent
 
 from atp.agents.adapter import AdapterContext
-from atp.suite.agent import DockerAgent
+from atp.suite.agent import Agent
 
 
-def boxed(*command: str, **config: Any) -> DockerAgent:
+def boxed(*command: str, **config: Any) -> Agent:
     """A mode of `docker_agent.py` in a container; with `image` or `build`, another command in another."""
     if "image" not in config and "build" not in config:
         config["image"] = PYTHON
     if command:
         config["command"] = list(command)
-    return DockerAgent.model_validate({"name": "my agent", "type": "docker", "config": config})
+    return make_agent({"name": "my agent", "type": "docker", "config": config})
 
 
-def shell(script: str, **config: Any) -> DockerAgent:
+def shell(script: str, **config: Any) -> Agent:
     """A shell script in a container."""
     return boxed("/bin/sh", "-c", script, **{"image": BUSYBOX, **config})
 

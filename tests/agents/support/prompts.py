@@ -6,7 +6,7 @@ from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 
-from tests.agents.support.talk import Talk
+from tests.agents.support.talk import Talk, make_agent
 
 from atp.agents.adapter import Adapter
 from atp.agents.prompt.adapter import PromptAdapter
@@ -15,7 +15,7 @@ from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import Model, ModelAnswer, ModelRequest, ToolUse
-from atp.suite.agent import PromptAgent
+from atp.suite.agent import Agent
 from atp.suite.result import Usage
 
 Says = str | ModelAnswer | Exception
@@ -96,9 +96,9 @@ class Stage:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dedent(text).lstrip("\n"), encoding="utf-8")
 
-    def agent(self, path: str = "agents/x.md", **config: Any) -> PromptAgent:
+    def agent(self, path: str = "agents/x.md", **config: Any) -> Agent:
         raw = {"name": "x", "type": "prompt", "config": {"path": path, **config}}
-        return PromptAgent.model_validate(raw)
+        return make_agent(raw)
 
     def make(self, text: str | None = None, path: str = "agents/x.md", **config: Any) -> PromptAdapter:
         """The adapter of an agent, with this text in its file."""

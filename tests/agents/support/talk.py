@@ -8,13 +8,14 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
 from tests.waiting import WAIT_LIMIT
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.leftovers import marked
 from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
-from atp.suite.agent import Agent, CliAgent, CustomAgent, HttpAgent
+from atp.suite.agent import Agent, AnyAgent
 from atp.suite.result import Event
 
 HERE = Path(__file__).parent
@@ -108,18 +109,26 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return result
 
 
-def custom(function: str, **config: Any) -> CustomAgent:
+_AGENT: TypeAdapter[Agent] = TypeAdapter(AnyAgent)
+
+
+def make_agent(raw: dict[str, Any]) -> Agent:
+    """An agent as a suite describes it."""
+    return _AGENT.validate_python(raw)
+
+
+def custom(function: str, **config: Any) -> Agent:
     """A function of `functions.py`, or any other entry."""
     entry = function if ":" in function else f"{FUNCTIONS}:{function}"
-    return CustomAgent.model_validate({"name": "a", "type": "custom", "config": {"entry": entry, **config}})
+    return make_agent({"name": "a", "type": "custom", "config": {"entry": entry, **config}})
 
 
-def http(endpoint: str, **config: Any) -> HttpAgent:
-    return HttpAgent.model_validate({"name": "a", "type": "http", "config": {"endpoint": endpoint, **config}})
+def http(endpoint: str, **config: Any) -> Agent:
+    return make_agent({"name": "a", "type": "http", "config": {"endpoint": endpoint, **config}})
 
 
-def cli(*command: str, **config: Any) -> CliAgent:
+def cli(*command: str, **config: Any) -> Agent:
     """A mode of `command.py`, or any other command."""
     if not config.pop("own", False):
         command = (sys.executable, "-S", str(COMMAND), *command)
-    return CliAgent.model_validate({"name": "a", "type": "cli", "config": {"command": list(command), **config}})
+    return make_agent({"name": "a", "type": "cli", "config": {"command": list(command), **config}})

@@ -8,6 +8,7 @@ import pytest
 from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
+from atp.checks.judged import CRITERIA
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
 from atp.roles.ask import RoleError, WrongAnswer
@@ -15,7 +16,6 @@ from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judgement import Assessment
 from atp.roles.judge.prompt import RUBRICS, rubric
 from atp.roles.judge.record import make_record
-from atp.suite.assertion import CRITERIA
 
 RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))
 QUOTE = "warmed it by 2 degrees"

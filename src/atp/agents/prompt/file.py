@@ -19,7 +19,7 @@ from atp.loader.source import place_of
 from atp.loader.validate import validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import Parsed, parse_yaml
-from atp.suite.agent import AGENTS, Agent, AnyAgent, PromptAgent, PromptConfig
+from atp.suite.agent import Agent, AnyAgent, PromptConfig
 from atp.suite.record import Record
 
 _OTHER_KINDS = ("type", "config", "name", "description")
@@ -59,7 +59,7 @@ def agent_of_file(
     if parsed is None or data.get("type") in (None, "prompt"):
         said = data.get("description")
         about = said if isinstance(said, str) else None
-        return PromptAgent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
+        return Agent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
     notes = files.notes(path)
     for key in data.keys() - set(_OTHER_KINDS):
         mistake = unknown_key(key, _OTHER_KINDS)
@@ -77,9 +77,6 @@ def agent_of_file(
 
 class _One(Record):
     agents: list[AnyAgent] = Field(default_factory=list)
-
-
-AGENTS.on_change(lambda: _One.model_rebuild(force=True))
 
 
 class _Inside:

@@ -62,7 +62,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
             notes.warn("no-effect", f"{hook} has no effect here: only the prompts, the model and the tools are tested")
     own = _own_keys(data, notes, locate)
     kind = own.pop("type", None)  # Yao's own word for what it is
-    if kind in AGENTS.shapes and kind != "prompt":
+    if kind in AGENTS.names and kind != "prompt":
         hint = f"describe an agent of type `{kind}` in `agents/x.md`, in the project's settings or in the suite"
         notes.error("wrong-kind", f"a package is a prompt, not of type `{kind}`", locate.value(("type",)), hint)
     _fill_connector(own, files, notes, locate)

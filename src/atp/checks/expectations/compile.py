@@ -9,11 +9,12 @@ from typing import Any
 
 from atp.checks.expectations.forms import find_form
 from atp.checks.expectations.words import LONGEST, read_sentence
+from atp.checks.groups import AtLeast
 from atp.checks.verdicts import SHORT, show
-from atp.suite.assertion import Assertion, AtLeast, Group
+from atp.suite.assertion import Assertion, Group
 
-_NAMED_BY = ("name", "path", "tools", "pattern", "value", "check", "criteria", "script", "use")
-_NAMES = frozenset({"name", "path", "before", "after", "check", "script", "use"})
+_NAMED_BY = ("name", "path", "tools", "pattern", "value", "check_", "criteria", "script", "use")
+_NAMES = frozenset({"name", "path", "before", "after", "check_", "script", "use"})
 """What is shown without quotation marks."""
 _OF_EVERY_KIND = frozenset(Assertion.model_fields)
 

@@ -14,23 +14,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from atp.checks.artifacts import ArtifactExists
+from atp.checks.behavior import Behavior
 from atp.checks.expectations.grammar import Form, Said
 from atp.checks.expectations.names import Often
 from atp.checks.expectations.words import Sentence, read_object
-from atp.suite.assertion import (
-    AllOf,
-    AnyOf,
-    ArtifactExists,
-    Assertion,
-    Behavior,
-    Contains,
-    NoneOf,
-    NotContains,
-    NotToolCalled,
-    RegexMatch,
-    ToolCalled,
-    ToolOrder,
-)
+from atp.checks.groups import AllOf, AnyOf, NoneOf
+from atp.checks.output import Contains, NotContains, RegexMatch
+from atp.checks.tools import NotToolCalled, ToolCalled, ToolOrder
+from atp.suite.assertion import Assertion
 
 MOST_TIMES = 20
 """A bound on the calls of one tool becomes a check for each number below it."""
@@ -129,7 +121,7 @@ def _in_order(said: Said) -> Assertion | None:
 
 
 def _no_errors(_said: Said) -> Assertion:
-    return Behavior(type="behavior", check="no_errors")
+    return Behavior(type="behavior", check_="no_errors")
 
 
 def _file(said: Said) -> Assertion | None:

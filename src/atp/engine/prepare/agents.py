@@ -17,13 +17,10 @@ from atp.engine.prepare.settings import find_config
 from atp.engine.prepare.sources import CaseSource
 from atp.loader.validate import NoLocator, validate
 from atp.suite.agent import (
-    AGENTS,
+    Agent,
     AnyAgent,
-    CustomAgent,
     CustomConfig,
-    HttpAgent,
     HttpConfig,
-    PromptAgent,
     PromptConfig,
 )
 from atp.suite.record import Record
@@ -106,8 +103,8 @@ def _stem(path: str) -> str:
     return path.strip("/").removeprefix("agents/").removesuffix(".md").replace("/", ".")
 
 
-def _prompt(name: str, path: Path) -> PromptAgent:
-    return PromptAgent(name=name, type="prompt", config=PromptConfig(path=str(path)))
+def _prompt(name: str, path: Path) -> Agent:
+    return Agent(name=name, type="prompt", config=PromptConfig(path=str(path)))
 
 
 def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False) -> NamedAgent | None:
@@ -146,8 +143,8 @@ def _described(name: str) -> AnyAgent | None:
     """Return the agent for a URL or `module:function`; None if the text is incomplete."""
     try:
         if name.startswith(_URLS):
-            return HttpAgent(name=name, type="http", config=HttpConfig(endpoint=name))
-        return CustomAgent(name=name, type="custom", config=CustomConfig(entry=name))
+            return Agent(name=name, type="http", config=HttpConfig(endpoint=name))
+        return Agent(name=name, type="custom", config=CustomConfig(entry=name))
     except ValidationError:
         return None
 
@@ -181,9 +178,6 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
 
 class _Agents(Record):
     agents: list[AnyAgent] = Field(default_factory=list)
-
-
-AGENTS.on_change(lambda: _Agents.model_rebuild(force=True))
 
 
 def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:

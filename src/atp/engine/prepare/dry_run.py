@@ -7,9 +7,10 @@ from atp.base.diagnostics_text import printable
 from atp.base.durations import duration
 from atp.base.secrets import mask
 from atp.checks.case_checks import assertions_of
+from atp.checks.judged import AgentAssertion, LlmEval
 from atp.engine.prepare.plan import Trial
 from atp.engine.run import Run
-from atp.suite.assertion import AgentAssertion, Assertion, Group, LlmEval
+from atp.suite.assertion import Assertion, Group
 from atp.suite.case import MOST_TURNS, Case
 
 MOST = 200

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.checks.deciders import Decider
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.generated import Generated, Reference, generate_suite, parse_reference, script_generator
 from atp.engine.prepare.sources import CaseSource, in_memory
@@ -18,6 +17,7 @@ from atp.engine.signals import run_to_end
 from atp.loader.source import LoadContext
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleClient
+from atp.suite.assertion import Decider
 from atp.usercode.code_path import find_script
 
 

@@ -15,10 +15,11 @@ import msgspec
 
 from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
+from atp.checks.script import named_scripts
 from atp.engine.prepare.agents import NamedAgent
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
-from atp.usercode.code_path import find_script, named_scripts
+from atp.usercode.code_path import find_script
 
 
 def digest(*parts: Any) -> str:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.checks.before_run import met
-from atp.checks.case_checks import unjudgeable
+from atp.checks.before_run import met, unjudgeable
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.identity import Identities

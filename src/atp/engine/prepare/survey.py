@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable
 
 from atp.base.diagnostics import Place
-from atp.checks.before_run import Need, needs
-from atp.checks.case_checks import unjudgeable
-from atp.checks.deciders import Decider, deciders
+from atp.checks.before_run import deciders, needs, unjudgeable
 from atp.engine.prepare.options import Options
+from atp.suite.assertion import Decider, Need
 from atp.suite.case import Case
 from atp.suite.result import Origin
 

@@ -9,7 +9,7 @@ from atp.agents.adapter import Capabilities
 from atp.base.diagnostics import Diagnostics
 from atp.base.found_json import MISSING
 from atp.base.text import cut
-from atp.checks.subject import Subject
+from atp.checks.evidence import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.engine.trial.conversation import Conversation, Watch
 from atp.loader.validate import NoLocator, validate

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from atp.base.found_json import MISSING
 from atp.base.near import near_miss
 from atp.checks.compare import difference, has_type, type_of
+from atp.checks.output import TypeName
 from atp.checks.verdicts import SHORT, show
 from atp.engine.scripts.agent import Response
 from atp.engine.scripts.runner import ScriptError, ScriptRunner, calling_line
@@ -24,7 +25,7 @@ from atp.engine.scripts.verdict import (
     record_verdict,
     require_response,
 )
-from atp.suite.assertion import Assertion, TypeName
+from atp.suite.assertion import Assertion
 from atp.suite.matcher import check_matchers
 from atp.suite.result import Verdict
 

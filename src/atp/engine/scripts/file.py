@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr
 from atp.base.diagnostics import Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
 from atp.engine.prepare.keys import content, digest, named_in
-from atp.suite.agent import CustomAgent, CustomConfig
+from atp.suite.agent import Agent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 from atp.usercode.code_path import find_module, find_script
@@ -154,9 +154,9 @@ def script_suite(path: Path, only: str | None, notes: Diagnostics, *, agent_name
     return suite
 
 
-def placeholder_agent() -> CustomAgent:
+def placeholder_agent() -> Agent:
     """Return the agent that takes the place of the agent under test where none is named."""
-    return CustomAgent(name=NO_AGENT, type="custom", config=CustomConfig(entry=f"{__name__}:{no_agent.__name__}"))
+    return Agent(name=NO_AGENT, type="custom", config=CustomConfig(entry=f"{__name__}:{no_agent.__name__}"))
 
 
 def _case(

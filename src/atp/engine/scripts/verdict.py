@@ -12,7 +12,7 @@ from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.engine.scripts.agent import Response
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.loader.validate import NoLocator, validate
-from atp.suite.assertion import ASSERTIONS, AnyAssertion, Assertion
+from atp.suite.assertion import AnyAssertion, Assertion
 from atp.suite.case import Case
 from atp.suite.record import Record
 from atp.suite.result import Blame, Transcript, Turn, Verdict
@@ -53,9 +53,6 @@ def verdict_text(verdict: Verdict) -> str:
 
 class _Holder(Record):
     assertion: AnyAssertion
-
-
-ASSERTIONS.on_change(lambda: _Holder.model_rebuild(force=True))
 
 
 def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:

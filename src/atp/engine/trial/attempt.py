@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from atp.agents.adapter import AgentError, AgentTimeout
 from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
-from atp.checks import check_case
+from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
 from atp.checks.limits import disagreements, unobserved, unshown
 from atp.engine.prepare.plan import Trial
