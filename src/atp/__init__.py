@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from atp.base.diagnostics import LoadError
     from atp.base.errors import ConfigurationError, Error
     from atp.models.model import ModelError
+    from atp.suite.case import Case
+    from atp.suite.suite import Suite
 
 __all__ = [
     "AgentError",
+    "Case",
     "ConfigurationError",
     "Error",
     "LoadError",
     "ModelError",
     "Options",
     "Report",
+    "Suite",
     "__version__",
     "load",
     "run",
@@ -31,10 +35,12 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "AgentError": "atp.agents.adapter",
+    "Case": "atp.suite.case",
     "ConfigurationError": "atp.base.errors",
     "Error": "atp.base.errors",
     "LoadError": "atp.base.diagnostics",
     "ModelError": "atp.models.model",
+    "Suite": "atp.suite.suite",
 }
 
 
