@@ -16,7 +16,7 @@ PACKAGE = Path(atp.__file__).parent
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = {"atp", "atp.plugins", "atp.testing", "atp.testing.reference.behaviour", "atp.loader"}
-"""What examples may import: `atp.testing` is for the tests of a plugin, `atp.loader` has the documented `TestLoader`."""
+"""What examples may import: `atp.testing` is for the tests of plugins, `atp.loader` has the documented `TestLoader`."""
 
 
 def _imported(code: str) -> Iterator[str]:
