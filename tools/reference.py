@@ -16,6 +16,7 @@ import click
 from pydantic import AliasChoices, BaseModel
 from pydantic_core import PydanticUndefined
 
+from atp.checks import output
 from atp.cli.main import COMMANDS
 from atp.engine.prepare.identity import Identity
 from atp.engine.prepare.options import settings
@@ -253,7 +254,7 @@ _WORDS = {
     "Contained": "value to find",
 }
 """The types that records share, by their names in the code."""
-_MODULES = (record, paths, assertion, reference)
+_MODULES = (record, paths, output, reference)
 _ALIASES = {name: vars(module)[name] for module in _MODULES for name in _WORDS if name in vars(module)}
 
 
