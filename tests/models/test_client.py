@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.agents.support.talk import run
 from tests.models.asking import FORMATS, asking
 from tests.models.mock_server import KEY, Answer, Heard, Says, calls, cut, fails, injected, malformed, slow
 
+from atp.models.client import LONGEST_MESSAGE
 from atp.models.model import ModelError, Tool, ToolUse
 
 pytestmark = pytest.mark.parametrize("format_", FORMATS)
@@ -249,6 +251,16 @@ def test_the_key_is_never_shown(format_: str) -> None:
             assert "HTTP 401: Incorrect API key provided" in str(error)
             assert key not in str(error)
             assert key in asked.models.secrets
+
+    run(main())
+
+
+def test_a_key_is_masked_before_a_long_error_is_cut(format_: str) -> None:
+    async def main() -> None:
+        lengths = range(LONGEST_MESSAGE - 60, LONGEST_MESSAGE)
+        async with asking(format_, [fails(400, "x" * length + KEY) for length in lengths]) as asked:
+            for _ in lengths:
+                assert not re.search(rf"x{KEY[:4]}", str(await asked.fail()))
 
     run(main())
 

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from atp.base.sse import SseMessage
-from atp.base.text import cut
 from atp.models.client import ErrorInAnswer, HttpModel, MalformedAnswer, OnText, decode_event, token_count
 from atp.models.model import ModelAnswer, ModelError, ModelRequest, Tool, ToolUse
 from atp.models.parts import check_parts, read_arguments, read_data_url
@@ -102,7 +101,7 @@ class _StreamReader:
         try:
             self._add(event)
         except (KeyError, TypeError, AttributeError) as error:
-            raise MalformedAnswer(f"an event is not in the format: {cut(message.data, 200)}") from error
+            raise MalformedAnswer(f"an event is not in the format: {message.data}") from error
 
     def _add(self, event: dict[str, Any]) -> None:
         match event.get("type"):

@@ -19,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
-from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut
 from atp.models.connections import Limiter, ModelContext
@@ -32,6 +31,8 @@ LARGEST = 64 * 1024 * 1024
 """Bytes that an answer may have."""
 RETRIED_STATUSES = frozenset((429, 500, 502, 503, 504, 529))
 """HTTP statuses after which a request is sent again."""
+LONGEST_MESSAGE = 600
+"""Characters of an error message, which may quote what the server sent."""
 FIRST_WAIT = 0.5
 """Seconds before the first retry; doubled for each further one."""
 LONGEST_WAIT = 60.0
@@ -237,8 +238,7 @@ class HttpModel(Model):
         return TransientError(self._masked(text), retry_after=retry_after, status=status)
 
     def _masked(self, text: str) -> str:
-        masked: str = mask(f"{self.connector} ({self._netloc}): {text}", self._connector.secrets)
-        return masked
+        return cut(f"{self.connector} ({self._netloc}): {text}", LONGEST_MESSAGE, self._connector.secrets)
 
 
 async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limiter, retries: int) -> Result:
@@ -298,7 +298,7 @@ def error_text(body: Any) -> str:
         if isinstance(body, dict) and body.get(name):
             body = body[name]
     text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
-    return cut(" ".join(text.split()), 500)
+    return " ".join(text.split())
 
 
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:

@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from atp.base.sse import SseMessage
-from atp.base.text import cut
 from atp.models.client import ErrorInAnswer, HttpModel, MalformedAnswer, OnText, decode_event, token_count
 from atp.models.model import ModelAnswer, ModelRequest, Tool, ToolUse
 from atp.models.parts import check_parts, read_arguments
@@ -92,7 +91,7 @@ class _StreamReader:
                 self._finish = choice.get("finish_reason") or self._finish
                 self._add_delta(choice.get("delta") or {})
         except (KeyError, TypeError, AttributeError) as error:
-            raise MalformedAnswer(f"a chunk is not in the format: {cut(message.data, 200)}") from error
+            raise MalformedAnswer(f"a chunk is not in the format: {message.data}") from error
 
     def _add_delta(self, delta: dict[str, Any]) -> None:
         if text := delta.get("content"):
