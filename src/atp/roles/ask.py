@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -24,7 +24,6 @@ from atp.agents.turns import TurnBuilder
 from atp.base.errors import Error
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
-from atp.models.cassettes.cassette import Boundary, Cassette
 from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
 from atp.models.structured import only_json
 from atp.suite.result import Event, Usage
@@ -32,6 +31,9 @@ from atp.usercode.call import Raised
 from atp.usercode.call import call as call_user_code
 from atp.usercode.json_values import NotJson as NotPlain
 from atp.usercode.json_values import plain
+
+if TYPE_CHECKING:
+    from atp.models.cassettes.cassette import Boundary, Cassette
 
 Role = Literal["assessor", "validator", "simulator", "generator", "variator", "reporter"]
 PLAYER = "player"
@@ -233,7 +235,7 @@ class RecordedClient(RoleClient):
     For generators. Judges and simulators are recorded with more than the call: their prompts contain a nonce.
     """
 
-    def __init__(self, client: RoleClient, cassette: Cassette) -> None:
+    def __init__(self, client: RoleClient, cassette: "Cassette") -> None:
         self.name = client.name
         self.identity = client.identity
         self.model = client.model
@@ -262,7 +264,7 @@ class RecordedClient(RoleClient):
 
 
 async def recorded(
-    cassette: Cassette | None, boundary: Boundary, parts: dict[str, Any], call: Callable[[], Awaitable[Any]]
+    cassette: "Cassette | None", boundary: "Boundary", parts: dict[str, Any], call: Callable[[], Awaitable[Any]]
 ) -> Any:
     """The answer of `call()`, recorded or replayed if there is a cassette. `parts` has all that decides the answer."""
     return await (call() if cassette is None else cassette.through(boundary, parts, call))
