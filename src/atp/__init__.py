@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from atp.api import Options, Report, load, run, run_sync
     from atp.base.diagnostics import LoadError
     from atp.base.errors import ConfigurationError, Error
+    from atp.engine.scripts.runner import ScriptError
+    from atp.engine.scripts.verdict import NotJudged
     from atp.models.model import ModelError
     from atp.suite.case import Case
     from atp.suite.suite import Suite
@@ -23,8 +25,10 @@ __all__ = [
     "Error",
     "LoadError",
     "ModelError",
+    "NotJudged",
     "Options",
     "Report",
+    "ScriptError",
     "Suite",
     "__version__",
     "load",
@@ -40,6 +44,8 @@ _MODULES = {
     "Error": "atp.base.errors",
     "LoadError": "atp.base.diagnostics",
     "ModelError": "atp.models.model",
+    "NotJudged": "atp.engine.scripts.verdict",
+    "ScriptError": "atp.engine.scripts.runner",
     "Suite": "atp.suite.suite",
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics
+from atp.base.errors import Error
 from atp.checks.before_run import met, needs
 from atp.checks.run_check import run_check
 from atp.checks.verdicts import failed, passed, show, unjudged
@@ -29,7 +30,7 @@ class AssertionFailed(AssertionError):
         """The verdict of the check."""
 
 
-class NotJudged(Exception):
+class NotJudged(Error):
     """An assertion that no check or judge could decide."""
 
     __module__ = "atp"
