@@ -22,7 +22,7 @@ from atp.report.choose import Reads, choose, default_path, reads
 from atp.report.console.console import Answer, Console
 from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
-from atp.report.formats.summary_report import SummaryReport
+from atp.report.formats.summary import SummaryReport
 from atp.report.reporter import REPORTERS
 from atp.suite.suite import Suite
 

@@ -22,7 +22,7 @@ from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
 from atp.report.formats.junit import JunitReport
 from atp.report.formats.markdown import MarkdownReport
-from atp.report.formats.summary_report import SummaryReport
+from atp.report.formats.summary import SummaryReport
 from atp.report.reporter import Reporter
 from atp.suite.case import Case
 from atp.suite.result import (

@@ -9,7 +9,7 @@ import click
 from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
-    from atp.report.replay import Replay
+    from atp.report.from_journal import Replay
 
 
 @click.command("report")
@@ -40,8 +40,8 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
     from atp.report.choose import Reads, reports
+    from atp.report.from_journal import Replay
     from atp.report.protected import of_run
-    from atp.report.replay import Replay
 
     root = find_root(project)
     if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless

@@ -138,7 +138,7 @@ def _named(options: Options, notes: Diagnostics, roles: RoleClients | None) -> M
         return found
     hint, why = f"use {', '.join(REPORTERS.formats)}, or an agent of the project", "there is no such reporter"
     if roles is not None:
-        from atp.report.formats.agent_report import AgentReport
+        from atp.report.formats.agent import AgentReport
 
         try:
             client = roles.client(name, "reporter", None)

@@ -148,7 +148,7 @@ REPORTERS = Reporters(
         **dict.fromkeys(("report.jsonl", ".jsonl"), "atp.report.formats.jsonl:JsonlReport"),
         **dict.fromkeys(("report.junit", ".xml"), "atp.report.formats.junit:JunitReport"),
         **dict.fromkeys(("report.markdown", ".md"), "atp.report.formats.markdown:MarkdownReport"),
-        "report.summary": "atp.report.formats.summary_report:SummaryReport",
+        "report.summary": "atp.report.formats.summary:SummaryReport",
     },
     lambda reporter: (reporter.format, *reporter.extensions),
 )

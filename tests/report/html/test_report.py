@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from atp.report.again import case_command
 from atp.report.html.detail import MOST_ITEMS, longest_text, trial_object
 from atp.report.html.page import SCRIPTS, assets
 from atp.report.html.report import HtmlReport
 from atp.report.reporter import REPORTERS
+from atp.report.rerun import case_command
 from atp.suite.result import Artifact, CaseResult, Event, Transcript, Verdict
 
 

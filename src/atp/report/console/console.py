@@ -9,13 +9,13 @@ from atp.base.secrets import hider
 from atp.base.text import INFO, Line, harmless, one_line, some_lines, without_commands
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
-from atp.report.again import run_command, run_name
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
 from atp.report.console.summary_text import THICK, Notable, Used, counted, heading, summary_lines
 from atp.report.facts import response
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
+from atp.report.rerun import run_command, run_name
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 from atp.base.json_text import encode
 from atp.base.secrets import Hide
 from atp.journal.records import RunInfo
-from atp.report.again import case_command
 from atp.report.records import stability_fields
+from atp.report.rerun import case_command
 from atp.suite.result import Artifact, CaseResult, TrialResult
 
 MOST_ITEMS = 2000

@@ -19,8 +19,8 @@ from atp.engine.prepare.options import Options
 from atp.journal.listeners import RunEnd
 from atp.report.files import whole_file
 from atp.report.formats.json import JsonReport
-from atp.report.formats.summary_report import SummaryReport
-from atp.report.replay import Replay
+from atp.report.formats.summary import SummaryReport
+from atp.report.from_journal import Replay
 from atp.report.reporter import REPORTERS, Reporter
 from atp.stats.summary import INTERRUPTED
 
