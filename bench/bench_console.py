@@ -4,7 +4,7 @@ import io
 import sys
 import time
 
-from atp.report.console.console import Console, Look
+from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import PlainPage
 from atp.suite.result import CaseResult, Transcript, TrialResult, Turn, Verdict
 
@@ -25,7 +25,7 @@ def case() -> CaseResult:
 def printing() -> tuple[float, str]:
     """Microseconds a case, and what was printed for one."""
     page, one = io.StringIO(), case()
-    console = Console(PlainPage(page), Look())
+    console = Console(PlainPage(page), ConsoleOptions())
     began = time.process_time()
     for _ in range(CASES):
         console.case(one)

@@ -181,7 +181,7 @@ def test_which_run(project: Project) -> None:
     assert (missing.code, missing.err.startswith("error[no-run]: 1999: there is no such run")) == (2, True)
     (folder / "journal.jsonl").write_text("")
     empty = project.atp("report", str(folder))
-    assert (empty.code, "tells of no run" in empty.err) == (2, True)
+    assert (empty.code, "has no run in it" in empty.err) == (2, True)
     unknown = project.atp("report", "last", "-o", "y.pdf")
     assert (unknown.code, "no report is called *.pdf" in unknown.err) == (2, True)
     test_file = project.atp("report", "last", "-o", file)

@@ -108,7 +108,7 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
     messages = [message for _, message, _ in found]
     assert messages[0] == "-o report.pdf: no report is called *.pdf"
     assert found[0][2] == "use .csv, .ctrf.json, .htm, .html, .json, .jsonl, .md, .xml"
-    assert "its extension tells no format" in messages[1]
+    assert "its name has no extension" in messages[1]
     assert "there is no folder" in messages[2]
     assert "it is a folder" in messages[3]
     assert "it is a test file of this run" in messages[4]

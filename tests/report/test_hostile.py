@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from atp.base.json_text import encode
 from atp.journal.listeners import Listener
-from atp.report.console.console import Answer, Console, Look
+from atp.report.console.console import Answer, Console, ConsoleOptions
 from atp.report.console.live import LiveConsole
 from atp.report.console.page import PlainPage
 from atp.report.formats.csv import COLUMNS, CsvReport
@@ -99,7 +99,7 @@ def hostile_case(x: Any, status: Any = "failed") -> CaseResult:
 
 def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secrets: list[str]) -> dict[str, str]:
     plain, live = io.StringIO(), io.StringIO()
-    look = Look(verbose=True, command=text, secrets=secrets)
+    look = ConsoleOptions(verbose=True, command=text, secrets=secrets)
     reporters: list[Reporter] = [
         MarkdownReport(folder / "out.md", secrets),
         JunitReport(folder / "out.xml", secrets),

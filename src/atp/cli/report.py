@@ -9,7 +9,7 @@ import click
 from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
-    from atp.report.from_journal import Replay
+    from atp.report.from_journal import RecordedRun
 
 
 @click.command("report")
@@ -40,29 +40,29 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
     from atp.report.choose import Reads, reports
-    from atp.report.from_journal import Replay
+    from atp.report.from_journal import RecordedRun
     from atp.report.protected import of_run
 
     root = find_root(project)
     if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
         root = project.resolve()
-    replay = Replay(_find(root, name))
+    recorded = RecordedRun(_find(root, name))
     if not flags.get("output") and not flags.get("reporter"):
-        return _told(_show(replay, verbose=bool(flags.get("verbose"))))
+        return _exit_code(_show(recorded, verbose=bool(flags.get("verbose"))))
     env = environment(root, None)
     options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
     roles = RunContext(options, root, env).roles
-    files = tuple(file for file in replay.info.files if file)
-    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, replay.info.options, files))
+    files = tuple(file for file in recorded.info.files if file)
+    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
     listeners = reports(options, given, roles=roles, where="<command line>")
-    problems = run_to_end(_tell(replay, listeners, roles))
+    problems = run_to_end(_report_all(recorded, listeners, roles))
     for one in listeners:
         if one.path and not one.problems:
             click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))
-    return _told(problems)
+    return _exit_code(problems)
 
 
-def _told(problems: Sequence[str]) -> int:
+def _exit_code(problems: Sequence[str]) -> int:
     """Print what could not be written. Returns the exit code."""
     from atp.stats.summary import INCOMPLETE
 
@@ -71,31 +71,31 @@ def _told(problems: Sequence[str]) -> int:
     return INCOMPLETE if problems else 0
 
 
-async def _tell(replay: "Replay", listeners: Any, roles: Any) -> list[str]:
+async def _report_all(recorded: "RecordedRun", listeners: Any, roles: Any) -> list[str]:
     from atp.journal.listeners import Listeners
 
-    audience = Listeners(listeners)
+    all_listeners = Listeners(listeners)
     try:
-        end = replay.tell(audience)
-        await audience.finish(end)
-        audience.end(end)
+        end = recorded.repeat(all_listeners)
+        await all_listeners.finish(end)
+        all_listeners.end(end)
     finally:
         left = await roles.close()
-    return [*audience.problems, *left]
+    return [*all_listeners.problems, *left]
 
 
-def _show(replay: "Replay", *, verbose: bool) -> Sequence[str]:
+def _show(recorded: "RecordedRun", *, verbose: bool) -> Sequence[str]:
     """Print the summary. Returns what could not be printed."""
     from atp.report.choose import console
-    from atp.report.console.console import Look
+    from atp.report.console.console import ConsoleOptions
     from atp.report.files import open_stdout
 
     try:
         stdout = open_stdout()
     except OSError as error:
         return [f"stdout: {error.strerror}"]
-    screen = console(stdout, Look(quiet=not verbose, verbose=verbose), live=False)
-    screen.end(replay.tell(screen))
+    screen = console(stdout, ConsoleOptions(quiet=not verbose, verbose=verbose), live=False)
+    screen.end(recorded.repeat(screen))
     return screen.problems
 
 

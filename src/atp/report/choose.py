@@ -1,4 +1,4 @@
-"""From what the command line asks for to the listeners that do it."""
+"""Chooses the listeners of a run: the reports that the options ask for, and the console."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, Input
 from atp.engine.role_clients import RoleClients
 from atp.journal.listeners import Listener
-from atp.report.console.console import Answer, Console, Look
+from atp.report.console.console import Answer, Console, ConsoleOptions
 from atp.report.console.page import PlainPage
 from atp.report.formats.github import Annotations, StepSummary, in_github
 from atp.report.formats.jsonl import JsonlReport
@@ -26,22 +26,22 @@ from atp.report.reporter import REPORTERS, Reporter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What a run reads, as far as it decides on what it writes."""
+    """What a run reads, as far as its reports depend on that."""
 
     message: bool = False
-    """A message and nothing else: direct-message mode."""
+    """The input is a message and nothing else: direct-message mode."""
     jsonl: Path | None = None
-    """The one JSONL file that was given."""
+    """The JSONL file, if that is all that was given."""
     files: tuple[Path, ...] = ()
     """All test files."""
     markdown: tuple[CaseSource, ...] = ()
-    """Those that a TPS report is written for."""
+    """The Markdown files: a TPS report is written for each."""
     protected: Protected = field(default_factory=Protected, compare=False)
-    """What else no report may be written over."""
+    """What else no report may overwrite."""
 
 
 def reads(given: Input, sources: Sequence[CaseSource], protected: Protected | None = None) -> Reads:
-    """What was given to test; `protected` is what is read beside it."""
+    """Describe what was given to test; `protected` has the other files that the run reads."""
     files = tuple(Path(one.suite.path) for one in sources if one.suite.path)
     named = [Path(text) for text in (*given.paths, *given.texts)]
     single = len(sources) == len(files) == len(named) == 1 and sources[0].suite.dialect == "jsonl"
@@ -65,14 +65,14 @@ def choose(
 ) -> list[Listener]:
     """The listeners of a run. Raises `LoadError` for a report that can't be made or written, before anything runs.
 
-    `roles` knows the agents that can write reports.
+    `roles` has the agents that can write reports.
     """
     hidden = tuple(secrets)
     notes = Diagnostics("<command line>")
     reporters = _reporters(options, given, hidden, notes, roles)
     taken = any(one.path is None for one in reporters)
     if options.json_events and taken:
-        notes.error("stdout-twice", "--json and -r both want stdout", hint="write the report to a file, with -o")
+        notes.error("stdout-twice", "--json and -r both write to stdout", hint="write the report to a file, with -o")
     if notes:
         raise LoadError(notes)
     if not options.output and given.jsonl is not None:
@@ -86,11 +86,13 @@ def choose(
     listeners: list[Listener] = [*reporters]
     if in_github() and (page := os.environ.get("GITHUB_STEP_SUMMARY")):
         listeners.append(StepSummary(Path(page), hidden))
-    look = Look(quiet=options.quiet, verbose=options.verbose, command=command, secrets=hidden, reports=reporters)
+    look = ConsoleOptions(
+        quiet=options.quiet, verbose=options.verbose, command=command, secrets=hidden, reports=reporters
+    )
     if not options.json_events and (stream := sys.stderr if taken else sys.stdout) is not None:
         # A progress line would get between the lines of what is on stdout, if both are on the same terminal.
         alone = not (taken and sys.stdout is not None and sys.stdout.isatty())
-        listeners.append(console(stream, look, live=alone))  # last, so that it knows what became of the reports
+        listeners.append(console(stream, look, live=alone))  # last, so that the reports are written when it names them
         listeners += [Annotations(stream, hidden)] if in_github() else []
     return listeners
 
@@ -102,7 +104,7 @@ def reports(
     roles: RoleClients | None = None,
     where: str = "<options>",
 ) -> list[Reporter]:
-    """Only the reports that `output` and `reporter` ask for; `where` is where they are asked for."""
+    """Only the reports that `output` and `reporter` ask for; `where` is the place that problems name."""
     notes = Diagnostics(where)
     made = _reporters(options, given, tuple(secrets), notes, roles)
     if notes:
@@ -110,8 +112,8 @@ def reports(
     return made
 
 
-def console(stream: TextIO, look: Look, *, live: bool = True) -> Console:
-    """A live one on a terminal, plain lines elsewhere."""
+def console(stream: TextIO, look: ConsoleOptions, *, live: bool = True) -> Console:
+    """The console: live on a terminal, plain lines elsewhere."""
     if live and stream.isatty() and not look.quiet and os.environ.get("TERM", "") not in ("dumb", "unknown"):
         from atp.report.console.live import LiveConsole
 
@@ -129,7 +131,7 @@ Make = Callable[[Path | None, Sequence[str]], Reporter]
 
 
 def _named(options: Options, notes: Diagnostics, roles: RoleClients | None) -> Make | None:
-    """Who writes what `-r` asks for: a reporter that is registered, or an agent or model of the project."""
+    """What `-r` names: a registered reporter, or an agent or model of the project."""
     name = options.reporter
     if name is None:
         return None
@@ -152,7 +154,7 @@ def _named(options: Options, notes: Diagnostics, roles: RoleClients | None) -> M
 def _reporters(
     options: Options, given: Reads, secrets: Sequence[str], notes: Diagnostics, roles: RoleClients | None
 ) -> list[Reporter]:
-    """`-r` is for the first `-o`, or for stdout if there is none; the extension tells the format of the others."""
+    """The reports. `-r` is for the first `-o`, or for stdout; other files get the format of their extension."""
     named = _named(options, notes, roles)
     made: list[Reporter] = []
     taken: dict[Path, str] = {real(file): "it is a test file of this run" for file in given.files}
@@ -189,7 +191,7 @@ def _why_none(path: Path) -> str:
         return (
             "a TPS report is about one .test.md file as it runs; it is also written beside each without being asked for"
         )
-    return f"no report is called *{path.suffix}" if path.suffix else "its extension tells no format"
+    return f"no report is called *{path.suffix}" if path.suffix else "its name has no extension"
 
 
 def _is_tps(path: Path) -> bool:
@@ -197,7 +199,7 @@ def _is_tps(path: Path) -> bool:
 
 
 def _unwritable(path: Path) -> str | None:
-    """Why a report can't be written there, as far as can be told without leaving anything behind."""
+    """Why a report can't be written there, if that is known beforehand. Leaves nothing behind."""
     try:
         os.stat(path)
         there = True
@@ -215,7 +217,7 @@ def _unwritable(path: Path) -> str | None:
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"there is no permission to write to {folder}"
     try:
-        with tempfile.TemporaryFile(dir=folder):  # which some folders refuse to everybody, whatever their rights say
+        with tempfile.TemporaryFile(dir=folder):  # some folders refuse, whatever their permissions are
             return None
     except OSError as error:
         return f"no file can be made in {folder}: {(error.strerror or str(error)).lower()}"

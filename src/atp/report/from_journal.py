@@ -1,4 +1,4 @@
-"""A run told once more, from its journal alone: listeners hear what they would have heard while it ran."""
+"""Repeats a run for listeners from its journal alone: the same calls as while the run ran."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ from atp.suite.result import CaseInfo, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A trial, and where it belongs."""
+class _ReadTrial:
+    """A trial of the journal, and the case it belongs to."""
 
     result: TrialResult
     file: str
@@ -26,28 +26,28 @@ class Told:
     about: CaseInfo | None
 
 
-class Replay:
-    """A run to be told. Raises `LoadError` where there is nothing to tell."""
+class RecordedRun:
+    """A run in a journal. Raises `LoadError` if the journal has no run."""
 
     def __init__(self, run: Path) -> None:
         self._journal = run / NAME
         self._running = is_running(run)
         self._earlier: dict[str, int] = {}
-        """Where the trials stand that were done before the run last went on, by key."""
+        """The offsets of the trials that were done before the run was last resumed, by key."""
         try:
             self._begin, self.info = self._find_start()
         except OSError as error:
             raise unreadable(self._journal, error) from error
         self.info.folder = str(run)
 
-    def tell(self, listener: Listener) -> RunEnd:
-        """Tell everything up to the end, which is the caller's to tell: `finish` goes before it."""
+    def repeat(self, listener: Listener) -> RunEnd:
+        """Make all calls but the last two, `finish` and `end`, which the caller makes with the end returned."""
         try:
-            return self._tell(listener)
+            return self._repeat(listener)
         except OSError as error:
             raise unreadable(self._journal, error) from error
 
-    def _tell(self, listener: Listener) -> RunEnd:
+    def _repeat(self, listener: Listener) -> RunEnd:
         listener.start(self.info)
         collector, counts, summary = Collector(), Counts(), None
         damaged: list[int] = []
@@ -58,7 +58,7 @@ class Replay:
                 listener.skipped(line.file or None, _case(line))
             elif isinstance(line, Summary):
                 summary = line
-            elif isinstance(line, Told):
+            elif isinstance(line, _ReadTrial):
                 last = max(last, line.result.started_at + line.result.duration_ms / 1000)
                 place = (line.file, line.result.agent, line.index)
                 case = collector.add_read(place, line.file or None, line.index, line.result, line.about)
@@ -71,22 +71,22 @@ class Replay:
         return self._ended(summary or self._unfinished(last, counts), len(damaged))
 
     def _unfinished(self, last: float, counts: Counts) -> Summary:
-        """The summary of a run that has none: it runs yet, or something ended it that left no time to write one."""
+        """The summary of a run without one: the run is still running, or was killed."""
         why = "unfinished: it is still running" if self._running else "unfinished: it ended without a summary"
         code = counts.exit_code(stopped=True)
         return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
 
     def _ended(self, summary: Summary, damaged: int) -> RunEnd:
-        """How it ended. A finished run whose journal was damaged since must not look whole."""
+        """The end of the run. A finished run whose journal was damaged since must not look whole."""
         end = RunEnd.of(self.info, summary)
         if not damaged or not summary.complete:
             return end
         what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
         return replace(end, reason=f"{damaged} {what} passed over", damaged=True)
 
-    def _lines(self, damaged: list[int]) -> Iterator[Line | Told]:
-        """What was written since the run last went on; and what stands before that, if it is needed."""
-        told: set[tuple[str, str, int, int, int]] = set()
+    def _lines(self, damaged: list[int]) -> Iterator[Line | _ReadTrial]:
+        """The lines since the run was last resumed, and earlier trials as far as they still count."""
+        seen: set[tuple[str, str, int, int, int]] = set()
         ended = False
         with self._journal.open("rb") as file:
 
@@ -99,29 +99,29 @@ class Replay:
                     if line.key not in self._earlier:
                         damaged.append(self._begin)
                         continue
-                    one = Told(earlier(line.key).result, line.file, line.index, line.about)
+                    one = _ReadTrial(earlier(line.key).result, line.file, line.index, line.about)
                 elif isinstance(line, Trial):
-                    one = Told(line.result, line.file, line.result.index, line.about)
+                    one = _ReadTrial(line.result, line.file, line.result.index, line.about)
                 else:
                     ended = ended or isinstance(line, Summary)
                     yield line
                     continue
                 if self._earlier:
-                    told.add(_spot(one))
+                    seen.add(_identity(one))
                 yield one
             for key in self._earlier if not ended else ():
                 before = earlier(key)
-                one = Told(before.result, before.file, before.result.index, before.about)
-                if _spot(one) not in told:
+                one = _ReadTrial(before.result, before.file, before.result.index, before.about)
+                if _identity(one) not in seen:
                     yield one
 
     def _find_start(self) -> tuple[int, RunInfo]:
-        """The last start: a run that went on has several."""
+        """The last start record: a resumed run has several."""
         lines = read_lines(self._journal, trials=False)
         starts = [(offset, line) for offset, line in lines if isinstance(line, RunInfo)]
         if not starts:
             notes = Diagnostics(str(self._journal))
-            notes.error("no-run", f"{self._journal} tells of no run", hint="atp runs lists those that there are")
+            notes.error("no-run", f"{self._journal} has no run in it", hint="atp runs lists those that there are")
             raise LoadError(notes)
         if len(starts) > 1:
             for offset, line in read_lines(self._journal):
@@ -130,12 +130,12 @@ class Replay:
         return starts[-1]
 
 
-def _spot(one: Told) -> tuple[str, str, int, int, int]:
+def _identity(one: _ReadTrial) -> tuple[str, str, int, int, int]:
     return one.file, one.result.agent, one.index, one.result.variation, one.result.run
 
 
-class _LeftOut(Case):
-    """A case of which only that is known."""
+class _SkippedCase(Case):
+    """A case that was left out: the journal has only its name, place and tags."""
 
     why: str | None = None
 
@@ -146,6 +146,6 @@ class _LeftOut(Case):
 
 def _case(line: Skipped) -> Case:
     place = Place(line=line.line)
-    return _LeftOut.model_construct(
+    return _SkippedCase.model_construct(
         id=line.case, name=line.name, tags=line.tags, skip=True, place=place, why=line.reason
     )

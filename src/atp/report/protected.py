@@ -1,6 +1,6 @@
-"""What no report may be written over: what a run reads, and what ATP keeps of runs.
+"""The files that no report may overwrite: what a run reads, and the journals.
 
-Whoever mistypes a path loses a report, and not the agent under test.
+A mistyped path costs a report then, and not the agent under test.
 """
 
 import os
@@ -13,28 +13,28 @@ from atp.engine.prepare.options import Options
 from atp.engine.run import Run
 
 _PARTS_OF_AGENTS = frozenset({".md", ".yao", ".yml", ".yaml", ".py", ".toml", ".jsonc", ".txt"})
-"""How files end that agents and connectors are made of. Others in their folders may be reports of an earlier run."""
+"""The extensions of files that define agents and connectors. Others in their folders may be earlier reports."""
 _SETTINGS = ("atp.toml", "pyproject.toml", ".env")
 
 
 class Protected:
-    """Files, and folders with all that is in them, each with the reason why they are to be left alone."""
+    """Files and folders, each with the reason why nothing may be written there."""
 
     def __init__(self) -> None:
         self._files: dict[Path, str] = {}
         self._folders: list[tuple[Path, frozenset[str] | None, str]] = []
 
     def add(self, files: Iterable[Path], why: str) -> None:
-        """Leave these files alone."""
+        """Protect these files."""
         for file in files:
             self._files.setdefault(real(file), why)
 
     def add_folder(self, folder: Path, why: str, endings: frozenset[str] | None = None) -> None:
-        """Leave what is in a folder alone, or those files in it that end so."""
+        """Protect the existing files in a folder, or those with one of these extensions."""
         self._folders.append((real(folder), endings, why))
 
     def why(self, path: Path) -> str | None:
-        """Why there must be no report at this place, if there is a reason."""
+        """The reason why no report may be written to this path, if there is one."""
         path = real(path)
         if _in_runs(path):
             return "ATP keeps its runs in that folder"
@@ -47,7 +47,7 @@ class Protected:
 
 
 def of_session(session: Run) -> Protected:
-    """What a run that is about to begin reads."""
+    """The files that a run is about to read."""
     found = of_project(session.root, session.options)
     if not session.options.output:
         return found
@@ -67,7 +67,7 @@ def of_session(session: Run) -> Protected:
 
 
 def of_run(root: Path, options: dict[str, Any], files: Iterable[str]) -> Protected:
-    """What a run has read that is over, as far as its journal and its test files still tell; `options` are its own."""
+    """The files that a finished run has read, as far as the journal and the test files still show."""
     found = of_project(root, Options())
     found.add(named_in([*options.get("name", ()), options.get("ctx")], root), "the run has read it")
     for file in map(Path, files):
@@ -77,7 +77,7 @@ def of_run(root: Path, options: dict[str, Any], files: Iterable[str]) -> Protect
 
 
 def of_project(root: Path, options: Options) -> Protected:
-    """What every run of a project may read."""
+    """The files that every run of a project may read."""
     found = Protected()
     found.add([root / name for name in _SETTINGS], "it is a settings file of the project")
     found.add([Path(one) for one in (options.ctx, options.env_file) if one], "the run reads it")
@@ -94,7 +94,7 @@ def of_project(root: Path, options: Options) -> Protected:
 
 
 def real(path: Path) -> Path:
-    """Where a path leads. One that leads in a circle leads to itself."""
+    """The path without symbolic links. A circle of links stays as it is."""
     return Path(os.path.realpath(path))
 
 
@@ -107,7 +107,7 @@ def _in_runs(path: Path) -> bool:
 
 
 def _agents_in(file: Path) -> Any:
-    """What a YAML suite says of its agents; nothing where it can't be read any more."""
+    """The agents of a YAML suite; nothing if the file can't be read any more."""
     if file.suffix.lower() not in (".yaml", ".yml"):
         return None
     import yaml

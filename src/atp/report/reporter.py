@@ -69,12 +69,12 @@ class SpooledReport(Reporter, ABC):
     def skipped(self, file: str | None, case: Case) -> None:
         """Add the part of a case that is left out."""
         if self._skipped is not None:
-            self._add(self._skipped, self._order.file_number(file), self.left_out(file, case))
+            self._add(self._skipped, self._order.file_number(file), self.skipped_part(file, case))
 
     def case(self, result: CaseResult) -> None:
         """Add the part of a case that ended."""
         if self._results is not None:
-            self._add(self._results, self.place(self._order, result), self.piece(result))
+            self._add(self._results, self.place(self._order, result), self.case_part(result))
 
     def end(self, end: RunEnd) -> None:
         """Write the report, unless a part could not be kept."""
@@ -96,11 +96,11 @@ class SpooledReport(Reporter, ABC):
         return order.place(result)
 
     @abstractmethod
-    def piece(self, result: CaseResult) -> bytes:
+    def case_part(self, result: CaseResult) -> bytes:
         """The part of the report about a case."""
 
     @abstractmethod
-    def left_out(self, file: str | None, case: Case) -> bytes:
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
         """The part of the report about a case that is left out."""
 
     @abstractmethod

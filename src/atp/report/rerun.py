@@ -1,7 +1,7 @@
-"""What to type to run something again: a case, or all that a run was given.
+"""The commands that run a case or a whole run again.
 
-Of the flags only those are repeated that were given, and that decide what comes of a trial. What `atp.toml` and the
-environment set is set again by themselves; as a flag it would go before what a case says.
+A command repeats the flags that were given and that a result may depend on. Settings of `atp.toml` and of the
+environment apply again by themselves; as flags, they would override the keys of a case.
 """
 
 import re
@@ -41,12 +41,12 @@ _DECIDING = (
 )
 """Settings that a trial's result may depend on."""
 _OF_RUN = ("run", "tags")
-"""Settings that say which cases of the input were meant."""
+"""Settings that choose among the cases of the input."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
-    """The command for one case and agent. A secret is hidden before anything in it is escaped."""
+    """The command for one case and agent. Secrets are masked before the text is escaped."""
     words = ["atp", "test", *_input(case, info, hide)]
     if case.file is not None:
         words += ["--run", f"^{_pattern(hide(case.case))}$"]
@@ -56,7 +56,7 @@ def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
 
 
 def run_name(info: RunInfo) -> str:
-    """How `atp report` finds a run from here: by its id, or by its folder where that is another project's."""
+    """The argument that `atp report` takes for a run: its id, or its folder if that is in another project."""
     folder = Path(info.folder).resolve()
     if runs_folder(find_root(Path.cwd())) == folder.parent:
         return info.id
@@ -65,7 +65,7 @@ def run_name(info: RunInfo) -> str:
 
 
 def run_command(info: RunInfo, hide: Hide) -> str:
-    """The command for the whole of a run."""
+    """The command for a whole run."""
     words = ["atp", "test"]
     for text in hide(info.input):
         words += [text] if Path(text).exists() else ["-i", text]
@@ -75,7 +75,7 @@ def run_command(info: RunInfo, hide: Hide) -> str:
 
 
 def _input(case: CaseResult, info: RunInfo, hide: Hide) -> list[str]:
-    """The case's file; the message that it is; or, for a test in Python, what names its module."""
+    """The arguments that name the case's file; its message, if it has no file; for a test in Python, its module."""
     if case.file is not None and not case.file.endswith(".py"):
         return [hide(case.file)]
     if case.file is None:
@@ -86,7 +86,7 @@ def _input(case: CaseResult, info: RunInfo, hide: Hide) -> list[str]:
 
 
 def _agents(case: CaseResult, info: RunInfo) -> Sequence[str]:
-    """What `-n` has to say: as it was said, of several only the one; else the name in a suite that has agents.
+    """The names for `-n`: as they were given, of several only the case's; else the agent of a YAML suite.
 
     Agents that were found without being named, such as a Markdown file's target, are found again.
     """
@@ -97,7 +97,7 @@ def _agents(case: CaseResult, info: RunInfo) -> Sequence[str]:
 
 
 def _is_called(spelled: str, agent: str) -> bool:
-    """Whether the agent that `-n` names so is called so: one in a file has the file's path for a name, with dots."""
+    """True if `-n` with this text names the agent. An agent in a file is called by the file's path, with dots."""
     return spelled == agent or (
         spelled.endswith(".md") and f".{spelled.removesuffix('.md').replace('/', '.')}".endswith(f".{agent}")
     )
@@ -124,7 +124,7 @@ def _text(value: Any) -> str:
 
 
 def _pattern(text: str) -> str:
-    """A regular expression for exactly this text, without a character that does something to a terminal."""
+    """A regular expression for exactly this text, without a character that could steer a terminal."""
     escaped = _SPECIAL.sub(r"\\\g<0>", text)
     return "".join(one if one.isprintable() else _escape(one) for one in escaped)
 

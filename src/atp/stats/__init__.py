@@ -1,1 +1,1 @@
-"""Results become rates, stability and scores."""
+"""Computes scores, stability and summaries from results."""

@@ -1,6 +1,6 @@
 """The score of a trial, 0–100: quality, completeness, efficiency and cost, each with its weight.
 
-A dimension without data is left out and the other weights are rescaled: what nobody measured earns no marks.
+A dimension without data is left out, and the weights of the others are rescaled.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from atp.suite.meter import read_meter
 from atp.suite.result import Transcript, TrialResult, Verdict
 
 DIMENSIONS = ("quality", "completeness", "efficiency", "cost")
-"""The parts of a score."""
+"""The dimensions of a score."""
 
 
 def _by_dimension(weights: Weights) -> dict[str, float]:
@@ -24,14 +24,14 @@ _DEFAULT = _by_dimension(Weights())
 
 
 class Score(Struct, kw_only=True):
-    """A score and what it is made of."""
+    """A score and its dimensions."""
 
     value: float | None
-    """From 0 to 100; nothing if there is nothing to score."""
+    """From 0 to 100; None if there is nothing to score."""
     dimensions: dict[str, float] = field(default_factory=dict)
-    """The parts that had data, each from 0 to 1."""
+    """The dimensions with data, each from 0 to 1."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """The parts that had none, and why."""
+    """The dimensions without data, and why."""
 
 
 def score(result: TrialResult, case: Case) -> Score:
@@ -66,7 +66,7 @@ def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: li
 
 
 def quality(known: Iterable[Verdict]) -> float | None:
-    """The weighted mean score of the judged and behavioural checks, of those that could be judged."""
+    """The weighted mean score of the judged and behavioural checks among `known`."""
     return _weighted_mean([(one.weight, _points(one)) for one in known if _is_about_quality(one)])
 
 
@@ -81,7 +81,7 @@ def efficiency(limits: Limits, transcript: Transcript) -> float | None:
 
 
 def cost(limits: Limits, transcript: Transcript) -> float | None:
-    """The share of the allowed spend that was left: money, or tokens where no money is limited or known."""
+    """The unused share of the budget: of money, or of tokens where no money is limited or known."""
     if limits.budget_usd is None and limits.max_tokens is None:
         return None
     meter = read_meter(transcript)
@@ -131,7 +131,7 @@ def _why(dimension: str, limits: Limits) -> str:
 
 
 def below(value: float | None, least: float | None) -> str | None:
-    """Why a score doesn't reach the least that passes, if it doesn't. No score reaches none."""
+    """Why a score is below the least that passes, if it is. Without a score, no minimum is reached."""
     if least is None:
         return None
     if value is None:

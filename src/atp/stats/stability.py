@@ -1,4 +1,4 @@
-"""How stable a case is over its trials (document 4), and what they come to."""
+"""The status of a case from its trials, and its stability over them (document 4)."""
 
 import hashlib
 from collections import Counter
@@ -16,16 +16,16 @@ from atp.suite.result import Status, TrialResult
 Classification = Literal["stable", "mostly_stable", "unstable", "highly_unstable"]
 
 WORST_FIRST: tuple[Status, ...] = ("failed", "timeout", "error", "blocked", "cancelled", "passed", "skipped")
-"""A case takes the first of these that one of its trials has. One of which all are skipped is skipped."""
+"""A case has the first of these statuses that one of its trials has."""
 _ROUNDING = 1e-9
 
 
 def case_status(
     trials: Sequence[TrialResult], required_rate: float | None = None, min_score: float | None = None
 ) -> Status:
-    """What the trials of a case come to: the worst of them, or `passed` when enough of them passed.
+    """The status of a case: that of its worst trial, or `passed` when enough trials passed.
 
-    Every trial counts, also one that ended in an error. A `min_score` is one for the mean of their scores.
+    Every trial counts, also one that ended in an error. The mean of the scores is compared with `min_score`.
     """
     worst = _worst(trials)
     if required_rate is not None and worst not in ("passed", "skipped"):
@@ -50,7 +50,7 @@ def case_score(trials: Iterable[TrialResult]) -> float | None:
 
 
 def blames_agent(trial: TrialResult) -> bool:
-    """Whether a trial that did not pass is the agent's doing."""
+    """True for a trial that did not pass and that the agent is to blame for."""
     return trial.status in ("failed", "timeout") or (trial.status == "error" and trial.blame == "agent")
 
 
@@ -60,27 +60,27 @@ class Stability(Struct, kw_only=True):
     runs: int
     """How many trials there were."""
     planned: int
-    """How many there were to be: more, if the run was stopped."""
+    """How many trials were planned: more than `runs` if the run was stopped."""
     passed: int
-    """How many passed."""
+    """How many trials passed."""
     failed: int
-    """How many did not, for whatever reason."""
+    """How many trials did not pass, for whatever reason."""
     pass_rate: float
-    """The share of those planned that passed, in percent."""
+    """The share of the planned trials that passed, in percent."""
     consistency: float
-    """The share with the most frequent verdict, from 0 to 1."""
+    """The share of trials with the most frequent status, from 0 to 1."""
     output_consistency: float | None
-    """The share with the most frequent answer, from 0 to 1; nothing if none of them answered."""
+    """The share of trials with the most frequent answer, from 0 to 1; None if there was no answer."""
     stable: bool
-    """All that were planned passed."""
+    """True if all planned trials passed."""
     classification: Classification | None
-    """By the pass rate: 100, from 80, from 50, below. Nothing if not all have run: nobody knows it then."""
+    """By the pass rate: 100, from 80, from 50, below. None if not all planned trials ran."""
     avg_duration_ms: float
     """The mean duration."""
     min_duration_ms: float
-    """The shortest."""
+    """The shortest duration."""
     max_duration_ms: float
-    """The longest."""
+    """The longest duration."""
     std_deviation_ms: float
     """The population's standard deviation of the duration."""
     avg_score: float | None
@@ -141,7 +141,7 @@ def classify(pass_rate: float) -> Classification:
 
 
 def answer_key(output: Any) -> bytes:
-    """A digest that answers have in common which say the same: the same JSON value, or the same words."""
+    """A digest that is the same for equal answers: the same JSON value, or the same words."""
     if isinstance(output, str):
         value = read_whole(output)
         text = f"text {' '.join(output.split())}" if value is MISSING else f"json {canonical(value)}"
@@ -151,12 +151,12 @@ def answer_key(output: Any) -> bytes:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean; nothing of nothing."""
+    """The arithmetic mean; None without values."""
     return fsum(values) / len(values) if values else None
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """The standard deviation of the population."""
+    """The standard deviation of the population; None without values."""
     middle = mean(values)
     if middle is None:
         return None

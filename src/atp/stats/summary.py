@@ -1,4 +1,4 @@
-"""What a run comes to, counted as its cases end. Nothing of a case is kept but the counts."""
+"""Counts the cases of a run as they end."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Summary:
         self.skipped = 0
         """Cases that were left out."""
         self.skipped_by_test = 0
-        """Of these, the ones that were planned: the test itself asked to be left out, when it ran."""
+        """Skipped cases that were planned: the test itself asked to be left out, when it ran."""
         self.stable = 0
         """Cases of which every trial that was planned passed."""
         self.variations = 0
@@ -41,7 +41,7 @@ class Summary:
         """Trials that a stop left out, of cases that ran otherwise."""
 
     def add_case(self, case: CaseResult) -> None:
-        """Take in a case whose trials have ended."""
+        """Count a case whose trials have ended."""
         if case.status == "skipped":
             self.skipped += 1
             self.skipped_by_test += 1
@@ -66,7 +66,7 @@ class Summary:
                 self.failed += 1
 
     def add_skipped(self) -> None:
-        """A case is left out, as its file asks."""
+        """Count a case that its file leaves out."""
         self.skipped += 1
 
     @property

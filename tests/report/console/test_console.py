@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.waiting import until_async
 
-from atp.report.console.console import Console, Look
+from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import PlainPage
 from atp.report.formats.jsonl import JsonlReport
 from atp.suite.result import CaseResult, Transcript, Usage, Verdict
@@ -46,7 +46,7 @@ DOCUMENT = """\
 
 def shown(story: Any, cases: list[CaseResult], *, end: Any = None, **look: Any) -> str:
     stream = io.StringIO()
-    console = Console(PlainPage(stream), Look(**look))
+    console = Console(PlainPage(stream), ConsoleOptions(**look))
     story.tell([console], cases, end or story.end())
     assert list(console.problems) == []
     return stream.getvalue()
@@ -113,7 +113,7 @@ def test_how_to_go_on(story: Any, document: list[CaseResult]) -> None:
 def test_reports_are_named_when_they_are_written(tmp_path: Path, story: Any, document: list[CaseResult]) -> None:
     good, bad = JsonlReport(tmp_path / "good.jsonl"), JsonlReport(tmp_path / "no" / "bad.jsonl")
     stream = io.StringIO()
-    console = Console(PlainPage(stream), Look(reports=[good, bad]))
+    console = Console(PlainPage(stream), ConsoleOptions(reports=[good, bad]))
     story.tell([good, bad, console], document, story.end())
     assert f"Report: {good.path}\n" in stream.getvalue()
     assert "bad.jsonl" not in stream.getvalue()
@@ -122,7 +122,7 @@ def test_reports_are_named_when_they_are_written(tmp_path: Path, story: Any, doc
 def test_a_stream_without_the_signs(story: Any, document: list[CaseResult]) -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    story.tell([Console(PlainPage(stream), Look())], document, story.end())
+    story.tell([Console(PlainPage(stream), ConsoleOptions())], document, story.end())
     text = raw.getvalue().decode("ascii")
     assert "+ [expense-turn1] First turn - ask type (1.2s)" in text
     assert "=" * 63 in text
@@ -150,7 +150,7 @@ def test_a_reader_who_has_seen_enough_is_no_problem(story: Any) -> None:
         def write(self, text: str) -> int:
             raise OSError(28, "No space left on device")
 
-    gone, full = Console(PlainPage(Gone()), Look()), Console(PlainPage(Full()), Look())
+    gone, full = Console(PlainPage(Gone()), ConsoleOptions()), Console(PlainPage(Full()), ConsoleOptions())
     story.tell([gone, full], [story.case()], story.end())
     assert list(gone.problems) == []
     assert list(full.problems) == ["the console: No space left on device"]
@@ -166,7 +166,7 @@ def test_lines_come_soon_but_together(story: Any) -> None:
 
     async def run() -> tuple[int, str]:
         stream = Counting()
-        console = Console(PlainPage(stream), Look())
+        console = Console(PlainPage(stream), ConsoleOptions())
         console.start(story.info())
         for number in range(1000):
             console.case(story.case(f"T{number}"))

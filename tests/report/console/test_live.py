@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.waiting import WAIT_LIMIT, until_async
 
-from atp.report.console.console import Look
+from atp.report.console.console import ConsoleOptions
 from atp.report.console.live import LiveConsole, Progress
 from atp.suite.result import CaseResult, Transcript, Usage
 
@@ -27,7 +27,7 @@ def bare(text: str) -> str:
 
 def shown(story: Any, cases: list[CaseResult], **terminal: Any) -> str:
     stream = io.StringIO()
-    story.tell([LiveConsole(stream, Look(), **TERMINAL | terminal)], cases, story.end())
+    story.tell([LiveConsole(stream, ConsoleOptions(), **TERMINAL | terminal)], cases, story.end())
     return stream.getvalue()
 
 
@@ -54,7 +54,7 @@ def test_progress(story: Any) -> None:
 
     async def run() -> str:
         stream = io.StringIO()
-        console = LiveConsole(stream, Look(), **TERMINAL)
+        console = LiveConsole(stream, ConsoleOptions(), **TERMINAL)
         console.start(story.info())
         for trial in trials:
             console.began(trial)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_progress(story: Any) -> None:
 
 def test_the_cursor_is_never_left_hidden(story: Any) -> None:
     stream = io.StringIO()
-    console = LiveConsole(stream, Look(), **TERMINAL)
+    console = LiveConsole(stream, ConsoleOptions(), **TERMINAL)
     console.start(story.info())
     text = stream.getvalue()
     assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l")
@@ -96,7 +96,7 @@ def test_a_terminal_that_goes_away(story: Any) -> None:
             return super().write(text)
 
     stream = Gone()
-    console = LiveConsole(stream, Look(), **TERMINAL)
+    console = LiveConsole(stream, ConsoleOptions(), **TERMINAL)
     console.start(story.info())
     stream.broken = True
     console.case(story.case())
@@ -107,8 +107,8 @@ def test_a_terminal_that_goes_away(story: Any) -> None:
 SCRIPT = """
 import sys
 from atp.report.choose import console
-from atp.report.console.console import Look
-print(type(console(sys.stdout, Look())).__name__, "rich" in sys.modules)
+from atp.report.console.console import ConsoleOptions
+print(type(console(sys.stdout, ConsoleOptions())).__name__, "rich" in sys.modules)
 """
 
 

@@ -1,4 +1,4 @@
-"""A case on the console, as in document 5: a line that says how it ended, what was checked, and what went wrong."""
+"""The lines of a case on the console, as in document 5: its status, its checks, its failures, its conversation."""
 
 from collections.abc import Container, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ MOST_FAILURES = 10
 """How many failed checks of a case are shown."""
 MOST_WARNINGS = 5
 DEEPEST = 3
-"""How many groups of checks deep a failure is followed."""
+"""How many levels of groups of checks are shown."""
 MOST_SAID = 200
 """How many lines of a conversation are shown: its last ones."""
 MOST_LOGS = 10
@@ -40,18 +40,18 @@ _MARKS = {
 
 
 def mark(case: CaseResult, trial: TrialResult) -> tuple[str, str]:
-    """How a case is marked: `✗` for what the summary counts as failed, errors of the agent included."""
+    """The sign of a case and its colour: `✗` for what the summary counts as failed, errors of the agent included."""
     return _MARKS["failed" if blames_agent(trial) and case.status == "error" else case.status]
 
 
 def title(name: str, identity: str, hide: Hide) -> str:
-    """`[id] name`, or the id alone where it is the name, too."""
+    """`[id] name`, or `[id]` if the name is the same."""
     shown = f"[{one_line(hide(identity), 80)}]"
     return f"{shown} {one_line(hide(name), 120)}" if name and name != identity else shown
 
 
 def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbose: bool = False) -> list[Line]:
-    """All that is said of a case."""
+    """All lines about a case."""
     trial = shown_trial(case)
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
@@ -91,7 +91,7 @@ def _checked(case: CaseResult, trial: TrialResult) -> str:
 
 
 def _reached(trial: TrialResult, hide: Hide) -> str:
-    """`reached: ask_type (turn 1); missing: confirm`: what a dialogue came to."""
+    """`reached: ask_type (turn 1); missing: confirm`: the checkpoints of a dialogue."""
     points = trial.checkpoints
     groups = {
         "reached": [f"{one_line(hide(one.id), 60)} (turn {one.reached_at_turn})" for one in points if one.passed],
@@ -104,7 +104,7 @@ def _reached(trial: TrialResult, hide: Hide) -> str:
 
 
 def _which(case: CaseResult, trial: TrialResult) -> str:
-    """`run 2`, `variation 3 (generated), run 2`: only what there is more than one of."""
+    """`run 2`, `variation 3 (generated), run 2`: the trial, by what the case has several of."""
     parts = []
     if any(one.variation for one in case.trials):
         made = f" ({trial.origin})" if trial.origin not in (None, "listed") else ""
@@ -115,7 +115,7 @@ def _which(case: CaseResult, trial: TrialResult) -> str:
 
 
 def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list[Line]:
-    """A case that did not pass, once more, at the end: what went wrong, and where it stands."""
+    """A case that did not pass, for the list at the end: what went wrong, and its file and line."""
     trial, why = shown_trial(case), reason(case, hide)
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
@@ -123,8 +123,8 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list
     lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {one_line(why, 160)}{blame}", look)]
     if case.status == "cancelled":
         return lines
-    told = {trial.error or case.reason} if one_line(why, 160) == why else set()  # by the line above, and whole
-    details = [*_reasons(case, trial, hide, told, ""), *_failed_checks(trial, hide, told)]
+    shown = {trial.error or case.reason} if one_line(why, 160) == why else set()  # by the line above, and whole
+    details = [*_reasons(case, trial, hide, shown, ""), *_failed_checks(trial, hide, shown)]
     lines += [(f"  {text}", look) for text, look in details]
     if case.file:
         lines.append((f"      {one_line(hide(case.file))}{f':{case.line}' if case.line else ''}", "detail"))
@@ -132,32 +132,32 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list
 
 
 def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Line]:
-    """Why a case did not pass: the reason, and each check that failed with what it expected and found, and where."""
+    """Why a case did not pass: the reason, and each failed check with what it expected and found."""
     if case.status == "passed":
         return
-    told = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    shown = {one.message for one in trial.verdicts if not one.passed} | {case.status}
     blame = f" (blame: {trial.blame})" if trial.blame else ""
-    yield from _reasons(case, trial, hide, told, blame)
-    if blame and (not trial.error or trial.error in told):
+    yield from _reasons(case, trial, hide, shown, blame)
+    if blame and (not trial.error or trial.error in shown):
         yield f"  blame: {trial.blame}", "error"
     yield from _failed_checks(trial, hide)
 
 
-def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, told: Container[str | None], blame: str) -> list[Line]:
-    """Why the case did not pass, and why the trial didn't, except what is `told` elsewhere."""
-    lines = some_lines(hide(case.reason), "  ", "failed") if case.reason and case.reason not in told else []
-    if trial.error and trial.error not in told:
+def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, shown: Container[str | None], blame: str) -> list[Line]:
+    """Why the case did not pass, and why the trial did not, except the texts in `shown`."""
+    lines = some_lines(hide(case.reason), "  ", "failed") if case.reason and case.reason not in shown else []
+    if trial.error and trial.error not in shown:
         lines += some_lines(hide(trial.error), "  ", "failed")
         lines[-1] = (lines[-1][0] + blame, lines[-1][1])
     return lines
 
 
-def _failed_checks(trial: TrialResult, hide: Hide, told: Container[str | None] = ()) -> Iterator[Line]:
-    """The checks that did not hold; of a single one, what is `told` is not repeated."""
+def _failed_checks(trial: TrialResult, hide: Hide, shown: Container[str | None] = ()) -> Iterator[Line]:
+    """The checks that did not pass. The message of a single one is not repeated if it is in `shown`."""
     bad = [one for one in trial.verdicts if not one.passed]
     for verdict in bad[:MOST_FAILURES]:
         lines = _failure(verdict, hide, "  ", 1)
-        yield from (line for line in lines if len(bad) > 1 or verdict.message not in told or line[1] != "failed")
+        yield from (line for line in lines if len(bad) > 1 or verdict.message not in shown or line[1] != "failed")
     if len(bad) > MOST_FAILURES:
         yield f"  … and {len(bad) - MOST_FAILURES} more", "detail"
 
@@ -182,7 +182,7 @@ def _failure(verdict: Verdict, hide: Hide, indent: str, depth: int) -> Iterator[
 
 
 def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) -> Iterator[Line]:
-    """What a person should know although it decides nothing."""
+    """Retries, warnings, the workspace and the score."""
     if trial.retries:
         yield f"  tried {trial.attempt} times: {one_line(hide(trial.retries[-1]))}", "detail"
     found = warnings(case.trials)
@@ -198,7 +198,7 @@ def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) ->
 
 
 def conversation_lines(case: CaseResult, trial: TrialResult, hide: Hide) -> list[Line]:
-    """The messages, with the tools that were called before each answer, and what the agent printed."""
+    """The messages, the tool calls before each answer, and what the agent printed."""
     seen = trial.transcript
     given = given_messages(case) or 1
     lines: list[Line] = []

@@ -22,30 +22,30 @@ from atp.suite.result import CaseResult
 MOST_REPEATED = 20
 """How many failures are listed again at the end."""
 ON_A_SCREEN = 10
-"""So many cases can be overlooked without such a list."""
+"""Fewer cases fit on a screen, and need no such list."""
 _BLANK: Line = ("", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """How much is shown, and of what."""
+class ConsoleOptions:
+    """What the console shows."""
 
     quiet: bool = False
-    """Only the summary."""
+    """Show only the summary."""
     verbose: bool = False
-    """Conversations, too."""
+    """Show conversations, too."""
     command: str | None = None
-    """How ATP was called, to say how to go on; left out: as the run knows it."""
+    """The command line, to show how to go on; None for the command that the run recorded."""
     secrets: Sequence[str] = ()
-    """What no line may show."""
+    """The secrets to mask."""
     reports: Sequence[Reporter] = ()
-    """The reports that are written besides."""
+    """The reports of the run, to name their files."""
 
 
 class Console(Listener):
-    """Tells a person what happens."""
+    """Prints each case as it ends, and the summary."""
 
-    def __init__(self, page: Page, look: Look) -> None:
+    def __init__(self, page: Page, look: ConsoleOptions) -> None:
         self._page = page
         self._look = look
         self._hide = hider(look.secrets)
@@ -58,24 +58,24 @@ class Console(Listener):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What could not be shown."""
+        """What could not be printed."""
         return self._page.problems
 
     def start(self, info: RunInfo) -> None:
-        """The head: what is tested, and how."""
+        """Print the head: what is tested, and how."""
         self._several = len(info.agents) > 1
         if not self._look.quiet:
             lines = [THICK, ("  Agent Test", "title"), THICK, *_about(info, self._look)]
             self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
 
     def skipped(self, file: str | None, case: Case) -> None:
-        """A case that is left out."""
+        """Print a case that is left out."""
         if not self._look.quiet:
             why = some_lines(self._hide(case.skip_reason or ""), "  ")
             self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), *why, _BLANK])
 
     def case(self, result: CaseResult) -> None:
-        """A case that ended."""
+        """Print a case that ended."""
         self._cases += 1
         self._notable.add(result)
         for trial in result.trials:
@@ -90,7 +90,7 @@ class Console(Listener):
             self._page.show(lines)
 
     def end(self, end: RunEnd) -> None:
-        """The summary, what there is to read, and how to go on."""
+        """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
         lines = summary_lines(end, self._hide, [*self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
@@ -101,7 +101,7 @@ class Console(Listener):
         self._page.close()
 
 
-def _about(info: RunInfo, look: Look) -> list[Line]:
+def _about(info: RunInfo, look: ConsoleOptions) -> list[Line]:
     hide = hider(look.secrets)
     given = ", ".join(one_line(hide(one), 120) for one in info.input)
     found = [
@@ -121,14 +121,14 @@ def _about(info: RunInfo, look: Look) -> list[Line]:
 
 
 def _axes(info: RunInfo) -> str:
-    """Why there are more trials than cases. Cases may differ in both, and how much isn't known before they run."""
+    """Why there are more trials than cases. How far cases differ in runs and variations isn't known before they run."""
     if not info.varied and info.trials <= info.cases * info.runs:
         return f"{'' if info.trials == info.cases * info.runs else 'up to '}{info.runs} runs each"
     return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"
 
 
-def _where(end: RunEnd, look: Look) -> list[Line]:
-    """Where everything is, and how to go on with what is not done."""
+def _where(end: RunEnd, look: ConsoleOptions) -> list[Line]:
+    """Where the reports and the journal are, and the command that goes on."""
     hide = hider(look.secrets)
     command = look.command or run_command(end.info, hide)
     found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
@@ -147,7 +147,7 @@ def _only_failed(command: str) -> str:
 
 
 def _again(command: str, exhausted: str | None) -> str:
-    """The command that goes on. What was used so far counts, so the same budget would only stop it again."""
+    """The command that resumes the run. An exhausted budget would stop the run again, so it must be raised."""
     if exhausted is not None:
         flag = f"--{exhausted.replace('_', '-')}"
         kept, words = [], iter(shlex.split(command))

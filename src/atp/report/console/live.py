@@ -1,4 +1,4 @@
-"""The console on a terminal: colours, and a line at the bottom that says how far the run is.
+"""The console on a terminal: colours, and a progress line at the bottom.
 
 Only this module uses rich, and it is imported only when there is a terminal to draw on.
 """
@@ -22,14 +22,14 @@ from atp.base.durations import elapsed
 from atp.base.text import INFO, Line, one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.report.console.console import Console, Look
+from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import Batch, lost
 from atp.report.facts import agent_usage, dollars
 from atp.report.files import let_go
 from atp.suite.result import TrialRef, TrialResult
 
 EVERY = 0.2
-"""Seconds between two pictures of the progress line."""
+"""Seconds between two refreshes of the progress line."""
 BAR = 20
 _STYLES = {
     "title": "bold",
@@ -42,54 +42,54 @@ _STYLES = {
     "detail": "dim",
 }
 _MARKED = frozenset(f"✓✗!-{INFO}")
-"""Signs at the beginning of a line that take the colour alone."""
+"""Signs at the beginning of a line: only the sign is coloured, not its line."""
 
 
 class LiveConsole(Console):
-    """A console that shows its progress."""
+    """A console with a progress line."""
 
-    def __init__(self, stream: TextIO, look: Look, **terminal: Any) -> None:
+    def __init__(self, stream: TextIO, look: ConsoleOptions, **terminal: Any) -> None:
         self._progress = Progress()
         self._screen = LivePage(stream, self._progress, **terminal)
         super().__init__(self._screen, look)
 
     def start(self, info: RunInfo) -> None:
-        """The head, and the line below everything."""
+        """Print the head, and show the progress line."""
         super().start(info)
         self._progress.total = info.trials
         self._progress.began_at = time.monotonic()
         self._screen.open()
 
     def began(self, trial: TrialRef) -> None:
-        """One more is running."""
+        """Count a running trial."""
         self._progress.running[trial.key] = one_line(self._hide(trial.case.id), 40)
 
     def ended(self, trial: TrialRef, result: TrialResult) -> None:
-        """One more is done."""
+        """Count a trial that ended."""
         self._progress.end(trial.key, result)
 
     def end(self, end: RunEnd) -> None:
-        """The summary takes the line's place."""
+        """Replace the progress line by the summary."""
         self._screen.settle()
         super().end(end)
 
 
 class Progress:
-    """How far the run is."""
+    """Counts the trials of a run for the progress line."""
 
     def __init__(self) -> None:
         self.total = 0
         self.done = 0
         self.ran = 0
-        """Those that were not taken over from before: how long these took tells how long the rest will."""
+        """Trials that this run ran, not taken over from an earlier one. The time left is estimated from these."""
         self.failed = 0
         self.cost = 0.0
         self.began_at = 0.0
         self.running: dict[str, str] = {}
-        """The trials under way, by key, the oldest first: what to call each."""
+        """The names of the running trials by key, the oldest first."""
 
     def end(self, key: str, result: TrialResult) -> None:
-        """Count a trial, one that was taken over from before included."""
+        """Count a trial that ended or was taken over from an earlier run."""
         if self.running.pop(key, None) is not None:
             self.ran += 1
         self.done += 1
@@ -99,7 +99,7 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """All of it on one line."""
+        """The progress line."""
         parts = [f"{self.done}/{self.total}", f"{len(self.running)} running"]
         if self.failed:
             parts.append(f"{self.failed} not passed")
@@ -115,7 +115,7 @@ class Progress:
 
 
 class LivePage:
-    """A terminal with a line at the bottom that stays there."""
+    """A terminal with a line that stays at the bottom."""
 
     def __init__(self, stream: TextIO, progress: Progress, **terminal: Any) -> None:
         self.problems: list[str] = []
@@ -135,7 +135,7 @@ class LivePage:
             get_renderable=self._line,
             console=self._terminal,
             transient=True,
-            auto_refresh=False,  # a thread could fail, or write, when nobody expects it
+            auto_refresh=False,  # a refreshing thread could write, or fail, at any moment
             redirect_stdout=False,
             redirect_stderr=False,
         )
@@ -143,11 +143,11 @@ class LivePage:
         self._tick()
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Lines above the progress line."""
+        """Show lines above the progress line."""
         self._batch.add(lines)
 
     def settle(self) -> None:
-        """Take the progress line away."""
+        """Remove the progress line."""
         if self._timer is not None:
             self._timer.cancel()
         self._batch.flush()
@@ -162,13 +162,13 @@ class LivePage:
     def _start(self) -> None:
         assert self._live is not None
         self._live.start()
-        self._terminal.show_cursor(True)  # a process that is killed must not leave the terminal without one
+        self._terminal.show_cursor(True)  # a killed process must not leave the cursor hidden
 
     def _tick(self) -> None:
         if self._live is None or self._gone:
             return
         self._try(self._live.refresh)
-        with suppress(RuntimeError):  # without a loop the line moves when something is printed
+        with suppress(RuntimeError):  # without a loop the line is refreshed when lines are printed
             self._timer = asyncio.get_running_loop().call_later(EVERY, self._tick)
 
     def _print(self, lines: list[Line]) -> None:
@@ -197,10 +197,10 @@ class LivePage:
 
 
 def _size(variable: str, stream: TextIO) -> int | None:
-    """The terminal's width or height where a variable says 0, as some set it for unknown; rich would draw nothing."""
+    """The terminal's size where a variable is 0, which some set for unknown; rich would draw nothing then."""
     said = os.environ.get(variable, "")
     if not said.isdigit() or int(said):
-        return None  # rich's to find out
+        return None  # rich finds the size
     usual = 80 if variable == "COLUMNS" else 25
     try:
         return getattr(os.get_terminal_size(stream.fileno()), variable.lower()) or usual
@@ -209,7 +209,7 @@ def _size(variable: str, stream: TextIO) -> int | None:
 
 
 def _drawn(text: str, look: str) -> RenderableType:
-    """A line with its colours; what doesn't fit goes on below its beginning."""
+    """A line with its colours. What doesn't fit continues below, with the same indent."""
     bare = text.lstrip(" ")
     style = _STYLES.get(look, "")
     marked = bare[:1] in _MARKED and look != "rule"

@@ -1,4 +1,4 @@
-"""The plain page: lines of text for a file, a pipe or a log, with no colours and no movements of the cursor."""
+"""Writes the console's lines to a file, a pipe or a log: no colours, no movements of the cursor."""
 
 import asyncio
 import errno
@@ -18,12 +18,12 @@ _SIMPLE = str.maketrans({"═": "=", "─": "-", "✓": "+", "✗": "x", INFO: "
 
 
 class Page(Protocol):
-    """Where the console's lines go."""
+    """Shows the console's lines."""
 
     problems: list[str]
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show lines, soon."""
+        """Show lines, within `DELAY` seconds."""
 
     def close(self) -> None:
         """Show what is still waiting."""
@@ -40,7 +40,7 @@ class PlainPage:
         self._gone = False
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Lines as they are."""
+        """Write lines as they are."""
         self._batch.add(["\n".join([text for text, _ in lines])])
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class PlainPage:
 
 
 def lost(error: OSError) -> list[str]:
-    """What to say when the console can't be written. A reader who has seen enough (`| head`) is no problem."""
+    """The problem that the console can't be written; none if its reader has ended (`| head`)."""
     return [] if error.errno == errno.EPIPE else [f"the console: {error.strerror or error}"]
 
 

@@ -1,7 +1,7 @@
-"""`-r <agent>`: a report that an agent of the user's writes, from what document 4's JSON report says.
+"""`-r <agent>`: a report that an agent of the user's writes, from document 4's JSON report.
 
-It is asked when all trials are done. If it fails, the built-in report for the file's extension is written in its place,
-and the failure is a problem of the run.
+The agent is asked when all trials are done. If the agent fails, the built-in report for the file's extension is written
+in its place, and the failure is a problem of the run.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from atp.journal.listeners import RunEnd
 from atp.report.files import whole_file
 from atp.report.formats.json import JsonReport
 from atp.report.formats.summary import SummaryReport
-from atp.report.from_journal import Replay
+from atp.report.from_journal import RecordedRun
 from atp.report.reporter import REPORTERS, Reporter
 from atp.stats.summary import INTERRUPTED
 
@@ -31,7 +31,7 @@ _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", "
 
 
 def _malformed(text: str, form: str) -> str | None:
-    """Why a report is not of the form that the file's extension promises, where that can be told."""
+    """Why a text is not of the form that the file's extension promises. Only JSON and XML are checked."""
     try:
         if form == "json":
             json.loads(text)
@@ -43,7 +43,7 @@ def _malformed(text: str, form: str) -> str | None:
 
 
 class AgentReport(Reporter):
-    """Has somebody else write the report."""
+    """Asks an agent for the report, and writes what the agent answers."""
 
     def __init__(self, path: Path | None, secrets: Sequence[str], client: "RoleClient", options: Options) -> None:
         super().__init__(path, secrets)
@@ -57,7 +57,7 @@ class AgentReport(Reporter):
         return _FORMS.get(self.path.suffix.lower(), "text") if self.path else "text"
 
     async def finish(self, end: RunEnd) -> None:
-        """Ask for the report, and write it; or the built-in one."""
+        """Ask for the report and write it, or write the built-in one."""
         why = await self._try(end)
         if why is None:
             return
@@ -65,12 +65,12 @@ class AgentReport(Reporter):
         self._problems.append(f"{self.path or 'stdout'}: -r {one_line(self.hide(why))}; {instead}")
         kind = (REPORTERS.for_file(self.path) if self.path else None) or SummaryReport
         built_in = kind(self.path, self._secrets)
-        Replay(Path(end.info.folder)).tell(built_in)
+        RecordedRun(Path(end.info.folder)).repeat(built_in)
         built_in.end(end)
         self._problems += built_in.problems
 
     async def _try(self, end: RunEnd) -> str | None:
-        """Why there is no report of the agent's, if there is none."""
+        """Ask for the report and write it. Returns why there is none, if that fails."""
         from atp.roles.ask import RoleError
         from atp.roles.reporter import ReportWriter
 
@@ -96,13 +96,13 @@ class AgentReport(Reporter):
         """Document 4's JSON report."""
         with tempfile.TemporaryDirectory() as folder:
             file = JsonReport(Path(folder) / "report.json", self._secrets)
-            Replay(Path(end.info.folder)).tell(file)
+            RecordedRun(Path(end.info.folder)).repeat(file)
             file.end(end)
             report: dict[str, Any] = json.loads((Path(folder) / "report.json").read_bytes())
         return report
 
     def _write(self, text: str) -> None:
-        """What goes to a terminal must not steer it; a file is what the agent says."""
+        """Write the text: to a file as the agent wrote it, to stdout without what could steer a terminal."""
         shown = whole_text(self.hide(text) if self.path else without_commands(harmless(self.hide(text))))
         try:
             with whole_file(self.path) as file:

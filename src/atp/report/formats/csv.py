@@ -46,34 +46,34 @@ COLUMNS = (
     "input",
     "output",
 )
-"""What each row tells."""
+"""The columns of a row."""
 _OURS = frozenset({"origin", "status", "blame", "started_at"})
-"""Words of ours: nobody's secret, whatever it is."""
+"""Columns with our own words, which are not masked even if a secret is the same word."""
 LONGEST = 32_000
-"""Characters of a cell: spreadsheets take little more."""
+"""Characters of a cell: spreadsheets accept little more."""
 _FORMULA = re.compile(r"[\t\r\n]|[\s\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]")
-"""How a formula begins, after blanks or in full-width forms, too. The page's own export has the same rule."""
+"""How a formula begins, after blanks or in full-width forms, too. The HTML report's export has the same rule."""
 
 
 class CsvReport(SpooledReport):
-    """A head and rows, in the order of the files."""
+    """A head, and a row for each trial in the order of the files."""
 
     format = "report.csv"
     extensions = (".csv",)
 
-    def piece(self, result: CaseResult) -> bytes:
+    def case_part(self, result: CaseResult) -> bytes:
         """The rows of a case."""
         about = _about(result.file, result.line, result.case, result.name, result.tags)
         about["input"] = response(result.input)
         return b"".join(_row(about | {"agent": result.agent} | _trial(one), self.hide) for one in result.trials)
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
-        """A row that says so."""
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
+        """The row of a skipped case."""
         about = _about(file, case.place.line, case.id, case.name, case.tags)
         return _row(about | {"status": "skipped"}, self.hide)
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
-        """The head, what ran, what was left out."""
+        """Write the head, the trials, and the skipped cases."""
         file.write(_line(COLUMNS))
         file.writelines(results)
         file.writelines(skipped)
@@ -86,7 +86,7 @@ def _about(file: str | None, line: int, case: str, name: str, tags: list[str]) -
 def _trial(trial: TrialResult) -> dict[str, Any]:
     seen, used, roles = trial.transcript, agent_usage(trial), trial.role_usage
     return {
-        "variation": trial.variation + 1,  # from 1, as people count them
+        "variation": trial.variation + 1,  # counted from 1 for people
         "origin": trial.origin,
         "run": trial.run,
         "status": trial.status,
@@ -116,7 +116,7 @@ def _row(values: dict[str, Any], hide: Hide) -> bytes:
 
 
 def cell(value: Any) -> str | int | float:
-    """A value for a spreadsheet: what it would take for a formula begins with an apostrophe, and nothing steers it."""
+    """A value for a spreadsheet. What could be taken for a formula gets an apostrophe before it."""
     if value is None or isinstance(value, int | float):
         return "" if value is None else value
     text = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"

@@ -1,7 +1,7 @@
 """The CTRF report (ctrf.io), a JSON format that many CI tools read: a test for each case.
 
-CTRF knows `passed`, `failed`, `skipped` and `other`. What broke without the agent's doing is `other`; `rawStatus` has
-our own word for it. A test is flaky when its runs differ.
+CTRF has the statuses `passed`, `failed`, `skipped` and `other`. An error that is not the agent's fault is `other`;
+`rawStatus` has our own status. A test is flaky when its runs differ.
 """
 
 import uuid
@@ -39,16 +39,16 @@ class CtrfReport(SpooledReport):
         self._counts: Counter[str] = Counter()
         self._suites: set[tuple[str | None, str]] = set()
 
-    def piece(self, result: CaseResult) -> bytes:
-        """For `tests[]`."""
+    def case_part(self, result: CaseResult) -> bytes:
+        """An item of `tests[]`."""
         test = _test(result, self.hide)
         self._counts[test["status"]] += 1
         self._counts["flaky"] += test["flaky"]
         self._suites.add((result.file, result.agent))
         return encode(test)
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
-        """For `tests[]`, too: here skipped is a status like the others."""
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
+        """An item of `tests[]`: in CTRF, skipped is a status like the others."""
         self._counts["skipped"] += 1
         self._suites.add((file, ""))
         left = CaseResult(agent="", case=case.id, name=case.name, file=file, line=case.place.line, tags=case.tags)
@@ -56,7 +56,7 @@ class CtrfReport(SpooledReport):
         return encode(_about(left, self.hide) | {"status": "skipped", "rawStatus": "skipped", "duration": 0, **why})
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
-        """The object."""
+        """Write the object."""
         info, hide = end.info, self.hide
         tool = {"name": "atp", "version": info.version}
         extra = {"stopped": hide(end.reason), "exitCode": end.exit_code, "journal": hide(info.folder)}
@@ -83,7 +83,7 @@ class CtrfReport(SpooledReport):
     def _tests(self, end: RunEnd, results: Spool, skipped: Spool) -> Iterator[bytes]:
         yield from results
         yield from skipped
-        if end.reason is not None:  # nobody must take what is there for everything
+        if end.reason is not None:  # nobody may take a part of the run for the whole
             stopped = {"name": "the run came to its end", "status": "other", "duration": 0}
             word = "damaged" if end.damaged else "stopped"
             yield encode(stopped | {"rawStatus": word, "message": self.hide(end.reason)})

@@ -19,15 +19,15 @@ from atp.report.reporter import Reporter
 from atp.suite.result import CaseResult
 
 MOST = 50
-"""GitHub keeps no more annotations of a job."""
+"""The most annotations that GitHub keeps of a job."""
 LARGEST = 1024 * 1024
-"""Bytes that GitHub takes as the summary of a step; of a larger one it shows nothing."""
+"""Bytes of a step's summary. GitHub shows nothing of a larger one."""
 _ROOM = 2_000
-"""Bytes that are kept free for saying that there is more."""
+"""Bytes that are kept free for the line about further cases."""
 
 
 def in_github() -> bool:
-    """Whether a workflow runs us."""
+    """True in a workflow of GitHub."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -47,7 +47,7 @@ class Annotations(Listener):
         return self._problems
 
     def case(self, result: CaseResult) -> None:
-        """Note it."""
+        """Note a case that did not pass."""
         if result.status in ("passed", "skipped", "cancelled"):
             return
         if len(self._lines) < MOST:
@@ -56,7 +56,7 @@ class Annotations(Listener):
             self._more += 1
 
     def end(self, end: RunEnd) -> None:
-        """Print all of them."""
+        """Print the workflow commands."""
         lines = self._lines
         if self._more:
             lines.append(f"::notice title=ATP::{self._more} more cases did not pass")
@@ -80,7 +80,7 @@ class Annotations(Listener):
 
 
 class StepSummary(Reporter):
-    """Adds the summary of the run, and what did not pass, to the page of the workflow's run."""
+    """Adds the summary of the run and the cases that did not pass to the page of the workflow."""
 
     def __init__(self, path: Path, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)
@@ -94,7 +94,7 @@ class StepSummary(Reporter):
         self._several = len(info.agents) > 1
 
     def case(self, result: CaseResult) -> None:
-        """Keep what is to be said of it, while there is room."""
+        """Keep the section of a case that did not pass, while there is room."""
         if result.status in ("passed", "skipped"):
             return
         section = "".join(f"{line}\n" for line in case_section(result, self.hide, self._several)).encode()
@@ -105,7 +105,7 @@ class StepSummary(Reporter):
         self._sections.append(section)
 
     def end(self, end: RunEnd) -> None:
-        """Append it to what earlier commands of the step have written."""
+        """Append the summary to what earlier commands of the step have written."""
         assert self.path is not None
         head = "".join(f"{line}\n" for line in ["# Agent Test Report", "", *summary_section(end, self.hide)]).encode()
         try:
@@ -126,14 +126,14 @@ class StepSummary(Reporter):
 
 
 def _in_repository(file: str) -> str:
-    """The file as GitHub knows it: relative to the repository."""
+    """The file's path relative to the repository."""
     root = os.environ.get("GITHUB_WORKSPACE")
     path = os.path.abspath(file)
     return os.path.relpath(path, root) if root and path.startswith(os.path.join(os.path.abspath(root), "")) else file
 
 
 def _data(text: str) -> str:
-    """A text that a workflow command can carry: it ends with its line."""
+    """A text for a workflow command, which ends at the end of its line."""
     return whole_text(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

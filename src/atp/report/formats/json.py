@@ -25,11 +25,11 @@ class JsonReport(SpooledReport):
         else:
             super().case(result)
 
-    def piece(self, result: CaseResult) -> bytes:
+    def case_part(self, result: CaseResult) -> bytes:
         """An item of `results[]`."""
         return encode(ResultRecord.of(result, self.hide))
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
         """An item of `skipped[]`."""
         return encode(SkippedRecord.of(file, case, self.hide))
 

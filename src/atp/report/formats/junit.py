@@ -1,10 +1,10 @@
 """The JUnit report, for CI: a suite for each file and agent, a test for each case.
 
-What the agent did wrong is a `failure`; what broke otherwise is an `error`, and its type says who is to blame. A run
-that ended early has an error of its own, so that nobody takes what is there for everything.
+What the agent did wrong is a `failure`; any other error is an `error`, and its type says who is to blame. A run that
+ended early has an error of its own, so that nobody takes a part of the run for the whole.
 
-It keeps to the schema of Jenkins' xUnit plugin, which refuses reports that don't. There a test has no properties, no
-file and no line: what is known of a case is at the head of its `<system-out>`.
+The report keeps to the schema of Jenkins' xUnit plugin, which refuses other reports. In that schema a test has no
+properties, no file and no line: these are at the head of its `<system-out>`.
 """
 
 import re
@@ -28,7 +28,7 @@ from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult
 
 LONGEST = 10_000
-"""How much of a conversation is shown."""
+"""Characters of a conversation that are shown."""
 _SUITE_BITS = 32
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -43,14 +43,14 @@ class JunitReport(SpooledReport):
         super().__init__(path, secrets)
         self._suites: dict[int, _Suite] = {}
         self._left_out: dict[int, _Suite] = {}
-        """By file: skipped cases belong to no agent."""
+        """The suites of skipped cases, by file: skipped cases belong to no agent."""
         self._classes: Counter[str] = Counter()
 
     def place(self, order: Order, result: CaseResult) -> int:
-        """With the other results of its suite."""
+        """The place among the other results of the suite."""
         return order.by_agent(result)
 
-    def piece(self, result: CaseResult) -> bytes:
+    def case_part(self, result: CaseResult) -> bytes:
         """`<testcase>`."""
         number = self._order.by_agent(result) >> _SUITE_BITS
         suite = self._suites.setdefault(number, _Suite())
@@ -59,7 +59,7 @@ class JunitReport(SpooledReport):
         suite.count(_kind(result), sum(one.duration_ms for one in result.trials))
         return _test(result, suite.class_name, self.hide).encode()
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
         """`<testcase>` with `<skipped>`."""
         suite = self._left_out.setdefault(self._order.file_number(file), _Suite())
         if not suite.tests:
@@ -70,7 +70,7 @@ class JunitReport(SpooledReport):
         return f"    <testcase{name}>\n      <skipped{why}/>\n    </testcase>\n".encode()
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
-        """All suites, and what ended the run early."""
+        """Write all suites, and an error if the run ended early."""
         suites, broken = [*self._suites.values(), *self._left_out.values()], end.reason is not None
         counts = sum((suite.counts for suite in suites), Counter[str]())
         about = attributes(
@@ -91,17 +91,17 @@ class JunitReport(SpooledReport):
         file.write(b"</testsuites>\n")
 
     def _name(self, suite: "_Suite", file: str | None, agent: str | None) -> None:
-        """Name a suite. Many readers take the last dot in a class's name for the end of its folder."""
+        """Name a suite. Dots are replaced: many readers take the last dot for the end of a package's name."""
         suite.file = xml_line(self.hide(file)) if file else "message"
         suite.agent = xml_line(self.hide(agent)) if agent else None
         suite.class_name = ".".join(part.replace(".", "_") for part in (suite.file, suite.agent) if part)
         self._classes[suite.class_name] += 1
-        if (same := self._classes[suite.class_name]) > 1:  # two names that differed in their dots
+        if (same := self._classes[suite.class_name]) > 1:  # names that differ only in dots
             suite.class_name += f"-{same}"
 
 
 class _Suite:
-    """A file and an agent, and how its cases went."""
+    """The counts of a file and agent."""
 
     def __init__(self) -> None:
         self.file, self.class_name = "", ""
@@ -149,7 +149,7 @@ def _test(case: CaseResult, class_name: str, hide: Hide) -> str:
 
 
 def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
-    """Where the case stands, and what is known of it: a line for each."""
+    """The file and line of the case, its tags, its score and its stability: a line for each."""
     if case.file:
         yield xml_line(hide(case.file)) + (f":{case.line}" if case.line else "")
     if case.tags:
@@ -171,7 +171,7 @@ def _kind(case: CaseResult) -> str | None:
 
 
 def _type(case: CaseResult, trial: TrialResult) -> str:
-    """Who is to blame; or the kind of check that failed."""
+    """Who is to blame, or the kind of check that failed."""
     if case.status in ("blocked", "cancelled", "timeout"):
         return case.status
     failed = next((one.type for one in trial.verdicts if one.outcome == "failed"), case.status)
@@ -179,7 +179,7 @@ def _type(case: CaseResult, trial: TrialResult) -> str:
 
 
 def _early_end(end: RunEnd, hide: Hide) -> str:
-    """The run did not come to its end: that must not look like success."""
+    """A suite with one error: an unfinished run must not look like a success."""
     head = attributes(name="atp", tests=1, failures=0, errors=1, skipped=0, time="0.000")
     test = attributes(name="the run came to its end", classname="atp", time="0.000")
     why = attributes(message=hide(end.reason), type="damaged" if end.damaged else "stopped")
@@ -187,7 +187,7 @@ def _early_end(end: RunEnd, hide: Hide) -> str:
 
 
 def _name(identity: str, name: str, hide: Hide) -> str:
-    """The id, which no two cases of a file share, and the name."""
+    """The id, which is unique in a file, and the name."""
     return hide(identity) if not name or name == identity else f"{hide(identity)}: {hide(name)}"
 
 
@@ -196,7 +196,7 @@ def _seconds(milliseconds: float) -> str:
 
 
 def properties(known: dict[str, Any], indent: str) -> Iterator[str]:
-    """`<properties>` with what is known."""
+    """`<properties>` with the values that are not empty."""
     found = {name: value for name, value in known.items() if value not in (None, "")}
     if found:
         yield f"{indent}<properties>\n"
@@ -206,15 +206,15 @@ def properties(known: dict[str, Any], indent: str) -> Iterator[str]:
 
 
 def attributes(**values: Any) -> str:
-    """Attributes of an element, each with a blank before it; without those that have no value."""
+    """The attributes of an element, each after a blank, without those that are None."""
     return "".join(f" {name}={quoteattr(xml_line(str(value)))}" for name, value in values.items() if value is not None)
 
 
 def xml_line(text: str) -> str:
-    """A text for an attribute: on one line, and only what XML 1.0 can say."""
+    """A text for an attribute: on one line, with characters of XML 1.0 only."""
     return _NOT_XML.sub("\ufffd", one_line(text, 1000))
 
 
 def xml_text(text: str) -> str:
-    """A text for an element: only what XML 1.0 can say, and nothing that ends the element."""
+    """A text for an element: escaped, with characters of XML 1.0 only."""
     return escape(_NOT_XML.sub("\ufffd", harmless(text)))

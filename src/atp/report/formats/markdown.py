@@ -38,9 +38,9 @@ from atp.suite.result import CaseResult, TrialResult, Verdict
 MOST_CHECKS = 10
 """How many failed checks of a case are shown."""
 DEEPEST = 3
-"""How many groups of checks deep a failure is followed."""
+"""How many levels of groups of checks are shown."""
 _STABILITY = ("Case", "Runs", "Passed", "Pass Rate", "Consistency", "Class", "Average", "Deviation")
-_SIGNS = {"passed": "✅", "failed": "❌", "skipped": "⏭️"}  # anything else broke without the agent's doing: ⚠️
+_SIGNS = {"passed": "✅", "failed": "❌", "skipped": "⏭️"}  # ⚠️ for anything else: an error that is not the agent's fault
 LONGEST = 2_000
 """How much of a text is shown in a block of its own."""
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#:@])")
@@ -62,17 +62,17 @@ class MarkdownReport(SpooledReport):
         super().start(info)
         self._several = len(info.agents) > 1
 
-    def piece(self, result: CaseResult) -> bytes:
-        """A section; and before it the case's row of the stability table, behind a line of its own."""
+    def case_part(self, result: CaseResult) -> bytes:
+        """The section of a case; before it, on the first line, the case's row of the stability table."""
         row = _stability_row(result, self.hide, self._several) if result.repeated else []
         return _bytes(["\t".join(row), *case_section(result, self.hide, self._several)])
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
-        """A heading that says so."""
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
+        """The heading of a skipped case."""
         return _bytes([f"### ⏭️ {_title(case.id, case.name, self.hide)} - Skipped", ""])
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
-        """All sections."""
+        """Write all sections."""
         file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide)]))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
@@ -84,7 +84,7 @@ class MarkdownReport(SpooledReport):
 
 
 def summary_section(end: RunEnd, hide: Hide) -> list[str]:
-    """Document 4's summary, with the counts that are rarely anything else than zero only where they aren't."""
+    """Document 4's summary; the rarer counts only where they are not zero."""
     info, counts = end.info, end.counts
     rows = [
         ("Agent", plain(hide(agent_id(info)))),
@@ -117,7 +117,7 @@ _USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.m
 
 
 def environment_section(info: RunInfo, hide: Hide) -> list[str]:
-    """Document 4's environment; of what it doesn't name only what is not as usual."""
+    """Document 4's environment; other settings only where they are not the default."""
     rows = [
         (plain(name.replace("_", " ").capitalize()), plain(response(hide(value))))
         for name, value in info.environment.items()
@@ -127,7 +127,7 @@ def environment_section(info: RunInfo, hide: Hide) -> list[str]:
 
 
 def case_section(case: CaseResult, hide: Hide, name_agent: bool = False) -> Iterator[str]:
-    """Everything a reader needs to know of a case."""
+    """The section of a case."""
     trial = shown_trial(case)
     took = elapsed(sum(one.duration_ms for one in case.trials))
     yield f"### {_sign(case)} {_title(case.case, case.name, hide)} - {case.status.capitalize()} ({took})"
@@ -224,7 +224,7 @@ def plain(text: str, longest: int = 300) -> str:
 
 
 def code(text: str, longest: int = 300) -> str:
-    """A text as a code span, also within a table: nothing in it is markup, a link or a mention of somebody."""
+    """A text as a code span, also within a table: nothing in the text is markup, a link or a mention."""
     shown = one_line(whole_text(text), longest).replace("|", "\\|")
     if not shown.strip():
         return "(empty)"
@@ -234,7 +234,7 @@ def code(text: str, longest: int = 300) -> str:
 
 
 def block(value: Any) -> list[str]:
-    """A value in a fence that nothing in it can end: a text as it is, anything else as JSON."""
+    """A value in a fence longer than any in the value: a text as it is, anything else as JSON."""
     text = value if isinstance(value, str) else encode(value).decode()
     shown = text[:LONGEST] + ("\n…" if len(text) > LONGEST else "")
     fence = "`" * max(3, _longest_run(shown) + 1)
@@ -242,7 +242,7 @@ def block(value: Any) -> list[str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table whose source can be read, too."""
+    """A table with aligned columns, so that its source can be read, too."""
     cells = [list(head), *map(list, rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(head))]
     lines = [f"| {' | '.join(text.ljust(width) for text, width in zip(row, widths, strict=True))} |" for row in cells]

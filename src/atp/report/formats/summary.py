@@ -9,12 +9,12 @@ from atp.report.reporter import Reporter
 
 
 class SummaryReport(Reporter):
-    """A few lines: who was tested, and what came of it."""
+    """A few lines: the agents, and the summary of the console."""
 
     format = "report.summary"
 
     def end(self, end: RunEnd) -> None:
-        """Write them."""
+        """Write the lines."""
         lines = [
             f"Agent: {one_line(self.hide(agent_id(end.info)))}",
             *(text for text, _ in summary_lines(end, self.hide)),

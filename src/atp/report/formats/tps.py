@@ -1,8 +1,8 @@
-"""The TPS report: what came of each iteration of each case of an `x.test.md`, in an `x.tps.json` beside it.
+"""The TPS report: the outcomes of each iteration of each case of an `x.test.md`, in an `x.tps.json` beside it.
 
-It is written anew after every iteration, whole or not at all, so an earlier one stays until there is something to say.
-An iteration is a trial whose expectations were all judged. One that ended in an error, a timeout or at a limit has no
-outcomes and is left out. There is one report for a file: where several agents are tested, it is about the first.
+The report is written anew after every iteration, so an earlier report stays until the first iteration ends. An
+iteration is a trial whose expectations were all judged. A trial that ended in an error, a timeout or at a limit has no
+outcomes and is left out. There is one report for a file; of several agents, the report is about the first.
 """
 
 import hashlib
@@ -51,16 +51,16 @@ class TpsReport(Reporter):
     """The report on one test file."""
 
     def __init__(self, source: CaseSource, secrets: Sequence[str], options: Options, at: Path | None = None) -> None:
-        """It stands beside the test file unless it is to be written elsewhere, `at`."""
+        """The report is written beside the test file, or to `at`."""
         file = Path(source.suite.path or "")
-        super().__init__(None, secrets)  # it has no path as long as there is nothing to write
+        super().__init__(None, secrets)  # no path until there is something to write
         self._file = file
         self._at = at or tps_path(file)
         self._source = source
         self._options = options
         self._agents: list[str] = []
         self._agent: str | None = None
-        """Whom the report is about."""
+        """The agent that the report is about."""
         self._target = source.suite.target or ""
         self._commit = NO_COMMIT
         self._began = 0.0
@@ -70,7 +70,7 @@ class TpsReport(Reporter):
         self._next_write = 0.0
 
     def start(self, info: RunInfo) -> None:
-        """Look at the file, before anybody changes it."""
+        """Read the file and its commit, before anything changes them."""
         self._agents = info.agents
         suite, options = self._source.suite, self._options
         chosen = options.assessor if options.given("assessor") else suite.assessor or options.assessor
@@ -102,13 +102,13 @@ class TpsReport(Reporter):
         self._write()
 
     def end(self, end: RunEnd) -> None:
-        """Write what has waited."""
+        """Write the iterations since the last write."""
         if self._waiting and not self.problems:
             self._next_write = 0.0
             self._write()
 
     def _is_about(self, agent: str) -> bool:
-        """Whether the report is about this agent. Of several it is the one that the run names first."""
+        """True for the agent that the report is about: of several, the one that the run names first."""
         known = [*self._agents, agent]
         if self._agent is None or known.index(agent) < known.index(self._agent):
             self._agent = agent
@@ -140,7 +140,7 @@ class TpsReport(Reporter):
         self._waiting = False
 
     def _waiting_is_better(self) -> bool:
-        """A report of many megabytes, written for each of its thousands of iterations, would keep the run waiting."""
+        """True soon after a large report was written: writing megabytes for each iteration would slow the run down."""
         self._waiting = time.monotonic() < self._next_write
         return self._waiting
 
@@ -167,7 +167,7 @@ class TpsReport(Reporter):
 
 
 class _CaseReport:
-    """What came of the iterations of a case so far."""
+    """The iterations of a case so far."""
 
     def __init__(self, case: Case, planned: int, began: float) -> None:
         self._case = case
@@ -175,18 +175,18 @@ class _CaseReport:
         self.planned = planned
         """How many iterations there will be: variations × runs."""
         self.first: float | None = None
-        """When the first one began, in seconds since 1970."""
+        """When the first iteration began, in seconds since 1970."""
         self.last = 0.0
-        """When the last one ended."""
+        """When the last iteration ended."""
         self._iterations: dict[tuple[int, int], tuple[bytes, list[bool]]] = {}
 
     @property
     def completed(self) -> int:
-        """How many there are."""
+        """How many iterations there are."""
         return len(self._iterations)
 
     def add(self, trial: TrialRef, result: TrialResult, iteration: bytes, outcomes: list[bool]) -> None:
-        """One more."""
+        """Add an iteration."""
         self.planned = trial.siblings
         began = result.started_at
         self.first = began if self.first is None else min(self.first, began)
@@ -194,12 +194,12 @@ class _CaseReport:
         self._iterations[trial.variation, trial.run] = (iteration, outcomes)
 
     def iterations(self) -> Iterator[bytes]:
-        """All of them, by variation and run, whichever ended first."""
+        """All iterations by variation and run, whichever ended first."""
         for place in sorted(self._iterations):
             yield self._iterations[place][0]
 
     def summary(self) -> dict[str, Any]:
-        """What they come to."""
+        """The `summary` of the case."""
         case, tallies = self._case, [0] * len(self._case.expectations)
         for _, outcomes in self._iterations.values():
             tallies = [tally + outcome for tally, outcome in zip(tallies, outcomes, strict=True)]
@@ -224,7 +224,7 @@ def _time(cases: Sequence[_CaseReport], began: float) -> dict[str, int]:
 
 
 def _outcomes(case: Case, result: TrialResult) -> list[dict[str, Any]] | None:
-    """What became of each expectation, in their order; nothing if that isn't known of all."""
+    """The outcome of each expectation, in order; None if one was not judged."""
     found = [one for one in result.verdicts if one.type == "expectation"]
     judged = result.status in ("passed", "failed") and len(found) == len(case.expectations)
     if not judged or any(one.outcome == "unjudged" for one in found):

@@ -1,4 +1,4 @@
-"""What the HTML report shows of one trial: all that was said and seen, without secrets, each text cut to a bound."""
+"""The details of cases and trials in the HTML report: everything recorded, with secrets masked and long texts cut."""
 
 from typing import Any
 
@@ -12,30 +12,30 @@ from atp.report.rerun import case_command
 from atp.suite.result import Artifact, CaseResult, TrialResult
 
 MOST_ITEMS = 2000
-"""So many messages, events, calls or log lines of a trial are in the report; the journal has all."""
+"""The most messages, events, calls or log lines of a trial in the report; the journal has all."""
 _LONGEST = (
     (0, 1_000_000, 1_000_000),
     (12_000_000, 100_000, 10_000),
     (24_000_000, 10_000, 1_000),
     (36_000_000, 500, 200),
 )
-"""From so many bytes of details on: the longest text of a trial that did not pass, and of one that did."""
+"""From this many bytes of details on, the longest text of a trial that did not pass, and of one that passed."""
 _FIXED = frozenset({"status", "blame", "outcome", "type", "kind", "origin"})
-"""Fields with our own words in them. Even if somebody's secret is one of these, they tell the page what to do."""
+"""Fields with our own words. The page depends on these, so they stay even if a secret is the same word."""
 _FREE = frozenset({"input", "output", "arguments", "result", "expected", "found", "data", "payload"})
-"""Fields with any JSON value in them: an empty list there is a value, not the lack of one."""
+"""Fields with any JSON value: an empty list in these is a value, not the absence of one."""
 _ELSEWHERE = frozenset({"agent", "case", "index", "base64"})
-"""Fields that the case's row has, and content that isn't text."""
+"""Fields that stand in the case's row, and content that isn't text."""
 
 
 def longest_text(size: int, passed: bool) -> int:
-    """How long a text may be, when the details are `size` bytes already: a report must stay one that opens."""
+    """The longest text when there are `size` bytes of details already. A browser must still open the report."""
     failed_one, passed_one = next(one[1:] for one in reversed(_LONGEST) if size >= one[0])
     return passed_one if passed else failed_one
 
 
 def trial_object(trial: TrialResult, hide: Hide, longest: int) -> dict[str, Any]:
-    """A trial as an object with the names of its fields, what is empty left out."""
+    """A trial as an object with the names of its fields; empty values are left out."""
     shaper = _Shaper(hide, longest)
     made = shaper.struct(trial)
     if shaper.left_out:
@@ -44,7 +44,7 @@ def trial_object(trial: TrialResult, hide: Hide, longest: int) -> dict[str, Any]
 
 
 def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> dict[str, Any]:
-    """What belongs to the case, not to one of its trials."""
+    """The details that belong to the case, not to one of its trials."""
     shaper = _Shaper(hide, longest)
     made = {
         "input": shaper.value(case.input),
@@ -59,12 +59,12 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
 
 
 def _printable(text: str) -> str | None:
-    """Something to be pasted into a terminal must not be able to do anything there but stand."""
+    """The text, if it can be pasted into a terminal without steering the terminal."""
     return text if text.isprintable() else None
 
 
 class _Shaper:
-    """Turns structs into objects, hides secrets and cuts texts."""
+    """Turns structs into objects, with secrets masked and texts cut."""
 
     def __init__(self, hide: Hide, longest: int) -> None:
         self._hide = hide
@@ -83,7 +83,7 @@ class _Shaper:
         return made
 
     def value(self, value: Any) -> Any:
-        """Any value: as it is, or the beginning of its text."""
+        """The value, or the beginning of its text if that is too long."""
         value = self._hide(value)
         if isinstance(value, str):
             return self._cut(value)

@@ -1,6 +1,6 @@
 """The data inside an HTML report: compressed, in base64, in script elements that no browser runs.
 
-Nothing that an agent said stands in the page as text, so nothing of it can be taken for markup.
+Nothing that an agent said stands in the page as text, so a browser can take nothing of it for markup.
 """
 
 import base64
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import IO, Self
 
 FULL = 256 * 1024
-"""A chunk with so many bytes takes no more: the browser unpacks whole chunks, one when it is first needed."""
+"""Bytes after which a chunk is closed. The browser unpacks whole chunks, each when it is first needed."""
 _LEVEL = 6
 _OPEN = '<script type="application/octet-stream" id="{}">'
 _CLOSE = b"</script>\n"
 
 
 class Packed:
-    """Takes bytes and writes them as one element of the page, in the memory of a few."""
+    """Writes bytes as one element of the page, compressed as they come."""
 
     def __init__(self, into: IO[bytes], name: str) -> None:
         self._into = into
@@ -27,26 +27,26 @@ class Packed:
         into.write(_OPEN.format(name).encode())
 
     def write(self, data: bytes, /) -> None:
-        """Add to it."""
-        self._pass(self._packer.compress(data))
+        """Compress and write bytes."""
+        self._write_encoded(self._packer.compress(data))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Write the rest and the end of the element."""
-        self._pass(self._packer.flush())
+        self._write_encoded(self._packer.flush())
         self._into.write(base64.b64encode(self._left) + _CLOSE)
 
-    def _pass(self, packed: bytes) -> None:
+    def _write_encoded(self, packed: bytes) -> None:
         waiting = self._left + packed
-        whole = len(waiting) - len(waiting) % 3  # base64 has four letters for three bytes, so a third can't be split
+        whole = len(waiting) - len(waiting) % 3  # base64 encodes three bytes as four letters
         self._into.write(base64.b64encode(waiting[:whole]))
         self._left = waiting[whole:]
 
 
 class Chunks:
-    """Items that a reader asks for one at a time, on their way into the page. In memory is only the newest chunk."""
+    """The details of cases and trials, packed into chunks in a temporary file. Memory has only the newest chunk."""
 
     def __init__(self, folder: Path | None) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (lives as long as the run)
@@ -56,11 +56,11 @@ class Chunks:
 
     @property
     def size(self) -> int:
-        """How many bytes of the page are taken so far."""
+        """The bytes of all finished chunks."""
         return self._file.tell()
 
     def add(self, item: bytes) -> tuple[int, int]:
-        """Keep an item; where the page will find it: the chunk's number and the place in it."""
+        """Keep an item. Returns where the page finds it: the number of the chunk, and the index in it."""
         place = self._count, len(self._items)
         self._items.append(item)
         self._waiting += len(item)
@@ -68,14 +68,14 @@ class Chunks:
             self._flush()
         return place
 
-    def pour(self, into: IO[bytes]) -> None:
+    def copy_to(self, into: IO[bytes]) -> None:
         """Write all chunks."""
         self._flush()
         self._file.seek(0)
         shutil.copyfileobj(self._file, into)
 
     def close(self) -> None:
-        """The items are gone with it."""
+        """Delete the temporary file."""
         self._file.close()
 
     def _flush(self) -> None:

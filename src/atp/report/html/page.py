@@ -1,4 +1,4 @@
-"""The page around the data of an HTML report: its head, its style, its script, and what is said without any script."""
+"""The page around the data of an HTML report: head, style, script, and a summary for readers without JavaScript."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ SCRIPTS = (
 _HERE = "<!-- data -->"
 
 
-def page_parts(end: RunEnd, told: Sequence[tuple[str, str]], hide: Hide) -> tuple[bytes, bytes]:
+def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tuple[bytes, bytes]:
     """The page before the data that the script needs at once, and after it."""
     from jinja2 import Environment
 
@@ -48,17 +48,17 @@ def page_parts(end: RunEnd, told: Sequence[tuple[str, str]], hide: Hide) -> tupl
         kind=kind,
         verdict=words,
         counts=[(name, number) for name, number in end.counts.items() if number and name in _COUNTED],
-        told=told,
+        listed=listed,
     )
     head, _, tail = page.partition(_HERE)
-    # Our own files, so nothing in them has to be escaped; and the hashes in the policy are of these very bytes.
+    # Not escaped: these are our own files, and the hashes in the policy are of exactly these bytes.
     head = head.replace("/* style */", style, 1)
     tail = tail.replace("/* script */", script, 1)
     return head.encode(), tail.encode()
 
 
 def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
-    """What the script knows of the run."""
+    """What the script shows of the run."""
     kind, words = verdict(end)
     return {
         "verdict": {"kind": kind, "words": words},
@@ -75,7 +75,7 @@ _COUNTED = ("passed", "failed", "errors", "blocked", "cancelled", "skipped")
 
 
 def verdict(end: RunEnd) -> tuple[str, str]:
-    """What the run comes to: `passed`, `failed`, `incomplete` or `empty`, and the same as a sentence."""
+    """The verdict on the run: `passed`, `failed`, `incomplete` or `empty`, and a sentence."""
     counts, missing = end.counts, not_run(end)
     ran = counts["total_cases"] + missing
     failed, broken = counts["failed"], counts["errors"] + counts["blocked"] + counts["cancelled"]
@@ -108,7 +108,7 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Only our own style and script, by their hashes; no request to anywhere; no text that becomes markup."""
+    """The content security policy: only our style and script, by their hashes; no requests; no markup from texts."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

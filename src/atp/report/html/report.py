@@ -1,7 +1,7 @@
 """The HTML report: one file that a browser opens from the disk, with everything in it.
 
-The page's script shows a table from one block of rows; the details of a trial are unpacked when somebody looks at them.
-So the reporter keeps nothing of a case in memory: rows and details wait in files until the run is over.
+The page's script shows a table from one block of rows, and unpacks the details of a trial when the reader opens it. The
+reporter keeps nothing of a case in memory: rows and details wait in temporary files until the run ends.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from atp.report.reporter import SpooledReport
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
-MOST_TOLD = 20
-"""How many failures a reader without JavaScript is told of."""
+MOST_LISTED = 20
+"""How many failures the page lists for a reader without JavaScript."""
 
 
 class HtmlReport(SpooledReport):
-    """A page that needs nothing else: no network, no other file."""
+    """A page that needs no network and no other file."""
 
     format = "report.html"
     extensions = (".html", ".htm")
@@ -36,10 +36,10 @@ class HtmlReport(SpooledReport):
         super().__init__(path, secrets)
         self._info: RunInfo | None = None
         self._details: Chunks | None = None
-        self._told: list[tuple[str, str]] = []
+        self._listed: list[tuple[str, str]] = []
 
     def start(self, info: RunInfo) -> None:
-        """Make room for the rows and the details."""
+        """Open the temporary files."""
         super().start(info)
         self._info = info
         try:
@@ -48,24 +48,24 @@ class HtmlReport(SpooledReport):
             self.problem(error)
 
     def case(self, result: CaseResult) -> None:
-        """A row and the details of a case that ended."""
+        """Add the row and the details of a case that ended."""
         if self.problems:  # nothing will be written any more
             return
         try:
             super().case(result)
         except OSError as error:
             self.problem(error)
-        if result.status not in ("passed", "skipped") and len(self._told) < MOST_TOLD:
-            self._told.append((one_line(self.hide(result.case), 120), one_line(reason(result, self.hide))))
+        if result.status not in ("passed", "skipped") and len(self._listed) < MOST_LISTED:
+            self._listed.append((one_line(self.hide(result.case), 120), one_line(reason(result, self.hide))))
 
     def end(self, end: RunEnd) -> None:
-        """Write the report, unless some of it is missing."""
+        """Write the report, unless a part could not be kept."""
         super().end(end)
         if self._details is not None:
             self._details.close()
 
-    def piece(self, result: CaseResult) -> bytes:
-        """The row. The details go where the row says."""
+    def case_part(self, result: CaseResult) -> bytes:
+        """The row of a case, with the places of its details in the chunks."""
         details, info = self._details, self._info
         assert details is not None
         assert info is not None
@@ -74,13 +74,13 @@ class HtmlReport(SpooledReport):
         spots = [details.add(encode(trial_object(one, self.hide, longest))) for one in result.trials]
         return encode(case_row(result, self.hide, spot, spots))
 
-    def left_out(self, file: str | None, case: Case) -> bytes:
+    def skipped_part(self, file: str | None, case: Case) -> bytes:
         """The row of a case that did not run."""
         return encode(skipped_row(file, case, self.hide))
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
-        """The page. Its script stands before the details, so that the table needn't wait for them."""
-        head, tail = page_parts(end, self._told, self.hide)
+        """Write the page. Its script stands before the details, so that the table appears before they are read."""
+        head, tail = page_parts(end, self._listed, self.hide)
         file.write(head)
         with Packed(file, "run") as pack:
             pack.write(encode(run_object(end, self.hide)))
@@ -89,5 +89,5 @@ class HtmlReport(SpooledReport):
                 rows.write_list(pack)
         file.write(tail)
         if self._details is not None:
-            self._details.pour(file)
+            self._details.copy_to(file)
         file.write(b"</body>\n</html>\n")

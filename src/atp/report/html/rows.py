@@ -1,4 +1,4 @@
-"""The rows of the HTML report's table: what is known of every case without looking into it."""
+"""The rows of the HTML report's table: what the table, the filters and the charts show of each case."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult, Usage
 
 LONGEST = 400
-"""How much of a reason stands in a row."""
+"""The longest text in a row."""
 Spot = tuple[int, int]
-"""Where details are: the chunk and the place in it."""
+"""Where details are: the number of the chunk, and the index in it."""
 
 
 def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) -> dict[str, Any]:
-    """A case and where the details of it and of its trials are. What is empty is left out: there are thousands."""
+    """The row of a case, with the places of its details and those of its trials. Empty values are left out."""
     trial = shown_trial(case)
     score = case_score(case.trials)
     made: dict[str, Any] = {
@@ -52,7 +52,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
 
 
 def skipped_row(file: str | None, case: Case, hide: Hide) -> SkippedRecord:
-    """A case that its file leaves out."""
+    """The row of a case that its file leaves out."""
     row = SkippedRecord.of(file, case, hide)
     return replace(
         row, id=cut(row.id, LONGEST), name=cut(row.name, LONGEST), tags=[cut(tag, LONGEST) for tag in row.tags]
@@ -60,7 +60,7 @@ def skipped_row(file: str | None, case: Case, hide: Hide) -> SkippedRecord:
 
 
 def _trial(trial: TrialResult, spot: Spot) -> list[Any]:
-    """Status, milliseconds, variation, run, score and where: a list, for there are more of these than of anything."""
+    """Status, milliseconds, variation, run, score and place of a trial. A list, because a report has very many."""
     score = None if trial.score is None else round(trial.score, 1)
     return [trial.status, round(trial.duration_ms, 1), trial.variation, trial.run, score, *spot]
 
