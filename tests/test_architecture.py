@@ -1,4 +1,4 @@
-"""The folders of the package stand in an order, and import only from those before them."""
+"""Packages import only from packages before them, and subpackages meet only in modules of their parent."""
 
 import ast
 from collections.abc import Iterator
@@ -29,6 +29,22 @@ ORDER = [
 """A folder imports only from those to its left, and from itself."""
 ALLOWED: dict[tuple[str, str], str] = {}
 """What goes against the order, and why."""
+ALLOWED_SIBLINGS = {
+    ("engine.prepare", "engine.scripts"): "a script test is found while a run is prepared",
+    ("engine.prepare", "engine.trial"): "hooks are loaded while a run is prepared",
+    ("engine.scripts", "engine.prepare"): "a script test is a trial of the plan",
+    ("engine.scripts", "engine.trial"): "a script test leads conversations in the trial's workspace",
+    ("engine.trial", "engine.prepare"): "a trial of the plan is run",
+    ("engine.trial", "engine.scripts"): "a case may be a script test",
+    ("loader.markdown", "loader.yaml"): "frontmatter is YAML",
+    ("loader.writing", "loader.markdown"): "what is written is read again by the same rules",
+    ("loader.writing", "loader.yaml"): "what is written is read again by the same rules",
+    ("models.cassettes", "models.connectors"): "a recording is found by its connector",
+    ("models.cassettes", "models.local"): "a recording is found by the local model's name",
+    ("models.local", "models.connectors"): "the local model is a connector",
+    ("report.formats", "report.console"): "some formats contain the console's text",
+}
+"""Subpackages that import a sibling directly, and why."""
 
 
 def _modules(folder: str) -> list[Path]:
@@ -42,8 +58,8 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, one.name) for one in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = _absolute(path, node)
-            if module == "atp":  # `from atp import checks` names a folder, too
-                yield from ((node.lineno, f"atp.{one.name}") for one in node.names)
+            if (PACKAGE.parent / module.replace(".", "/")).is_dir():  # `from atp import checks` names a folder, too
+                yield from ((node.lineno, f"{module}.{one.name}") for one in node.names)
             else:
                 yield node.lineno, module
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
@@ -88,6 +104,32 @@ def test_imports_lead_only_to_the_left(folder: str) -> None:
 def test_what_is_allowed_is_needed() -> None:
     found = {(folder, to) for folder in ORDER for path in _modules(folder) for _, to in _ours(path)}
     assert ALLOWED.keys() <= found
+
+
+def _siblings(path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Every import of a sibling subpackage, as (own subpackage, sibling), with the line."""
+    own = ("atp", *path.relative_to(PACKAGE).parent.parts)
+    for line, name in _imports(path):
+        other = tuple(name.split("."))
+        shared = next((n for n, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), None)
+        # From the second level on: the order above decides about packages of the first.
+        if shared is not None and shared >= 2 and (PACKAGE.parent / Path(*other[: shared + 1])).is_dir():
+            yield line, (".".join(own[1 : shared + 1]), ".".join(other[1 : shared + 1]))
+
+
+def test_subpackages_meet_in_modules_of_their_parent() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports atp.{to}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line, (own, to) in _siblings(path)
+        if (own, to) not in ALLOWED_SIBLINGS
+    ]
+    assert wrong == []
+
+
+def test_what_siblings_are_allowed_is_needed() -> None:
+    found = {pair for path in PACKAGE.rglob("*.py") for _, pair in _siblings(path)}
+    assert ALLOWED_SIBLINGS.keys() <= found
 
 
 def test_modules_say_what_they_are_for() -> None:

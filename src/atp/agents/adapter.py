@@ -1,7 +1,7 @@
-"""What every kind of agent promises: a turn of the conversation in, a reply out.
+"""The interface of every kind of agent: a turn of the conversation in, a reply out.
 
-An adapter knows nothing of checks, limits or retries. It promises only: when cancelled, it leaves nothing behind
-(process group, container, connection, temporary folder).
+An adapter knows nothing of checks, limits or retries. An adapter promises only to leave nothing behind when cancelled:
+no process, container, connection or temporary folder.
 """
 
 import builtins
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an adapter can ever report. A limit on anything else would be kept by not looking."""
+    """What an adapter can report. A limit on anything else is refused, because it would always seem to be met."""
 
     tool_calls: bool = True
     """Which tools were called."""
     tokens: bool = True
     """How many tokens were used."""
     cost: bool = True
-    """What it cost."""
+    """The cost of the model's calls."""
     steps: bool = True
-    """How many steps it took."""
+    """How many steps the agent took."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnRequest:
-    """What an agent is asked in one turn."""
+    """One turn of a conversation, as an agent is asked."""
 
     messages: list[dict[str, Any]]
     """The whole conversation so far, the newest user message last."""
     prompt: str
     """The newest user message's text."""
     task: dict[str, Any]
-    """`description`, and where given `input_data` and `expected_artifacts`."""
+    """`description`, and where the case has them `input_data` and `expected_artifacts`."""
     constraints: dict[str, Any] = field(default_factory=dict)
     """The limits that are set."""
     context: dict[str, Any] = field(default_factory=dict)
@@ -64,40 +64,40 @@ class TurnRequest:
     began: float = field(default_factory=time.monotonic)
     """When the trial began, by the monotonic clock."""
     conversation: bool = True
-    """Part of a conversation, so agents of the wire protocol get its messages too; a task stands for itself."""
+    """True for a conversation, whose messages agents of the wire protocol get, too; False for a task."""
     state: Any = None
-    """What the agent's last reply asked to be handed back."""
+    """The `state` of the agent's last reply."""
     workspace: Callable[[], Path]
-    """Gives the trial's folder, made when first asked for."""
+    """Returns the trial's folder, which is made by the first call."""
     emit: Callable[[Event], None]
-    """Tell the engine of an event as it happens; raises when a limit is passed, which ends the turn."""
+    """Passes an event to the engine as it happens. Raises when a limit is passed, which ends the turn."""
     log: Callable[[str], None]
-    """Keep a line that the agent printed beside the protocol."""
+    """Adds a line to the trial's log."""
     so_far: "Callable[[], Reply] | None" = None
-    """What there is of a reply, should the turn be stopped; for adapters that learn it piece by piece."""
+    """Returns the reply so far, if the turn is stopped. Set by adapters that get a reply piece by piece."""
     sequence: int | None = -1
-    """The number of the newest event that had one; nothing once the log says that they don't count up."""
+    """The sequence number of the newest event; None once the log says that the numbers don't count up."""
 
 
 class Reply(Struct, omit_defaults=True, kw_only=True):
-    """What an agent answered."""
+    """An agent's answer to a turn."""
 
     output: Any = None
-    """Text or any JSON value; nothing is an empty answer."""
+    """Text or any JSON value. None is an empty answer."""
     tool_calls: list[ToolCall] = []
-    """Calls that weren't already told as events."""
+    """Tool calls that were not already emitted as events."""
     artifacts: list[Artifact] = []
-    """What it made."""
+    """What the agent made."""
     usage: Usage | None = None
-    """What it used in this turn."""
+    """What the agent used in this turn."""
     state: Any = None
-    """To be handed back with the next turn."""
+    """A value that the request of the next turn has as its `state`."""
     messages: list[dict[str, Any]] = []
-    """What the agent adds to the conversation when that is more than its answer."""
+    """Messages that the agent adds to the conversation, if they are more than its answer."""
 
 
 class AgentError(Error):
-    """A turn that could not be completed, and whose fault that is."""
+    """A turn that could not be completed, and who is to blame."""
 
     def __init__(
         self,
@@ -112,17 +112,17 @@ class AgentError(Error):
         super().__init__(message)
         self.blame: Blame = blame
         self.retryable = retryable
-        """Trying again may help: the infrastructure failed, not the agent."""
+        """True if the infrastructure failed, so trying again may help."""
         self.retry_after = retry_after
-        """How many seconds the other side asks to wait."""
+        """Seconds that the server asks to wait before the next attempt."""
         self.raw = raw
-        """What the agent sent, cut, when it broke the protocol."""
+        """The beginning of what the agent sent, if it broke the protocol."""
         self.reply = reply
-        """What there was of a reply: an agent that says it failed may still have made and used something."""
+        """The reply so far: an agent that failed may still have made and used something."""
 
 
 class AgentTimeout(AgentError):
-    """The agent's own request timeout (`config.timeout`) ran out: the trial's status is `timeout`."""
+    """A request that took longer than the agent's own `timeout`. The trial's status is `timeout`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"timeout after {seconds:g}s")
@@ -131,39 +131,39 @@ class AgentTimeout(AgentError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing about an agent that was looked at, without a test."""
+    """One result of `atp agents check`."""
 
     what: str
-    """What was looked at: `health`, `image`, `model` …"""
+    """What was checked: `health`, `image`, `model` …"""
     ok: bool
-    """Whether it is as a run needs it."""
+    """True if a run could use it."""
     detail: str
-    """What was found, in words."""
+    """What was found."""
     hint: str | None = None
     """How to fix it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the finding as JSON values."""
         return asdict(self)
 
 
 class Adapter(ABC):
-    """One agent of a suite, shared by all its trials. A subclass with a `type` and a `Config` is a kind of agent."""
+    """Reaches one agent of a suite, for all its trials. A subclass with a `type` and a `Config` is a kind of agent."""
 
     type: ClassVar[str]
     """What suites name as the `type` of such agents."""
     Config: "ClassVar[builtins.type[AgentConfig]]"
     """The keys that suites may give in `config`; without a `Config`, those that every kind takes."""
     capabilities: Capabilities = Capabilities()
-    """What it can ever report."""
+    """What the adapter can report."""
     files: Sequence[Path] = ()
-    """Files beyond those its configuration names that decide what the agent does."""
+    """Files that decide what the agent does, beside those in its configuration."""
     variables: Mapping[str, str] = MappingProxyType({})
-    """What it took from the environment, by name."""
+    """The environment variables that decide what the agent does."""
     secrets: frozenset[str] = frozenset()
     """Values that no output may show."""
     warnings: "Sequence[Diagnostic]" = ()
-    """What is worth a look in its files."""
+    """Warnings about the agent's files."""
 
     def __init__(self, agent: "Agent", context: "AdapterContext") -> None:
         """Raises `ConfigurationError` when the agent can't be as it is written: nothing runs then."""
@@ -171,29 +171,26 @@ class Adapter(ABC):
         self.context = context
 
     async def start(self) -> None:  # noqa: B027  (most have nothing to do)
-        """Get ready; called once, before the first turn. Raises `AgentError` when it can't be reached at all."""
+        """Prepare for turns. Called before the first turn, and again after an `AgentError` that is `retryable`."""
 
     async def begin_trial(self, task_id: str) -> None:  # noqa: B027
-        """A trial is about to begin: have there what it needs. The trial's time does not count yet.
+        """Prepare a trial. The time that this takes does not count towards the trial's limit.
 
         Raises `AgentError`.
         """
 
     @abstractmethod
     async def turn(self, request: TurnRequest) -> Reply:
-        """Hold one turn of a conversation."""
+        """Ask the agent, and return its reply. Raises `AgentError`."""
 
     def end_trial(self, task_id: str) -> None:  # noqa: B027
-        """A trial is over, however it went: begin to let go of what was kept for it between its turns.
-
-        Nobody waits for that here; `close` does.
-        """
+        """Begin to release what was kept for a trial between its turns. `close` waits for the end of that."""
 
     async def close(self) -> None:  # noqa: B027
-        """Leave nothing behind; called once at the end, also after a failed start."""
+        """Release everything. Called once at the end, also after a failed start."""
 
     async def check(self) -> list[Finding]:
-        """See whether a run could reach the agent, without a turn. Called in place of `start`; `close` follows."""
+        """Check whether a run could reach the agent, without a turn. Called in place of `start`; `close` follows."""
         try:
             await self.start()
         except AgentError as error:
@@ -202,17 +199,17 @@ class Adapter(ABC):
 
 
 class Services(Protocol):
-    """What a run provides to agents that run on models."""
+    """The services of a run for agents that run on models."""
 
     def model(self, connector: str | None, needed_by: str) -> "Model":
-        """The model behind a connector, the run's default if none is named; recorded or replayed if the run is.
+        """Return the model of a connector, by default the run's; recorded or replayed if the run is.
 
         Raises `ConfigurationError`.
         """
 
     @property
     def cassette(self) -> "Cassette | None":
-        """Where tool calls are recorded to or replayed from."""
+        """The cassette that tool calls are recorded to or replayed from."""
 
     def running_agent(self, name: str) -> "RunningAgent":
         """Return another agent of the project, by its id or path. The run closes it. Raises `ConfigurationError`."""
@@ -220,19 +217,19 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterContext:
-    """Where an agent is found and what is around it."""
+    """What an adapter is made with, beside the agent's configuration."""
 
     base: Path
-    """The folder of the file that names the agent: relative paths start there."""
+    """The folder of the file that names the agent. Relative paths start there."""
     search: tuple[Path, ...] = ()
-    """Further folders where modules are looked up."""
+    """Further folders in which modules are found."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """The process environment, `.env` included."""
+    """The environment variables, those of `.env` included."""
     retries: int = 0
-    """How often the engine may try again on failures of the infrastructure."""
+    """How often the engine tries again when the infrastructure fails."""
     marker: str = ""
-    """The environment variable `ATP_RUN` of every process that is started, so that leftovers can be found."""
+    """The value of `ATP_RUN` in the environment of every process, by which leftovers are found."""
     root: Path | None = None
     """The project's root."""
     services: "Services | None" = None
-    """What agents that run on models need; none where there are no models."""
+    """The run's services; None where there are no models."""

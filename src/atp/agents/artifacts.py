@@ -1,4 +1,4 @@
-"""Artifacts: what an agent hands over, and its files' way into the workspace and nowhere else."""
+"""Artifacts of agents. Their files are written to the trial's workspace, and nowhere else."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno
 
 
 class FileArtifact(Struct, tag="file"):
-    """A file, with its content or only its name."""
+    """A file, with or without its content."""
 
     path: _Name
     content: str | None = None
@@ -46,7 +46,7 @@ class StructuredArtifact(Struct, tag="structured"):
 
 
 class ReferenceArtifact(Struct, tag="reference"):
-    """The word that there is a file somewhere."""
+    """A reference to a file that the agent does not send."""
 
     path: _Name
     content_type: str | None = None
@@ -62,7 +62,7 @@ Artifacts = Annotated[list[AnyArtifact], Meta(max_length=1000)]
 
 
 def unknown_fields(raw: Any) -> dict[str, Any]:
-    """What artifacts say beyond what the protocol knows, by their place in the list."""
+    """Return the keys of artifacts that the protocol does not know, by the artifact's place in the list."""
     found: dict[str, Any] = {}
     for number, one in enumerate(raw or ()):
         if more := {key: value for key, value in one.items() if key not in _FIELDS[one["type"]]}:
@@ -71,7 +71,7 @@ def unknown_fields(raw: Any) -> dict[str, Any]:
 
 
 def take_in(sent: Iterable[AnyArtifact], workspace: Callable[[], Path]) -> list[Artifact]:
-    """The artifacts as the transcript keeps them; contents of files are written to the workspace."""
+    """Return the artifacts as the transcript keeps them, and write the contents of files to the workspace."""
     return [_take_in(one, workspace) for one in sent]
 
 
@@ -92,7 +92,7 @@ def _take_file_in(one: FileArtifact, workspace: Callable[[], Path]) -> Artifact:
     if one.content is None:
         if one.content_hash is not None:
             path = _target(workspace(), name)
-            if path.is_file() and not path.is_symlink():  # the agent wrote it itself
+            if path.is_file() and not path.is_symlink():  # the agent wrote the file itself
                 _check_hash(one.content_hash, path, name)
         return made
     content = _decode(one)
@@ -119,7 +119,7 @@ def _decode(one: FileArtifact) -> bytes:
 
 
 def _stated_hash(given: str, name: str) -> tuple[str, str]:
-    """The algorithm and the digest that a `content_hash` means."""
+    """Return the algorithm and the digest of a `content_hash`."""
     match = _HASH.fullmatch(given.strip())
     prefix, digest = match.groups() if match else (None, "")
     algorithm = str(prefix or _BY_LENGTH.get(len(digest), "")).lower()
@@ -140,7 +140,7 @@ def _check_hash(given: str, content: bytes | Path, name: str) -> None:
 
 
 def relative_path(path: str) -> str:
-    """A path in the form that we keep; raises `ProtocolError` for one that could lead out of the workspace."""
+    """Normalise a relative path. Raises `ProtocolError` for a path that could lead out of the workspace."""
     shown = cut(path, 200)
     if path.startswith("/") or "\\" in path or _DRIVE.match(path):
         raise ProtocolError(f"the path `{shown}` is not relative")
@@ -153,12 +153,12 @@ def relative_path(path: str) -> str:
 
 
 def _target(workspace: Path, name: str) -> Path:
-    """Where a file goes. Links on the way are followed here, once, so that none leads out of the workspace."""
+    """Return the path to write to. Links are resolved here, once, so that none leads out of the workspace."""
     root = workspace.resolve()
     path = root / name
     try:
         folder = path.parent.resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # a ring of links, or no text that can be a path
+    except (OSError, RuntimeError, ValueError) as error:  # a circle of links, or no valid path
         raise ProtocolError(f"the path `{cut(name, 200)}` leads nowhere") from error
     if not folder.is_relative_to(root):
         raise ProtocolError(f"the path `{cut(name, 200)}` leads out of the workspace")
@@ -166,7 +166,7 @@ def _target(workspace: Path, name: str) -> Path:
 
 
 def _write(workspace: Path, name: str, content: bytes) -> None:
-    """Write to a new file and put it in its place: what stood there, a link even, is replaced and never written to."""
+    """Write to a new file and move it into place: an existing file or link is replaced, never written to."""
     path = _target(workspace, name)
     fresh = path.parent / f".atp-{secrets.token_hex(8)}"
     try:

@@ -1,4 +1,4 @@
-"""Pictures, documents and recordings in messages, in the form of OpenAI's chat completions."""
+"""Images, documents and recordings in messages, in the form of OpenAI's chat completions."""
 
 import base64
 import mimetypes
@@ -13,15 +13,15 @@ LARGEST = 64 * 1024 * 1024
 
 
 class Attachments:
-    """Turns the parts of messages into those of the chat API; files are read from beside the test."""
+    """Translates the parts of messages to those of the chat API. Files are read from the folders of the test."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = tuple(folders)
 
     def message(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A message as the API takes it."""
+        """Return a message in the form of the API."""
         sent = {key: value for key, value in message.items() if key != "metadata"}
-        # What an agent said in an earlier turn is not ours: it must not make us read files.
+        # An agent's own message must not make ATP read files.
         if isinstance(sent.get("content"), list) and sent.get("role") not in ("assistant", "tool"):
             sent["content"] = [self._part(part) for part in sent["content"]]
         return sent
@@ -52,16 +52,16 @@ class Attachments:
         return address
 
     def _address(self, source: str, part: dict[str, Any]) -> str:
-        """The source, or a `data:` address with the content of the file that it names."""
+        """Return the source, or a `data:` URL with the content of the file that the source names."""
         if not source.startswith("file://"):
             return source
         name = unquote(source.removeprefix("file://"))
         path = next((one for folder in self._folders if (one := folder / name).is_file()), None)
         if path is None:
-            raise AgentError(f"the file {name}, which a message holds, is not there", "environment")
+            raise AgentError(f"the file {name}, which a message names, is not there", "environment")
         try:
             if path.stat().st_size > LARGEST:
-                raise AgentError(f"the file {name}, which a message holds, is larger than 64 MB", "environment")
+                raise AgentError(f"the file {name}, which a message names, is larger than 64 MB", "environment")
             content = base64.b64encode(path.read_bytes()).decode()
         except OSError as error:
             raise AgentError(f"the file {name} can't be read: {error.strerror}", "environment") from error

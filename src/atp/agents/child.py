@@ -1,7 +1,7 @@
-"""A process that we started, in a group of its own: watched, and ended with all that it started.
+"""A child process in a process group of its own, which is ended with all that it started.
 
-Written on plain `Popen` instead of asyncio's subprocesses: those collect a process as soon as it exits, and from then
-on its number may be another's. Here a process that has exited is collected only after its group was ended.
+Written on plain `Popen`, not on asyncio's subprocesses: those collect a process as soon as it exits, and from then on
+its number may be another's. Here a process that has exited is collected only after its group was ended.
 """
 
 import asyncio
@@ -18,12 +18,14 @@ from atp.agents.leftovers import OF_PROCESS, end_leftovers
 from atp.usercode.threads import in_thread
 
 GRACE = 0.5
-"""Seconds between the request to end and the order."""
+"""Seconds between SIGTERM and SIGKILL."""
+PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
+"""The environment variables that commands and MCP servers get of ATP's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to start."""
+    """A command with its working directory and environment."""
 
     argv: Sequence[str]
     folder: Path
@@ -31,13 +33,13 @@ class Command:
 
 
 class Child:
-    """A process. Its pipes are its owner's business."""
+    """A process. The owner reads and writes its pipes."""
 
     def __init__(self, command: Command, stdin: int, stdout: int, stderr: int, hand_on: Sequence[int] = ()) -> None:
-        """Start it; `hand_on` are files that it gets beside the three. Raises `OSError`."""
+        """Start the process. `hand_on` are further file descriptors that it inherits. Raises `OSError`."""
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = self._loop.create_future()
-        """Done once it has exited."""
+        """Done once the process has exited."""
         self._marker = secrets.token_hex(8)
         self._handle: int | None = None
         self.popen = subprocess.Popen(  # noqa: S603  (running the user's command is what we are for)

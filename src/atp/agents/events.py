@@ -1,4 +1,4 @@
-"""Events: what an agent tells of its work while it is at it."""
+"""Events: what an agent reports while it works."""
 
 from typing import Annotated, Any, Literal
 
@@ -56,7 +56,7 @@ _PAYLOADS: dict[str, type[Struct]] = {
     "message": _Message,
 }
 EVENT_TYPES = frozenset(_PAYLOADS)
-"""The events there are."""
+"""All types of events."""
 
 
 class _Envelope(Struct):
@@ -72,9 +72,9 @@ _KNOWN = frozenset(_Envelope.__struct_fields__)
 
 
 def is_meant(value: dict[str, Any]) -> bool:
-    """Whether an agent means a dict as an event, short forms (`type`) and misspelt ones included.
+    """Return whether a dict is meant as an event, short forms (`type`) and misspelt ones included.
 
-    One that is taken for something else is lost, and then it looks as if nothing had happened.
+    An event that was taken for an answer would be lost without a word.
     """
     if "event_type" in value:
         return True
@@ -86,7 +86,7 @@ def is_meant(value: dict[str, Any]) -> bool:
 
 
 def read_event(raw: Any, request: TurnRequest) -> Event:
-    """The event in a message of the agent's; raises `ProtocolError` when it isn't one."""
+    """Read an event. Raises `ProtocolError`."""
     try:
         envelope = msgspec.convert(raw, _Envelope)
     except msgspec.ValidationError as error:
@@ -111,7 +111,7 @@ def read_event(raw: Any, request: TurnRequest) -> Event:
 
 
 def _count(envelope: _Envelope, request: TurnRequest) -> None:
-    """Say so, once a turn, when numbers don't count up: events came twice or in another order, or nobody counts."""
+    """Log, once a turn, that sequence numbers don't count up: events came twice or out of order."""
     number, newest = envelope.sequence, request.sequence
     if number is None or newest is None:
         return
@@ -122,7 +122,7 @@ def _count(envelope: _Envelope, request: TurnRequest) -> None:
 
 
 def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
-    """The call that a `tool_call` event tells of."""
+    """Return the tool call of a `tool_call` event."""
     failed = payload.get("status") == "error"
     output = payload.get("output")
     return ToolCall(

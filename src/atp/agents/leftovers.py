@@ -1,8 +1,8 @@
-"""Processes that agents left behind, found by a marker in their environment.
+"""Ends processes that agents left behind, found by a marker in their environment.
 
-A process can leave its group and its session, but it takes its environment along. Linux shows that in `/proc`; where
-there is none, only process groups are ended. Copies of our own process (`os.fork`) show the environment that we were
-started with; they are found by a file that is open in them too.
+A process can leave its group and its session, but keeps its environment, which Linux shows in `/proc`. Without `/proc`
+only process groups are ended. Copies of ATP's own process (`os.fork`) have the environment that ATP was started with;
+they are found by a file that is open in them, too.
 """
 
 import contextlib
@@ -13,36 +13,36 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 OF_RUN = "ATP_RUN"
-"""The variable that marks all processes of a run."""
+"""The environment variable of all processes of a run."""
 OF_AGENT = "ATP_STARTED_BY"
-"""The variable that marks all processes of one agent of a run."""
+"""The environment variable of all processes of one agent of a run."""
 OF_PROCESS = "ATP_PROCESS"
-"""The variable that marks one process that we started, and all that it started."""
+"""The environment variable of one process that ATP started, and of all that it started."""
 _PROC = Path("/proc")
 
 
 def end_leftovers(marker: str, variable: str = OF_RUN, within: float = 2.0) -> int:
-    """Kill every process with this marker; how many there were. Those that are born meanwhile are found too."""
+    """Kill every process with a marker, new ones included, and return their number."""
     return _end(lambda pid: _has(pid, marker, variable), within)
 
 
 def marked(marker: str, variable: str = OF_RUN) -> Iterator[int]:
-    """The processes with this marker that live, ourselves aside."""
+    """Yield the running processes with a marker, other than this one."""
     return _those(lambda pid: _has(pid, marker, variable))
 
 
 class Copies:
-    """The copies of this process that are made from now on, and theirs."""
+    """The copies of this process that are made from now on, and their copies."""
 
     def __init__(self) -> None:
         try:
             self._file = os.memfd_create("atp")
-        except (AttributeError, OSError):  # not Linux, or no file can be opened: they end when they end
+        except (AttributeError, OSError):  # not Linux, or no file can be opened: copies are not ended
             self._file = -1
         self._process = os.getpid()
 
     def end(self, within: float = 2.0) -> None:
-        """Kill them. To be called once, and in the process itself."""
+        """Kill the copies. Called once, in the original process."""
         if self._file >= 0 and os.getpid() == self._process:
             about = os.fstat(self._file)
             _end(lambda pid: self._is_open(pid, about), within)
@@ -81,14 +81,14 @@ def _those(is_one: Callable[[int], bool]) -> Iterator[int]:
 
 def _has(pid: int, marker: str, variable: str) -> bool:
     try:
-        # One that has died and waits to be collected shows no environment.
+        # A dead process that is not collected yet shows no environment.
         return f"{variable}={marker}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:  # gone, or somebody else's
+    except OSError:  # gone, or another user's
         return False
 
 
 def _kill(pid: int, is_one: Callable[[int], bool]) -> None:
-    """Kill a process, and not another that has been given its number since."""
+    """Kill a process, but not another process that got its number since."""
     try:
         handle = os.pidfd_open(pid)
     except (AttributeError, OSError):  # gone, or a system without handles

@@ -1,4 +1,4 @@
-"""What each kind of agent needs beside ATP itself, and whether that is here."""
+"""The kinds of agents, and what each needs beside ATP: the list of `atp agents`."""
 
 import inspect
 import re
@@ -12,20 +12,20 @@ from atp.suite.agent import AGENTS, CONFIGURATIONS, agent_record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of agent that can be written in a suite."""
+    """A kind of agent."""
 
     name: str
-    """Its `type`."""
+    """The `type` in a suite."""
     about: str
-    """What it is, in a line."""
+    """A description of one line."""
     source: str
-    """`atp`, or the distribution whose plugin it is."""
+    """`atp`, or the distribution of the plugin."""
     needs: list[Finding]
-    """What it needs, and whether that is here."""
+    """What the kind needs, and whether it is installed."""
 
 
 async def kinds(environment: Mapping[str, str]) -> list[Kind]:
-    """All kinds, ours and those of plugins. A plugin that can't be loaded is one, too, with the reason."""
+    """Return all kinds, those of plugins included. A plugin that can't be loaded is listed with the reason."""
     AGENTS.discover()
     found = []
     for name in AGENTS.names:
@@ -58,7 +58,7 @@ async def _needs(name: str, environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _package(name: str, how: str, least: int = 0) -> Finding:
-    """Whether a package is installed, in a version that will do."""
+    """Look whether a package is installed, in a version from `least` on."""
     what = f"package {name}"
     try:
         version = metadata.version(name)

@@ -1,4 +1,4 @@
-"""The wire protocol of `http`, `cli` and `docker` agents (ATP protocol 1.0): what is sent and what may come back."""
+"""The wire protocol of `http`, `cli` and `docker` agents (ATP protocol 1.0): requests and responses."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -21,7 +21,7 @@ _HANDED_ON = ("run", "iteration", "session_id", "locale", "client_type", "client
 
 
 def build_request(request: TurnRequest, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The request object of a turn."""
+    """Return the request object of a turn."""
     return {
         "version": VERSION,
         "task_id": request.task_id,
@@ -37,7 +37,7 @@ def build_request(request: TurnRequest, environment: Mapping[str, str] | None = 
 
 
 def encode_request(request: TurnRequest, environment: Mapping[str, str] | None = None) -> bytes:
-    """The request of a turn as it goes over the wire."""
+    """Return the request of a turn as bytes."""
     return write_json(build_request(request, environment))
 
 
@@ -82,7 +82,7 @@ _RULES = {
     "status": f"it is one of {', '.join(f'`{one}`' for one in get_args(_Status))}",
     "version": f'it is the text "{VERSION}", or left out',
 }
-"""What those who write an agent most often get wrong."""
+"""The rules that authors of agents break most often."""
 _NO_RESPONSE = (
     "if it prints plain text, set `protocol: text`; if it prints something beside the JSON: stdout must hold only the "
     "response, log to stderr"
@@ -90,30 +90,30 @@ _NO_RESPONSE = (
 
 
 def read_response(raw: bytes, request: TurnRequest) -> Reply:
-    """The reply in what came on stdout; an agent that failed or broke the protocol is an `AgentError`."""
+    """Read the reply from stdout. Raises `AgentError` if the agent failed or broke the protocol."""
     try:
         return take_response(_object(raw), request)
-    except ProtocolError as breach:
-        raise broken(breach, raw) from breach
+    except ProtocolError as error:
+        raise broken(error, raw) from error
 
 
 def _object(raw: bytes) -> dict[str, Any]:
-    """The JSON object on stdout. Anything else there is most likely an answer in words, or a log."""
+    """Read the JSON object on stdout. Anything else is most likely plain text or a log, and the message says so."""
     try:
         message = read_json(raw, "the response")
         if isinstance(message, dict):
             return message
         why = "the response is not an object"
-    except ProtocolError as breach:
+    except ProtocolError as error:
         if not raw.strip():
             raise
-        why = str(breach)
+        why = str(error)
     beginning = cut(b" ".join(raw[:2000].split()), 100)
     raise ProtocolError(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
 
 
 def take_response(message: Any, request: TurnRequest) -> Reply:
-    """The same for a message that is read already; raises `ProtocolError` as well."""
+    """Read the reply from a decoded message. Raises `ProtocolError`, or `AgentError` if the agent failed."""
     try:
         response = msgspec.convert(message, _Response)
     except msgspec.ValidationError as error:
@@ -139,7 +139,7 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
 
 
 def _breach(message: Any, error: str) -> str:
-    """The broken rule in the words of those who write agents; of rarer ones, in the validator's."""
+    """Explain a broken rule; a rare one in the validator's words."""
     if not isinstance(message, dict):
         return "the response is not an object"
     for name, rule in _RULES.items():

@@ -24,9 +24,9 @@ _NAME_KEYS = ("name", "tool", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters")
 _RESULT_KEYS = ("result", "output")
 PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state"))
-"""A dict with no other keys than these is a reply in parts; any other is the output itself."""
+"""The keys of a reply in parts. A dict with any other key is the output itself."""
 SHOWN = 200
-"""So much of an answer is named beside another one."""
+"""Characters of an earlier answer in a message."""
 
 
 class _Call(Struct):
@@ -38,11 +38,11 @@ class _Call(Struct):
 
 
 class Answer:
-    """A reply in the making.
+    """Builds the reply of a Python function from what the function returns or yields, as plain JSON values.
 
-    A function returns it whole. A generator yields events, which are told at once; pieces of text, which together are
-    the answer; or a whole answer, which then stands in place of the pieces before it. Replies in parts add up. A second
-    answer, or text after the first, is an error: one of the two would be lost. All of it is plain JSON already.
+    A function returns a whole answer. A generator yields events, which are emitted at once; pieces of text, which are
+    the answer together; or a whole answer, which replaces the pieces before it. Replies in parts add up. A second
+    answer, or text after the first, is an error, because one of the two would be lost.
     """
 
     def __init__(self, request: TurnRequest) -> None:
@@ -53,7 +53,7 @@ class Answer:
         request.so_far = self.finish
 
     def finish(self) -> Reply:
-        """All that came."""
+        """Return the reply. Called at the end of the turn, however it ends."""
         text, self._pieces = "".join(self._pieces), []
         if text and not self._whole:
             self.reply.output = text
@@ -62,9 +62,9 @@ class Answer:
         return self.reply
 
     def yielded(self, value: Any, at_ms: float = 0.0) -> None:
-        """An event, a piece of the answer, or all of it; `at_ms` after the trial's start, if that is not now.
+        """Add a value that a generator yielded, `at_ms` milliseconds after the trial's start; 0 means now.
 
-        What is raised when a limit is passed comes through here.
+        Raises what `emit` raises when a limit is passed.
         """
         if isinstance(value, str):
             if self._whole and value:
@@ -76,7 +76,7 @@ class Answer:
             self.given_back(value)
 
     def given_back(self, value: Any) -> None:
-        """The whole answer, or a reply in parts."""
+        """Add a value that a function returned: the whole answer, or a reply in parts."""
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
@@ -87,7 +87,7 @@ class Answer:
 
     def _answer(self, value: Any) -> None:
         if value is None:
-            return  # nothing is said, so nothing is replaced
+            return  # an empty answer replaces nothing
         if self._whole and value != self.reply.output:
             raise broken(f"a second answer, after {cut(self.reply.output, SHOWN)}", value)
         self._whole, self.reply.output = True, value
@@ -145,7 +145,7 @@ def _convert(raw: Any, shape: Any, what: str) -> Any:
 
 
 def read_usage(raw: Any, where: str) -> tuple[Usage, dict[str, Any]]:
-    """The usage, and what else was said beside it."""
+    """Read a usage (the protocol's `metrics`, a model's `usage`). Returns the keys that are none of a usage, too."""
     if not isinstance(raw, dict):
         raise ProtocolError(f"`{where}` is not an object")
     usage, unknown = Usage(), {}
@@ -171,7 +171,7 @@ def _number(value: Any, fraction: bool, where: str) -> int | float:
 
 
 def read_tool_calls(raw: Any, turn: int) -> list[ToolCall]:
-    """The calls in a list; an agent that names none called none."""
+    """Read tool calls in any of the common forms. None is an empty list."""
     if raw is None:
         return []
     if not isinstance(raw, list):
@@ -204,7 +204,7 @@ def _first(call: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _arguments(given: Any) -> Any:
-    """OpenAI sends arguments as JSON in a text; what isn't JSON stays the text that it is."""
+    """Decode arguments that are JSON in a text, as OpenAI sends them. Other text stays as it is."""
     if not isinstance(given, str):
         return given
     try:

@@ -1,4 +1,4 @@
-"""What agents that are spoken to over stdin, stdout and stderr share, be they commands or containers."""
+"""Requests, replies and events over stdin, stdout and stderr, for commands, containers and MCP servers."""
 
 import shlex
 from collections import deque
@@ -13,17 +13,17 @@ from atp.base.text import cut
 from atp.usercode.printed import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
-"""Bytes that may be written to stdout."""
+"""Bytes that an agent may write to stdout."""
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line on stderr that may be an event."""
 NOTHING = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
-"""What an agent that only writes text lets be seen."""
+"""What an agent with `protocol: text` can report."""
 _KEPT = 4 * LONGEST
 _TAIL = 10
 
 
 def split_words(command: str | list[str], key: str) -> list[str]:
-    """The words of a command: a list, or text that is split without a shell."""
+    """Split a command, a list or text, into words without a shell. Raises `ConfigurationError`."""
     try:
         return shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:
@@ -31,7 +31,7 @@ def split_words(command: str | list[str], key: str) -> list[str]:
 
 
 def check_startable(argv: Iterable[str], environment: Mapping[str, str]) -> None:
-    """Refuse words and variables that no system could start anything with."""
+    """Raise `ConfigurationError` for words and variables that no system can start a process with."""
     if any("\0" in one for one in (*argv, *environment, *environment.values())):
         raise ConfigurationError("`command` or `environment` has a NUL character in it")
     for name in environment:
@@ -41,39 +41,39 @@ def check_startable(argv: Iterable[str], environment: Mapping[str, str]) -> None
 
 
 def prompt_line(prompt: str) -> bytes:
-    """A prompt as a line, or lines: tools that read lines would not see a last one without its end."""
+    """Return a prompt with a line end, without which tools that read lines would not see the last line."""
     return (prompt if prompt.endswith("\n") else f"{prompt}\n").encode(errors="replace")
 
 
 def read_reply(output: bytes, request: TurnRequest, speaks: bool) -> Reply:
-    """The reply in what was written to stdout: a response, or text if the agent doesn't speak the protocol."""
+    """Read the reply from stdout: a response, or text if the agent does not speak the protocol."""
     if speaks:
         return read_response(output, request)
     return Reply(output=output.decode(errors="replace").rstrip("\r\n"))
 
 
 def failure(how: str, output: bytes, request: TurnRequest, tail: str, speaks: bool) -> AgentError:
-    """The error of an agent that ended badly, with what it said of it: in a response, else at the end of its log."""
+    """Return the error of an agent that ended badly, with its own message: in a response, else the end of its log."""
     said, reply = tail, None
     if speaks and output.strip():
         try:
             reply = read_response(output, request)
         except AgentError as error:
-            if error.raw is None:  # a response in good form that tells of a failure
+            if error.raw is None:  # a valid response with a failure
                 said, reply = str(error).removeprefix("agent error: "), error.reply
     raw = cut(output, RAW_LENGTH) if output else None
     return AgentError(f"agent error: {how}{f': {said}' if said else ''}", raw=raw, reply=reply)
 
 
 class Stdout:
-    """What is written to stdout, up to its largest size."""
+    """Collects stdout, up to `LARGEST_OUTPUT` bytes."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
-        """Take a piece in. Raises `AgentError` when it is too much."""
+        """Add a piece. Raises `AgentError` when stdout gets too large."""
         self._size += len(piece)
         if self._size > LARGEST_OUTPUT:
             raise AgentError(f"agent error: wrote more than {LARGEST_OUTPUT // 1024 // 1024} MB to stdout")
@@ -81,12 +81,12 @@ class Stdout:
 
     @property
     def content(self) -> bytes:
-        """All of it."""
+        """All of stdout."""
         return b"".join(self._pieces)
 
 
 class Stderr:
-    """What is written to stderr: events, told at once, and lines for the log."""
+    """Reads stderr: emits events at once, and adds other lines to the log."""
 
     def __init__(self, request: TurnRequest, events: bool) -> None:
         self._request = request
@@ -102,7 +102,7 @@ class Stderr:
         return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
 
     def feed(self, piece: bytes) -> None:
-        """Take a piece in. Raises what the engine raises when a limit is passed."""
+        """Add a piece. Raises what `emit` raises when a limit is passed."""
         *lines, rest = piece.split(b"\n")
         for line in lines:
             self._buffer += line
@@ -113,28 +113,28 @@ class Stderr:
             self._skipped += len(rest)
 
     def end_line(self) -> None:
-        """What has come is a line, if there is any of it: an event or not."""
+        """End the current line: emit it as an event, or log it."""
         line, skipped = bytes(self._buffer), self._skipped
         self._buffer.clear()
         self._skipped = 0
         if self._events and b'"event_type"' in line and line.lstrip().startswith(b"{"):
             if skipped:
                 raise broken(f"an event of {len(line) + skipped} bytes is too long", line)
-            self._tell(line)
+            self._emit(line)
         elif line:
             self._keep(line, skipped)
 
     def finish(self) -> None:
-        """Nothing more will come, or nobody wants to hear it."""
+        """Log an unfinished line. Called when nothing more is read."""
         if self._buffer:
             self._keep(bytes(self._buffer), self._skipped)
         self._kept.finish()
 
-    def _tell(self, line: bytes) -> None:
+    def _emit(self, line: bytes) -> None:
         try:
             event = read_event(read_json(line, "an event"), self._request)
-        except ProtocolError as breach:
-            raise broken(breach, line) from breach
+        except ProtocolError as error:
+            raise broken(error, line) from error
         self._request.emit(event)
 
     def _keep(self, line: bytes, skipped: int) -> None:

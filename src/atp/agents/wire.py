@@ -1,4 +1,4 @@
-"""What an agent sent that breaks the rules, and how that is told."""
+"""JSON on the wire between ATP and agents, and the error for messages that break the protocol."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from atp.agents.adapter import AgentError, Reply
 from atp.base.text import cut
 
 RAW_LENGTH = 2000
-"""So much of what an agent sent goes into the report."""
+"""Characters of an agent's message that go into a report."""
 
 
 class ProtocolError(Exception):
-    """A rule of the protocol that was broken; the message says which."""
+    """A message that breaks the protocol. The text says which rule."""
 
 
 def broken(why: object, raw: Any, reply: Reply | None = None) -> AgentError:
-    """The agent's error, with what it sent."""
+    """Return the agent's error for a broken protocol, with what the agent sent."""
     return AgentError(f"agent error: broke the protocol: {why}", raw=cut(raw, RAW_LENGTH), reply=reply)
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON, as far as it is JSON."""
+    """Return a value as JSON; a value that JSON can't express as the name of its type."""
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def read_json(raw: bytes, what: str) -> Any:
-    """The JSON value in some bytes; raises `ProtocolError` when there is none."""
+    """Read a JSON value. `what` names the bytes in the message of the `ProtocolError` that is raised."""
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
         raise ProtocolError(f"{what} is empty")
@@ -40,7 +40,7 @@ def read_json(raw: bytes, what: str) -> Any:
 
 
 def write_json(value: Any) -> bytes:
-    """A request of ours as JSON."""
+    """Write a request as JSON. Raises `AgentError`."""
     try:
         return msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError) as error:  # half a surrogate pair from a test file, say

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
-from atp.agents.child import Command
+from atp.agents.child import PASSED_ON, Command
 from atp.agents.command.process import run_process
 from atp.agents.leftovers import OF_AGENT, OF_RUN, end_leftovers
 from atp.agents.protocol import encode_request
@@ -20,16 +20,14 @@ from atp.base.near import near_miss
 from atp.suite.agent import Agent, CliConfig
 from atp.usercode.threads import in_thread
 
-HANDED_ON = ("PATH", "HOME", "LANG", "TERM")
-"""What a command gets of our environment."""
 _SCRIPT = re.compile(r"(?![-/])[\w.+/-]+\.(?:py|sh|js|mjs|cjs|ts|rb|pl)")
-"""A word that most likely names a file of the suite's folder."""
+"""Words that most likely name a file in the suite's folder."""
 _ELSEWHERE = frozenset(("docker", "podman", "kubectl", "ssh"))
-"""Programs whose further words name files of another machine."""
+"""Programs whose arguments name files of another machine."""
 
 
 class CliAdapter(Adapter):
-    """Starts a command for each turn."""
+    """Runs a command for each turn."""
 
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: CliConfig = agent.config
@@ -67,7 +65,7 @@ class CliAdapter(Adapter):
         return read_reply(finished.output, request, self._speaks)
 
     async def check(self) -> list[Finding]:
-        """See that the program, and the scripts that it is given, can be found, without starting it."""
+        """Look for the program and the scripts in its arguments, without starting it."""
         program, folder = self._check_program(), self._context.base
         if not program.ok:
             return [program]
@@ -91,7 +89,7 @@ class CliAdapter(Adapter):
         return Finding(what="program", ok=False, detail=f"`{name}` {wrong}", hint=hint)
 
     async def close(self) -> None:
-        """End what got away from the turns."""
+        """End processes that outlived their turns."""
         await in_thread(end_leftovers, self._environment[OF_AGENT], OF_AGENT)
 
     def _command(self, request: TurnRequest) -> Command:
@@ -100,7 +98,7 @@ class CliAdapter(Adapter):
         if not folder.is_dir():
             raise AgentError(f"the working directory {folder} is not there", "environment")
         program, *arguments = self._argv
-        # A word may be a whole script: `Path.is_file` fails on what is too long for a name.
+        # Not Path.is_file: it raises for words that are too long for a name, such as whole scripts.
         arguments = [str(path.resolve()) if os.path.isfile(path := base / one) else one for one in arguments]
         environment = self._environment
         if not self._speaks:
@@ -108,21 +106,21 @@ class CliAdapter(Adapter):
         return Command((self._program(program), *arguments), folder, environment)
 
     def _program(self, name: str) -> str:
-        """A path starts in the suite's folder; a bare name is looked for on the PATH, and then there."""
+        """Return the program: a path from the suite's folder; a bare name on the PATH, else in that folder."""
         path = self._context.base / name
         if os.sep in name or (os.path.isfile(path) and shutil.which(name, path=self._environment.get("PATH")) is None):
             return str(path.absolute())
         return name
 
     def _remedy(self, program: str) -> str | None:
-        """What helps a program that can't be started, as far as its file shows."""
+        """Return what helps when a program can't be started, if its file shows that."""
         if _is_there(program):
             return None if os.access(program, os.X_OK) else f"chmod +x {shlex.quote(program)}"
         found = shutil.which(program, path=self._environment.get("PATH"))
         return None if found else self._meant(self._argv[0])
 
     def _absent(self, folder: Path) -> list[str]:
-        """Words that look like files of the suite's folder, and are neither there nor where the command runs."""
+        """Return arguments that look like files, but are neither in the suite's folder nor in the working directory."""
         program, *words = self._argv
         if os.path.basename(program) in _ELSEWHERE:
             return []
@@ -134,7 +132,7 @@ class CliAdapter(Adapter):
         return f"`{word}` is not in {self._context.base}"
 
     def _meant(self, word: str) -> str | None:
-        """A guess at the file of the suite's folder that a word was meant to name."""
+        """Return a hint with the file in the suite's folder that an argument most likely means."""
         path = self._context.base / word
         try:
             beside = sorted(one.name for one in path.parent.iterdir() if one.is_file())
@@ -145,7 +143,7 @@ class CliAdapter(Adapter):
 
 
 def _is_there(program: str) -> bool:
-    """Whether a path leads to a file; a bare name is none, though the folder that we run in may have one."""
+    """Return whether an absolute path is a file."""
     return os.path.isabs(program) and os.path.isfile(program)
 
 
@@ -167,7 +165,7 @@ def _argv(config: CliConfig) -> list[str]:
 
 def _environment(config: CliConfig, context: AdapterContext) -> Mapping[str, str]:
     around = context.environment
-    names = around if config.inherit_environment else HANDED_ON
+    names = around if config.inherit_environment else PASSED_ON
     environment = {name: around[name] for name in names if name in around} | config.environment
     environment[OF_AGENT] = secrets.token_hex(8)
     if context.marker:

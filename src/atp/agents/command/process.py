@@ -1,4 +1,4 @@
-"""Processes that run to their end: fed, heard out, and ended with all that they started."""
+"""Runs a process to its end with input on stdin, and ends all that it started."""
 
 import asyncio
 import os
@@ -10,27 +10,27 @@ from atp.agents.child import Child, Command
 from atp.agents.stdio import Stdout
 
 LINGER = 0.5
-"""Seconds that pipes may stay open after the exit: somebody else holds them then."""
+"""Seconds that pipes may stay open after the exit, because a child process holds them."""
 _PIECE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How it went."""
+    """The result of a process."""
 
     code: int
-    """The exit code; the negative number of the signal that ended it."""
+    """The exit code, or the negative number of the signal that ended the process."""
     output: bytes
-    """What it wrote to stdout."""
+    """The content of stdout."""
     left_behind: bool
-    """It started something that held its pipes open, and that was ended."""
+    """True if child processes held the pipes open, and were ended."""
 
 
 async def run_process(command: Command, stdin: bytes, on_stderr: Callable[[bytes], None]) -> Finished:
-    """Run a command to its end. Whatever happens, nothing of it is alive afterwards.
+    """Run a command to its end. Whatever happens, no process of it is left afterwards.
 
-    `on_stderr` gets what is written to stderr as it comes; what it raises ends the process and is raised from here.
-    Raises `OSError` when the command can't be started.
+    `on_stderr` is called with the pieces of stderr as they arrive; an error that it raises ends the process and is
+    raised here. Raises `OSError` when the command can't be started.
     """
     process = _Process(command, stdin, on_stderr)
     well = False
@@ -42,7 +42,7 @@ async def run_process(command: Command, stdin: bytes, on_stderr: Callable[[bytes
         try:
             await asyncio.shield(ending)
         except asyncio.CancelledError:
-            process.child.kill()  # told twice: no more waiting for it to go by itself
+            process.child.kill()  # cancelled again: don't wait for an orderly end
             raise
     return Finished(process.child.code, process.output, process.left_behind)
 
@@ -64,22 +64,22 @@ class _Process:
 
     @property
     def output(self) -> bytes:
-        """What it wrote to stdout."""
+        """The content of stdout so far."""
         return self._stdout.content
 
     async def finish(self) -> None:
-        """Until it has exited and its pipes are empty, or something went wrong."""
+        """Wait until the process has exited and its pipes are empty, or an error occurred."""
         await asyncio.wait({self.child.exited, self._failed}, return_when=asyncio.FIRST_COMPLETED)
         if self._error is None:
             await asyncio.wait({self.drained, self._failed}, timeout=LINGER, return_when=asyncio.FIRST_COMPLETED)
         if self._error is not None:
             raise self._error
         self.left_behind = not self.drained.done()
-        self.child.kill()  # only what it left of its group, before its number is free again
+        self.child.kill()  # ends what is left of its group, before its number can be reused
 
     async def end(self, sweep: bool) -> None:
-        """End it and its group, those who left the group too if it is not sure that there are none."""
-        self._on_stderr = _nobody
+        """End the process and its group; with `sweep`, processes that left the group, too."""
+        self._on_stderr = _ignore
         try:
             await self.child.end(sweep)
         finally:
@@ -112,7 +112,7 @@ class _Process:
             written = os.write(pipe, self._rest[:_PIECE]) if self._rest else 0
         except BlockingIOError:
             return
-        except OSError:  # it doesn't want to hear (more)
+        except OSError:  # the process reads no more
             self._drop(pipe)
             return
         self._rest = self._rest[written:]
@@ -129,9 +129,9 @@ class _Process:
         if piece:
             try:
                 take(piece)
-            except BaseException as error:  # a limit that is passed is not an Exception
+            except BaseException as error:  # the error of a passed limit is not an Exception
                 self._error = self._error or error
-                self._on_stderr = _nobody
+                self._on_stderr = _ignore
                 _set(self._failed)
             return
         self._drop(pipe)
@@ -144,11 +144,11 @@ class _Process:
             self._stdout.feed(piece)
 
     def _take_stderr(self, piece: bytes) -> None:
-        self._on_stderr(piece)  # looked up each time: who hears it changes
+        self._on_stderr(piece)  # looked up each time: `end` replaces it
 
 
-def _nobody(_piece: bytes) -> None:
-    """Hears what is written after the end."""
+def _ignore(_piece: bytes) -> None:
+    """Ignore what is written after the end."""
 
 
 def _set(future: "asyncio.Future[None]") -> None:

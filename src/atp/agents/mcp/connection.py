@@ -1,6 +1,6 @@
-"""One life of an MCP server: connected to, spoken with, and ended with all that it started.
+"""A connection to an MCP server: opened, used, and closed with all processes that the server started.
 
-The SDK wants a connection to be opened and closed by one and the same task, so each has a task of its own.
+The SDK requires that one task opens and closes a connection, so each connection has a task of its own.
 """
 
 import asyncio
@@ -29,44 +29,42 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 END_SECONDS = 8.0
-"""How long it may take to end in good order: the SDK gives it a few seconds of its own."""
+"""Seconds that an orderly end may take. The SDK waits a few seconds of its own."""
 LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes of one message over HTTP."""
+"""The largest message over HTTP, in bytes."""
 MOST_PAGES = 100
-"""Pages of a list of tools."""
+"""The largest number of pages of a list of tools."""
 PROBE_SECONDS = 2.0
-"""How long to wait for a server to say which versions of MCP it speaks, before it is greeted as old ones are."""
+"""Seconds to wait for the versions of MCP that a server speaks, before the greeting of old servers is sent."""
 _CLOSED = ("Connection closed", "SSE stream ")
-"""How the SDK's own errors of a connection over HTTP begin."""
+"""The beginnings of the SDK's errors for a closed HTTP connection."""
 _LOST = (401, 403, 429, 502, 503, 504)
-"""Answers over HTTP that are about the way to a server, not about what it was asked."""
+"""HTTP statuses about the way to a server, not about the request."""
 LONGEST_NAME = 40
 """Characters of a tool's name in a message."""
 
 
 class ServerDown(Exception):
-    """A server that can't be started, or that is gone."""
+    """A server that can't be started, or has ended."""
 
     def __init__(self, message: str, *, may_pass: bool = False) -> None:
         super().__init__(message)
         self.may_pass = may_pass
-        """Trying again may help."""
+        """True if trying again may help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where and as what a server is started."""
+    """The working directory and environment of a server."""
 
     folder: Path
-    """The working directory."""
     environment: Mapping[str, str]
-    """Its environment."""
     marker: str
-    """The run's marker."""
+    """The value of `ATP_RUN`, by which leftovers are found."""
 
 
 class Connection:
-    """A server that is started, or connected to."""
+    """A connection, with the server's process if ATP started it."""
 
     def __init__(self, settings: ServerSettings, place: Place, log: ServerLog) -> None:
         self._settings = settings
@@ -83,16 +81,16 @@ class Connection:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True once the connection has ended."""
         return self._task.done()
 
     async def ready(self) -> None:
-        """Until it answers. Raises `ServerDown`."""
+        """Wait until the server answers. Raises `ServerDown`."""
         await self._loaded.wait()
         seconds = self._settings.ready_within
         await asyncio.wait({self._ready}, timeout=seconds)
         if not self._ready.done() and self._pipes is not None and self._pipes.closing:
-            await asyncio.wait({self._ready}, timeout=END_SECONDS)  # it has failed, and is being cleared away
+            await asyncio.wait({self._ready}, timeout=END_SECONDS)  # the start has failed, and is being cleaned up
         if not self._ready.done():
             how = self._pipes.ended if self._pipes is not None else None
             await self.close()
@@ -102,7 +100,7 @@ class Connection:
             raise await self._lost(error) from error
 
     async def list_tools(self) -> "list[Tool]":
-        """All its tools. Raises `ServerDown`."""
+        """List all tools. Raises `ServerDown`."""
         client, seconds = self._ready.result(), self._settings.ready_within
         found: list[Tool] = []
         cursor: str | None = None
@@ -121,7 +119,7 @@ class Connection:
         raise ServerDown(f"its list of tools has no end: {MOST_PAGES} pages were read")
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
-        """What a tool answers. Raises `ServerDown`, `TimeoutError`, `CallRefused`."""
+        """Call a tool. Raises `ServerDown`, `TimeoutError`, `CallRefused`."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import REQUEST_TIMEOUT
 
@@ -131,7 +129,7 @@ class Connection:
         try:
             return await self._ready.result().call_tool(tool, arguments, self._settings.seconds)
         except MCPError as error:
-            # A tool may answer with the same code as the SDK has for an answer that does not come.
+            # A tool may answer with the code that the SDK uses for its own timeout.
             if error.code == REQUEST_TIMEOUT and time.monotonic() - began >= self._settings.seconds:
                 raise TimeoutError from error
             if self._task.done() or self._is_closed(error):
@@ -146,14 +144,14 @@ class Connection:
                 self._pipes.hear()
 
     def _is_answer(self, error: BaseException) -> bool:
-        """Whether an error is what the server said, and not that it says nothing more."""
+        """Return whether an error is an answer of the server, not the end of the connection."""
         from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
         return not self._is_closed(error) if isinstance(error, MCPError) else isinstance(error, ValidationError)
 
     def _is_closed(self, error: "MCPError") -> bool:
-        """Whether an error is the SDK's word for a connection that is gone, and not a tool's answer."""
+        """Return whether an error is the SDK's report of a closed connection, not a tool's answer."""
         from mcp_types import CONNECTION_CLOSED
 
         if error.code != CONNECTION_CLOSED:
@@ -161,7 +159,7 @@ class Connection:
         return self._pipes.silent if self._pipes is not None else error.message.startswith(_CLOSED)
 
     async def close(self) -> None:
-        """End it, and all that it started. Whoever is cancelled meanwhile doesn't keep that from happening."""
+        """End the connection, the server and all that it started, even if the caller is cancelled meanwhile."""
         self._stop.set()
         if not self._ready.done():
             self._task.cancel()
@@ -173,7 +171,7 @@ class Connection:
 
     async def _live(self) -> None:
         try:
-            await in_thread(_load)  # takes seconds on a busy machine, which are not the server's
+            await in_thread(_load)  # takes seconds on a busy machine, which must not count as the server's
             self._loaded.set()
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(self._client(stack))
@@ -184,11 +182,11 @@ class Connection:
             self._why = error
 
     def _settle(self, _: object) -> None:
-        """Let nobody wait for what is over, also if it was over before it began."""
+        """Release everyone who waits for the connection, even if it ended before it began."""
         self._loaded.set()
         if not self._ready.done():
             self._ready.set_exception(ServerDown("it was stopped") if self._why is None else _first(self._why))
-        self._ready.exception()  # looked at, whether or not anybody waits
+        self._ready.exception()  # marks the exception as retrieved
 
     def _client(self, stack: AsyncExitStack) -> "Client":
         from mcp import Client
@@ -217,13 +215,13 @@ class Connection:
         return streamable_http_client(self._settings.url, http_client=client, max_sse_event_size=LARGEST_EVENT)
 
     async def _lost(self, error: BaseException) -> ServerDown:
-        """Why it is gone; what is left of it is ended after that is known."""
+        """Explain why the server is gone, then end what is left of it."""
         self._down_for = await self._down(error)
         await self.close()
         return self._down_for
 
     async def _down(self, error: BaseException | None) -> ServerDown:
-        """Why it is gone, in words."""
+        """Explain why the server is gone."""
         if self._stop.is_set():
             return self._down_for or ServerDown("it was stopped")
         how = await self._pipes.why() if self._pipes is not None else None
@@ -243,37 +241,37 @@ class Connection:
 
 
 class CallRefused(Exception):
-    """A server that can't do what it was asked; the message says why."""
+    """A call that the server refused. The message says why."""
 
 
 async def _look(response: "httpx2.Response") -> None:
-    """Some answers end a connection: the SDK would only say that there was an error."""
+    """Raise `ServerDown` for answers that end a connection, which the SDK reports only as an error."""
     has_lost_session = response.status_code == 404 and "mcp-session-id" in response.request.headers
     if response.status_code in _LOST or has_lost_session:
         raise ServerDown(f"{response.request.url}: HTTP {response.status_code}", may_pass=response.status_code > 403)
 
 
 def _first(error: BaseException | None) -> BaseException:
-    """What was raised first, out of the groups that the SDK's tasks make of it."""
+    """Return the first exception of the groups that the SDK's tasks raise."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else ServerDown("it was stopped")
 
 
 def _load() -> None:
-    """Import the SDK, and see that it neither writes to a log of its own nor waits for long without need."""
+    """Import the SDK, silence its log, and shorten its probe of old servers."""
     import mcp.client.session
 
     logger = logging.getLogger("mcp")
-    if not logger.handlers:  # what it says there is told by us, where it belongs
+    if not logger.handlers:  # ATP reports the errors itself
         logger.addHandler(logging.NullHandler())
-    # It first asks for something that old servers don't know. Some of them don't answer that at all, and would lose
-    # the SDK's 10 seconds at each start; whoever answers later than this is understood as well.
+    # The SDK first sends a request that old servers don't know. Some don't answer at all, and would cost the SDK's
+    # 10 seconds at each start. A later answer is still understood.
     mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE_SECONDS
 
 
 def _explain(error: BaseException, tools: list[Any]) -> str:
-    """What an error of the SDK's says; `tools` are those that the server listed last, as it wrote them."""
+    """Explain an error of the SDK. `tools` is the server's newest list of tools, as received."""
     from mcp.shared.exceptions import MCPError
     from pydantic import ValidationError
 
@@ -285,7 +283,7 @@ def _explain(error: BaseException, tools: list[Any]) -> str:
 
 
 def _misshapen(error: "ErrorDetails", tools: list[Any]) -> str:
-    """pydantic says where something is wrong, but not in which tool."""
+    """Explain a validation error with the name of the tool, which pydantic does not know."""
     wrong = error["msg"][:1].lower() + error["msg"][1:]
     match error["loc"]:
         case ("tools", int(number), *steps):

@@ -1,37 +1,38 @@
-"""All MCP servers of an agent: one each for the run, or one each for a trial, and the tools that they have.
+"""The MCP servers of an agent: started for the run or for each trial, restarted once if they die, and their tools.
 
-In a replay none is started: what tools there are and what they answer comes from the cassette.
+In a replay no server is started: the lists of tools and their answers come from the cassette.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atp.agents.adapter import AdapterContext, AgentError, Finding, Services, TurnRequest
-from atp.agents.command.adapter import HANDED_ON
+from atp.agents.adapter import AdapterContext, AgentError, Finding, TurnRequest
+from atp.agents.agent_files import AgentFiles
+from atp.agents.child import PASSED_ON
 from atp.agents.mcp.connection import LONGEST_NAME, Connection, Place, ServerDown
-from atp.agents.mcp.settings import ServerSettings
+from atp.agents.mcp.settings import ServerSettings, read_servers
 from atp.agents.mcp.stdio import ServerLog
 from atp.agents.mcp.tools import MOST_TOOLS, McpTool, choose
-from atp.agents.prompt.canned import Canned
-from atp.agents.prompt.tools import UsableTool
-from atp.base.errors import ConfigurationError
+from atp.agents.tools import CallableTool, ToolServers
 from atp.base.text import cut
+from atp.loader.validate import Locator
 from atp.models.model import CassetteError, CassetteMiss
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 SHOWN = 20
-"""Names of a server's tools that a check shows."""
+"""The number of tools that a finding names."""
 
 
 class Server:
-    """A server, over all its lives."""
+    """A server, over all its restarts."""
 
     def __init__(self, settings: ServerSettings, place: Callable[[], Place]) -> None:
-        """`place` says where it is started, and is asked when that happens."""
+        """`place` is called when the server is started, and returns where."""
         self.settings = settings
         self._place = place
         self._log = ServerLog(settings.name)
@@ -40,7 +41,7 @@ class Server:
         self._closed = False
 
     async def tools(self) -> list[dict[str, Any]]:
-        """Its tools, as JSON: `name`, `description` and `parameters`. Raises `AgentError`."""
+        """List the tools as JSON: `name`, `description` and `parameters`. Raises `AgentError`."""
         connection = await self._connected()
         try:
             listed = await connection.list_tools()
@@ -52,7 +53,10 @@ class Server:
         ]
 
     async def call(self, tool: str, arguments: dict[str, Any], log: Callable[[str], None]) -> "CallToolResult":
-        """What a tool answers. Raises `AgentError`, `TimeoutError` and `CallRefused`."""
+        """Call a tool; if the server has died, start it again and call once more.
+
+        Raises `AgentError`, `TimeoutError` and `CallRefused`.
+        """
         with self._log.to(log):
             try:
                 return await (await self._connected()).call(tool, arguments)
@@ -64,14 +68,14 @@ class Server:
                 raise self._error("is gone, and was started again once", down) from down
 
     async def close(self) -> None:
-        """Stop it."""
+        """Stop the server."""
         self._closed = True
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
     async def _connected(self) -> Connection:
-        """The server, started if it isn't there. Raises `AgentError`."""
+        """Return the connection, which is opened if there is none. Raises `AgentError`."""
         async with self._connecting:
             if self._closed:
                 raise AgentError(f"the MCP server `{self.settings.name}` was stopped", "environment")
@@ -95,30 +99,34 @@ class Server:
         return AgentError(message, "environment", retryable=down.may_pass)
 
 
-class McpServers:
-    """The servers of one agent."""
+class McpServers(ToolServers):
+    """The servers of one agent, and its own tools beside theirs."""
 
     def __init__(
         self,
-        servers: Iterable[ServerSettings],
-        own: Mapping[str, UsableTool],
-        agent: str,
+        declared: Any,
+        path: Path,
+        locate: Locator | None,
+        files: AgentFiles,
+        own: Mapping[str, CallableTool],
         context: AdapterContext,
-        services: Services,
     ) -> None:
-        """`own` are the agent's other tools; `agent` is what a cassette knows it by. Raises `ConfigurationError`."""
-        self._servers = list(servers)
+        """Read the settings of the servers. Mistakes are added to `files`."""
+        assert context.services is not None
+        self._services = context.services
+        self._servers = read_servers(declared, path, locate, files)
         self._own = own
-        self._agent = agent
+        self._agent = files.name(path)
         self._context = context
-        self._services = services
         self._of_run: list[Server] = []
         self._of_trials: dict[str, list[Server]] = {}
         self._endings: set[asyncio.Future[None]] = set()
         self._shared: dict[str, McpTool] | None = None
         self._starting = asyncio.Lock()
-        if self._servers and not self._is_replay:
-            _check_installed()
+        self.files = tuple(file for server in self._servers for file in server.files)
+        if self._servers and not self._is_replay and locate is not None and (lacking := _missing_package()):
+            hint = "pip install 'agent-test-platform[mcp]'"
+            files.notes(path).error("tool", lacking, locate.key(("mcp",)), hint)
 
     @property
     def _is_replay(self) -> bool:
@@ -126,15 +134,15 @@ class McpServers:
         return cassette is not None and cassette.mode == "replay"
 
     async def start(self) -> None:
-        """Start those that serve the whole run, and see which tools they have. Raises `AgentError`."""
+        """Start the servers that serve the whole run, and list their tools. Raises `AgentError`."""
         async with self._starting:
             if self._shared is None:
                 if not self._of_run:
                     self._of_run = [self._server(one, None) for one in self._servers if not one.per_trial]
                 self._shared = await self._list(self._of_run)
 
-    async def tools(self, request: TurnRequest) -> dict[str, UsableTool]:
-        """All tools of the agent in this turn. Raises `AgentError`."""
+    async def tools(self, request: TurnRequest) -> dict[str, CallableTool]:
+        """Return all tools of the agent in a turn, by name. Raises `AgentError`."""
         if not self._servers:
             return dict(self._own)
         await self.start()
@@ -149,14 +157,14 @@ class McpServers:
         return self._together(found)
 
     def end_trial(self, task_id: str) -> None:
-        """Stop the servers of a trial, without waiting for it."""
+        """Begin to stop the servers of a trial."""
         if servers := self._of_trials.pop(task_id, None):
             ending = asyncio.ensure_future(_close(servers))
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
 
     async def close(self) -> None:
-        """Stop all of them."""
+        """Stop all servers."""
         servers = [*self._of_run, *(one for servers in self._of_trials.values() for one in servers)]
         self._of_trials.clear()
         await _close(servers)
@@ -164,7 +172,7 @@ class McpServers:
             await asyncio.wait(self._endings)
 
     async def check(self) -> list[Finding]:
-        """Start each server, count its tools, and stop it; and see whether a model takes all of them together."""
+        """Start each server, list its tools, and stop it; and check whether a model takes all tools together."""
         findings: list[Finding] = []
         tools: list[McpTool] = []
         for one in self._servers:
@@ -192,7 +200,7 @@ class McpServers:
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
         around = self._context.environment
-        environment = {name: around[name] for name in HANDED_ON if name in around}
+        environment = {name: around[name] for name in PASSED_ON if name in around}
 
         def place() -> Place:
             in_workspace = settings.in_workspace and request is not None
@@ -202,7 +210,7 @@ class McpServers:
         return Server(settings, place)
 
     async def _list(self, servers: list[Server]) -> dict[str, McpTool]:
-        """The tools of these servers by name."""
+        """List the tools of servers, by name."""
         listing = [asyncio.ensure_future(self._tools_of(server)) for server in servers]
         try:
             tools = [tool for found in await asyncio.gather(*listing) for tool in found]
@@ -224,16 +232,14 @@ class McpServers:
                 raise AgentError(str(error), "environment") from error
         return [McpTool(server, one) for one in choose(listed, server.settings)]
 
-    def _together(self, found: Mapping[str, McpTool]) -> dict[str, UsableTool]:
+    def _together(self, found: Mapping[str, McpTool]) -> dict[str, CallableTool]:
         tools = dict(self._own)
         for name, tool in found.items():
             own = tools.get(name)
-            if isinstance(own, Canned):
-                tools[name] = own.standing_for(tool)
-            elif own is not None:
+            chosen = tool if own is None else own.standing_in_for(tool)
+            if chosen is None:
                 raise AgentError(f"two tools of the agent are called `{name}`", "environment")
-            else:
-                tools[name] = tool
+            tools[name] = chosen
         if len(tools) > MOST_TOOLS:
             raise AgentError(
                 f"the agent has {len(tools)} tools, and models take at most {MOST_TOOLS}: "
@@ -253,15 +259,15 @@ def _by_name(tools: Iterable[McpTool]) -> dict[str, McpTool]:
 
 
 async def _close(servers: list[Server]) -> None:
-    """Stop servers side by side, all of them whatever happens."""
+    """Stop servers concurrently, all of them whatever happens."""
     await asyncio.gather(*(one.close() for one in servers), return_exceptions=True)
 
 
-def _check_installed() -> None:
-    how = "pip install 'agent-test-platform[mcp]'"
+def _missing_package() -> str | None:
     try:
         version = metadata.version("mcp")
-    except metadata.PackageNotFoundError as error:
-        raise ConfigurationError("MCP servers as tools need the package `mcp`", how) from error
+    except metadata.PackageNotFoundError:
+        return "MCP servers as tools need the package `mcp`"
     if int(version.partition(".")[0]) < 2:
-        raise ConfigurationError(f"MCP servers as tools need `mcp` 2 or newer, and {version} is installed", how)
+        return f"MCP servers as tools need `mcp` 2 or newer, and {version} is installed"
+    return None

@@ -1,6 +1,8 @@
-"""MCP servers as an agent's files name them: `mcp` in its head, each server written out there or in a file of its own.
+"""The settings of MCP servers, read from `mcp` in the head of an agent and from files `mcps/ID.mcp.yao`.
 
-`mcp` is a mapping of names to servers, a list of servers, or either of these below `servers`, as Yao has it.
+`mcp` is a mapping of names to servers, a list of servers, or either of these below `servers`, as in Yao. Strings may
+have variables: `$ENV.NAME`, also in double braces; `$$ENV.NAME` is a plain `$ENV.NAME`. A server is started for a run
+or a trial, not for a turn, so variables of a conversation have no value here.
 """
 
 import re
@@ -13,8 +15,8 @@ from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.agents.agent_files import AgentFiles
-from atp.agents.prompt.tools import tool_name
 from atp.agents.stdio import check_startable, split_words
+from atp.agents.tools import tool_name
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.jsonc import without_comments
@@ -27,11 +29,11 @@ from atp.loader.variables import is_secret
 from atp.suite.record import Json, Record, Seconds, Text
 
 MOST_SERVERS = 16
-"""How many servers an agent may have."""
+"""The largest number of servers of an agent."""
 CALL_SECONDS = 60.0
-"""How long a call of a tool may take, if nothing else is said."""
+"""Seconds that a call of a tool may take by default."""
 START_SECONDS = 60.0
-"""How long a server may take until it answers: one that is fetched from a package index takes its time."""
+"""Seconds that a server may take until it answers by default. Some are fetched from a package index first."""
 _NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")
 _LINE_BREAK = re.compile(r"[\r\n\0]")
 FOLDER = "mcps"
@@ -39,9 +41,9 @@ SUFFIXES = (".mcp.yao", ".mcp.json", ".mcp.jsonc")
 _REACH_KEYS = ("command", "args", "arguments", "env", "cwd", "url", "headers")
 _CHOICES = ("tools", "exclude", "scope", "timeout", "ready_within")
 _FILE_KEYS = (*_REACH_KEYS, *_CHOICES, "transport", "authorization_token")
-"""Keys that say how to reach a server, and what of it to use."""
+"""The keys of a server's file that ATP reads."""
 _THEIRS = ("id", "name", "label", "description", "version", "tags", "resources", "prompts", "endpoint")
-"""Keys of Yao's that say nothing of how to reach a server's tools."""
+"""The keys of a server's file that only Yao reads."""
 _USE = re.compile(r"\$\$(?=ENV\.)|\{\{\s*\$ENV\.([A-Za-z_]\w*)\s*\}\}|\$ENV\.([A-Za-z_]\w*)")
 _OTHER = re.compile(r"(?<!\$)\$(?:CTX|SYS)\.\w+")
 
@@ -100,34 +102,33 @@ class McpServer(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """A server that an agent may use, ready to be started."""
+    """What is needed to start a server, or to connect to it."""
 
     name: str
-    """What its tools are called after."""
+    """The prefix of the names of the server's tools."""
     argv: tuple[str, ...] = ()
-    """What starts it; nothing if it is spoken to over HTTP."""
+    """The command; empty for a server with a URL."""
     environment: Mapping[str, str]
-    """What `env` gives it."""
+    """The variables of `env`."""
     folder: Path
-    """Where it runs, unless that is the trial's workspace."""
+    """The working directory, unless `in_workspace`."""
     in_workspace: bool = False
-    """It runs in the trial's workspace."""
+    """True if the server runs in the trial's workspace."""
     url: str | None = None
-    """Where it is spoken to."""
     headers: Mapping[str, str]
     """Headers of every request."""
     tools: tuple[str, ...] | None = None
-    """Names and patterns of the tools to have."""
+    """Names and patterns of the tools that the agent gets."""
     exclude: tuple[str, ...] = ()
-    """Names and patterns of the tools not to have."""
+    """Names and patterns of the tools that the agent does not get."""
     per_trial: bool = False
-    """Each trial has one of its own."""
+    """True if each trial has a server of its own."""
     seconds: float = CALL_SECONDS
-    """How long a call may take."""
+    """Seconds that a call may take."""
     ready_within: float = START_SECONDS
-    """How long it may take until it answers."""
+    """Seconds that the server may take until it answers."""
     files: tuple[Path, ...] = ()
-    """The files of its command."""
+    """The files that the command names."""
 
 
 def read_servers(declared: Any, path: Path, locate: Locator | None, files: AgentFiles) -> list[ServerSettings]:
@@ -157,7 +158,7 @@ def read_servers(declared: Any, path: Path, locate: Locator | None, files: Agent
 
 @dataclass(frozen=True, slots=True)
 class _Raw:
-    """A server as it stands in the file."""
+    """A server as written in the file."""
 
     name: str | None
     value: dict[str, Any]
@@ -192,7 +193,7 @@ def _entries(raw: Any, path: DataPath, notes: Diagnostics, locate: Locator) -> I
 
 
 class _Entry:
-    """One server on its way from the file to what can be started."""
+    """Reads one server."""
 
     def __init__(self, raw: _Raw, file: Path, files: AgentFiles, locate: Locator) -> None:
         self._raw = raw
@@ -202,7 +203,7 @@ class _Entry:
         self._notes = files.notes(file)
 
     def settings(self) -> ServerSettings | None:
-        """The server, if it could be read."""
+        """Return the settings, or None after mistakes."""
         value = _filled(self._raw.value, self._raw.path, self._files, self._notes, self._locate)
         own = validate(McpServer, value, self._notes, self._locate, self._raw.path)
         name = None if own is None else self._name(own)
@@ -238,7 +239,7 @@ class _Entry:
     def _made(
         self, name: str, own: McpServer, described: McpServer, folders: tuple[Path, ...]
     ) -> ServerSettings | None:
-        """`own` is what the agent says of it, `described` what says how to reach it."""
+        """`own` is the server in the agent's head; `described` says how to reach it, in the head or in a file."""
         per_trial = (own.scope or described.scope) == "trial"
         try:
             argv, files = _argv(described, folders)
@@ -268,7 +269,7 @@ class _Entry:
 
 
 def _argv(server: McpServer, folders: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """The command with the files that it names made absolute, and these files. Raises `ConfigurationError`."""
+    """Return the command, with absolute paths for the files that it names, and these files."""
     if server.command is None:
         return (), ()
     words = [*split_words(server.command, "command"), *server.args]
@@ -278,7 +279,7 @@ def _argv(server: McpServer, folders: tuple[Path, ...]) -> tuple[tuple[str, ...]
     files: list[Path] = []
     for number, word in enumerate(words):
         if number == 0 and "/" not in word:
-            continue  # a program, which is looked for on the PATH
+            continue  # a program on the PATH
         found = next((path for folder in folders if (path := folder / word).is_file()), None)
         if found is not None:
             words[number] = str(found.absolute())
@@ -287,7 +288,7 @@ def _argv(server: McpServer, folders: tuple[Path, ...]) -> tuple[tuple[str, ...]
 
 
 def _folder(server: McpServer, folders: tuple[Path, ...]) -> Path:
-    """Where it runs: in the folder that was given, else in the last of those that its paths may start from."""
+    """Return the working directory: `cwd`, else the last of the folders that paths may start from."""
     if server.cwd is None:
         return folders[-1]
     folder = folders[0] / server.cwd
@@ -297,13 +298,13 @@ def _folder(server: McpServer, folders: tuple[Path, ...]) -> Path:
 
 
 def nearest(pattern: str, names: list[str]) -> str:
-    """A hint at what a pattern that fits no tool was meant to be."""
+    """Return a hint for a pattern that matches no tool."""
     meant = near_miss(pattern, names)
     return f"did you mean `{meant}`?" if meant else f"there are: {', '.join(sorted(names)[:20]) or 'none'}"
 
 
 def _find_server_file(server_id: str, folder: Path, root: Path) -> Path | None:
-    """The file of a server: beside the agent, below the project's root, or beside the assistant that its id names."""
+    """Find the file of a server: beside the agent, below the project's root, or beside the assistant in its id."""
     parts = server_id.split(".")
     starts = [folder / FOLDER / Path(*parts), root / FOLDER / Path(*parts)]
     if parts[0] in ("agents", "assistants") and len(parts) > 2:
@@ -317,7 +318,7 @@ def _find_server_file(server_id: str, folder: Path, root: Path) -> Path | None:
 
 
 def _read_server_file(path: Path, files: AgentFiles) -> McpServer | None:
-    """What a file says of how to reach a server, as far as it can be read; mistakes are noted in it."""
+    """Read a server's file. Returns None after mistakes."""
     text = files.read(path)
     notes = files.notes(path)
     parsed = None if text is None else parse_json(without_comments(text), notes)
@@ -348,7 +349,7 @@ def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> 
 
 
 def _take_transport(own: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> None:
-    """See that it is one that we speak, and that what it needs is there."""
+    """Check that the transport is supported, and that the key that it needs is there."""
     transport = own.pop("transport", None)
     needed = {"stdio": "command", "http": "url", "streamable-http": "url", "streamable_http": "url"}
     at = locate.value(("transport",))
@@ -376,7 +377,7 @@ def _take_token(own: dict[str, Any], files: AgentFiles) -> None:
 
 
 def _filled(value: Any, path: DataPath, files: AgentFiles, notes: Diagnostics, locate: Locator) -> Any:
-    """The value with all its variables filled in; those that have no value are noted."""
+    """Return the value with its variables replaced. Variables without a value are mistakes."""
     if isinstance(value, dict):
         return {key: _filled(item, (*path, key), files, notes, locate) for key, item in value.items()}
     if isinstance(value, list):

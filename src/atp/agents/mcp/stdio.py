@@ -1,7 +1,7 @@
-"""An MCP server that is a process, spoken to over its stdin and stdout, a line a message.
+"""The stdio transport of an MCP server: a process that reads and writes one message a line, and logs to stderr.
 
-The SDK has such a transport, too. This one ends a process with all that it started, knows how it ended, and reads long
-lines in one go: the SDK's time for a line grows with the square of its length.
+The SDK has such a transport, too. This transport ends a process with all that it started, knows how the process ended,
+and reads a long line in linear time; the SDK's time grows with the square of a line's length.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 LAST_SECONDS = 1.0
-"""How long a server may take to end by itself, once its stdin is closed."""
+"""Seconds that a server may take to end by itself, once its stdin is closed."""
 LONGEST_LINE = 64 * 1024 * 1024
-"""Bytes of one message."""
+"""The longest message, in bytes."""
 _WAITING = 200
-"""Lines that are kept until somebody calls."""
+"""Lines of stderr that are kept until the next call of a tool."""
 _TAIL = 10
 _PIECE = 64 * 1024
 _PIECES = 16
@@ -33,7 +33,7 @@ _LONGEST_PART = 4 * LONGEST
 
 
 class Pipes:
-    """The pipes of one process."""
+    """The process of a server, and its pipes."""
 
     def __init__(self, command: Command, log: "ServerLog") -> None:
         self._command = command
@@ -43,28 +43,28 @@ class Pipes:
         self._why: str | None = None
         self._ended_by_us = False
         self.silent = False
-        """Its stdout has ended, or it reads no more: nothing will come of it."""
+        """True once the process has closed stdout or stopped reading: no more answers will come."""
         self.closing = False
-        """What we have to say to it has been said, and it is being ended."""
+        """True while the process is being ended."""
         self.tools: list[Any] = []
-        """The tools of the list that came in last, as it wrote them."""
+        """The server's newest list of tools, as received."""
 
     @property
     def ended(self) -> str | None:
-        """How the process ended by itself, or why nothing more is heard of it; nothing while all is well."""
+        """How the process ended by itself, or why it is not read any more; None while it runs."""
         if self._why is not None or self._child is None or self._ended_by_us or not self._child.exited.done():
             return self._why
-        self._child.kill()  # collects it
+        self._child.kill()  # collects the exit code
         code = self._child.code
         return f"it has ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
     def hear(self) -> None:
-        """Take in what it wrote to stderr up to now."""
+        """Read what is on stderr now."""
         if self._stderr is not None:
             self._stderr.read()
 
     async def why(self) -> str | None:
-        """How it ended, if it is known in a moment: a pipe may be closed before the process is gone."""
+        """Return how the process ended. Waits a moment, because a pipe may be closed before the process exits."""
         if self._child is not None and self._why is None and not self._ended_by_us:
             await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
         self.hear()
@@ -72,7 +72,7 @@ class Pipes:
 
     @asynccontextmanager
     async def open(self) -> "AsyncIterator[TransportStreams]":
-        """Start the process, and end it. Raises `OSError`."""
+        """Start the process, and end it on exit. Raises `OSError`."""
         child = self._child = Child(self._command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
         assert child.popen.stderr is not None
         self._stderr = StderrPipe(child.popen.stderr, self._log)
@@ -106,7 +106,7 @@ class Pipes:
         finally:
             self.closing = True
             self._ended_by_us = not self.silent and not child.exited.done()
-            writer.close()  # which tells it to end
+            writer.close()  # asks the server to end
             for stream in (heard, said, to_session, from_session):
                 stream.close()
             try:
@@ -116,7 +116,7 @@ class Pipes:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 stdout.close()
-                if writer.transport.get_write_buffer_size():  # one that is closed already can't be aborted
+                if writer.transport.get_write_buffer_size():  # a closed transport can't be aborted
                     writer.transport.abort()
 
     async def _read(self, reader: asyncio.StreamReader, to_session: Any) -> None:
@@ -124,7 +124,7 @@ class Pipes:
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the session is gone
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the session has ended
             async with to_session:
                 while line := await self._line(reader):
                     if not line.strip():
@@ -161,7 +161,7 @@ class Pipes:
                     try:
                         writer.write(f"{text}\n".encode(errors="replace"))
                         await writer.drain()
-                    except OSError:  # it doesn't want to hear more: whoever waits for an answer must know
+                    except OSError:  # the server stopped reading: end the wait for answers
                         self.silent = True
                         to_session.close()
                         return
@@ -183,7 +183,10 @@ async def _writer(child: Child) -> asyncio.StreamWriter:
 
 
 class ServerLog:
-    """The lines of a server, over all its lives."""
+    """The lines that a server writes to stderr, over all its restarts.
+
+    A line goes to the logs of the calls that run then, else to the log of the next call.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -193,15 +196,15 @@ class ServerLog:
 
     @property
     def tail(self) -> str:
-        """The last lines, for a message."""
+        """The last lines since the server's start, for messages."""
         return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
 
     def begin_life(self) -> None:
-        """The server is started: what its last life wrote explains nothing any more."""
+        """Clear the tail when the server is started again: earlier lines explain nothing."""
         self._tail.clear()
 
     def add(self, line: str) -> None:
-        """A line was written."""
+        """Add a line."""
         self._tail.append(cut(line, LONGEST))
         if not self._listeners:
             self._waiting.append(line)
@@ -210,7 +213,7 @@ class ServerLog:
 
     @contextmanager
     def to(self, log: Callable[[str], None]) -> Iterator[None]:
-        """From here on lines go to this log, those that nobody has had before them."""
+        """Send lines to this log for a while, beginning with those that no log has got."""
         kept = KeptLines(log)
         while self._waiting:
             kept.add(f"{self._name}: {self._waiting.popleft()}")
@@ -223,7 +226,7 @@ class ServerLog:
 
 
 class StderrPipe:
-    """A process's stderr, read as it is written."""
+    """Reads the stderr of a process as it is written."""
 
     def __init__(self, stream: IO[bytes], log: ServerLog) -> None:
         self._log = log
@@ -234,8 +237,8 @@ class StderrPipe:
         self._loop.add_reader(stream.fileno(), self.read)
 
     def read(self) -> None:
-        """Take in what is there now."""
-        for _ in range(_PIECES):  # one that prints without end must not keep us here
+        """Read what is there now."""
+        for _ in range(_PIECES):  # endless output must not block the event loop
             if self._stream is None:
                 return
             try:
@@ -255,7 +258,7 @@ class StderrPipe:
                 self._log.add(line.decode(errors="replace").rstrip("\r"))
 
     def close(self) -> None:
-        """Nothing more is expected."""
+        """Read the rest, and close."""
         self.read()
         self._drop()
 

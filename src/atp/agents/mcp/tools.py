@@ -1,4 +1,4 @@
-"""The tools of MCP servers, as an agent has them: chosen, named `server__tool`, and their answers as JSON or text."""
+"""The tools of MCP servers: chosen by `tools` and `exclude`, named `server__tool`, their results as JSON or text."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atp.agents.adapter import AgentError
 from atp.agents.mcp.connection import LONGEST_NAME, CallRefused
 from atp.agents.mcp.settings import ServerSettings, nearest
-from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text, tool_name
+from atp.agents.tools import CallableTool, ToolError, ToolOutcome, ToolRun, result_text, tool_name
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
 from atp.models.model import Tool
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from atp.agents.mcp.servers import Server
 
 MOST_TOOLS = 128
-"""How many tools an agent may have in all: so many are taken by the models that take the most."""
+"""The largest number of tools that an agent may have: no model takes more."""
 LARGEST_RESULT = 8 * 1024 * 1024
-"""Characters of a result."""
+"""The longest result, in characters."""
 
 
-class McpTool(UsableTool):
-    """A tool of a server."""
+class McpTool(CallableTool):
+    """A tool of an MCP server."""
 
     recorded = True
 
     def __init__(self, server: "Server", listed: dict[str, Any]) -> None:
-        """`listed` is what the server says of it. Raises `AgentError`."""
+        """`listed` is the server's description of the tool. Raises `AgentError`."""
         self._server = server
         self._name = str(listed["name"])
         full = f"{server.settings.name}__{self._name}"
@@ -45,26 +45,26 @@ class McpTool(UsableTool):
             )
         self.tool = Tool(name=shown, description=listed["description"], parameters=listed["parameters"])
 
-    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolCalled:
-        """What the tool answers; that it failed is told to the model. That the server is gone is no fault of its."""
+    async def call(self, arguments: dict[str, Any], run: ToolRun) -> ToolOutcome:
+        """Call the tool. A dead server is an `AgentError`, not a `ToolError` for the model."""
         try:
             answer = await self._server.call(self._name, arguments, run.request.log)
         except TimeoutError as error:
-            raise ToolFailed(f"no answer within {self._server.settings.seconds:g}s") from error
+            raise ToolError(f"no answer within {self._server.settings.seconds:g}s") from error
         except CallRefused as error:
-            raise ToolFailed(cut(str(error), RAW_LENGTH)) from error
+            raise ToolError(cut(str(error), RAW_LENGTH)) from error
         result = read_result(answer)
         if len(text := result_text(result)) > LARGEST_RESULT:
-            raise ToolFailed(f"the result is larger than {LARGEST_RESULT // 1024 // 1024} MB")
+            raise ToolError(f"the result is larger than {LARGEST_RESULT // 1024 // 1024} MB")
         if answer.is_error:
-            raise ToolFailed(text or "the tool failed, and did not say why")
-        return ToolCalled(result=result)
+            raise ToolError(text or "the tool failed, and did not say why")
+        return ToolOutcome(result=result)
 
 
 def choose(listed: Iterable[dict[str, Any]], settings: ServerSettings) -> list[dict[str, Any]]:
-    """The tools that an agent is to have, of those that its server has. Raises `AgentError`.
+    """Return the tools of a server that an agent gets. Raises `AgentError`.
 
-    A pattern that fits none is a slip: the agent would lack a tool, or have one that it must not have.
+    A pattern that matches no tool is an error: the agent would lack a tool, or have a tool that it must not have.
     """
     found: dict[str, dict[str, Any]] = {}
     for one in listed:
@@ -93,7 +93,7 @@ def choose(listed: Iterable[dict[str, Any]], settings: ServerSettings) -> list[d
 
 
 def read_result(answer: "CallToolResult") -> Any:
-    """An answer as JSON, if the tool gives it so, else as text; what is neither is told in words."""
+    """Return a result as JSON, if the tool sends JSON, else as text; images and the like are described in words."""
     texts = [one.text for one in answer.content if one.type == "text"]
     further = [_note(one) for one in answer.content if one.type != "text"]
     structured = answer.structured_content
@@ -104,7 +104,7 @@ def read_result(answer: "CallToolResult") -> Any:
 
 
 def _unwrapped(structured: Any, text: str) -> Any:
-    """A value that is no object comes wrapped in one: `{"result": 5}`, with the bare value as text."""
+    """Unwrap a value that is no object, which MCP sends as `{"result": 5}` with the bare value as text."""
     if not isinstance(structured, dict) or structured.keys() != {"result"}:
         return structured
     try:
@@ -115,7 +115,7 @@ def _unwrapped(structured: Any, text: str) -> Any:
 
 
 def _note(part: Any) -> str:
-    """What a model can't be shown, in words; the text of a resource as it is."""
+    """Describe content that a model can't be shown; return the text of a resource as it is."""
     match part.type:
         case "image" | "audio":
             return f"[{part.type}: {part.mime_type}, {_size(part.data)} bytes]"

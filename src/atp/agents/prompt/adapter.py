@@ -13,14 +13,12 @@ from typing import Any
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.agent_files import AgentFiles
 from atp.agents.attachments import Attachments
-from atp.agents.mcp.servers import McpServers
-from atp.agents.mcp.settings import read_servers
 from atp.agents.prompt.file import read_prompt_file
 from atp.agents.prompt.loop import Loop
 from atp.agents.prompt.package import PACKAGE, read_package
-from atp.agents.prompt.toolbox import make_tools
-from atp.agents.prompt.tools import ToolRun
+from atp.agents.prompt.tools import make_tools
 from atp.agents.prompt.variables import fill
+from atp.agents.tools import ToolRun, mcp_servers
 from atp.agents.wire import json_text
 from atp.base.errors import ConfigurationError
 from atp.models.model import Model
@@ -29,11 +27,11 @@ from atp.suite.options import Options
 from atp.usercode.printed import Printed
 
 _MAKING: contextvars.ContextVar[tuple[Path, ...]] = contextvars.ContextVar("making", default=())
-"""The agents that are being made: each needs the next as a tool."""
+"""The agents whose adapters are being made: each needs the next as a tool."""
 
 
 class PromptAdapter(Adapter):
-    """Plays an agent that is a prompt."""
+    """Runs an agent that is a prompt on a model."""
 
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: PromptConfig = agent.config
@@ -44,9 +42,8 @@ class PromptAdapter(Adapter):
             files = AgentFiles(_root(path, context), context.environment)
             written = read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
             own = make_tools(written, files, context, context.services)
-            servers = read_servers(written.head.mcp, written.path, written.locate, files)
+            self._tools = mcp_servers(written.head.mcp, written.path, written.locate, files, own, context)
             files.check()
-        self._tools = McpServers(servers, own, files.name(written.path), context, context.services)
         self._name = agent.name
         self._services = context.services
         self._environment = context.environment
@@ -56,11 +53,11 @@ class PromptAdapter(Adapter):
         self._most = written.head.max_steps
         self._connector = config.connector or written.head.connector
         self.description = written.head.description
-        """What it is for, as its file says."""
+        """The description in the agent's file."""
         tools = list(own.values())
-        named = [*(file for tool in tools for file in tool.files), *(file for one in servers for file in one.files)]
-        self.files = tuple(dict.fromkeys([*files.paths, *named]))
-        """All files that decide what it does: its own, those it links to, the code of its tools."""
+        named = [file for tool in tools for file in tool.files]
+        self.files = tuple(dict.fromkeys([*files.paths, *named, *self._tools.files]))
+        """All files that decide what the agent does: its own, linked files, the code of its tools."""
         self.variables = {name: value for one in tools for name, value in one.variables.items()}
         self.variables |= files.variables.used
         """What it took from the environment, by name."""
@@ -70,11 +67,11 @@ class PromptAdapter(Adapter):
         """What is worth a look in its files."""
         model = self._model(self._connector)
         self.model = model.name
-        """The name of the model that it runs on."""
+        """The name of the agent's model."""
         self.runs_on = {"model": model.name, "settings": model.settings}
-        """What of the model decides its answers."""
+        """The facts about the model that decide the agent's answers."""
         self.unfit_to_judge = model.unfit_to_judge
-        """Why it must not judge, for its model's sake."""
+        """Why the model must not judge; None if it may."""
 
     def _model(self, connector: str | None) -> Model:
         return self._services.model(connector, f"the agent `{self._name}`")
@@ -92,15 +89,15 @@ class PromptAdapter(Adapter):
         await self._tools.close()
 
     async def check(self) -> list[Finding]:
-        """See that there is a model to ask, without asking it, and that every MCP server starts."""
+        """Check that there is a model, without asking it, and that every MCP server starts."""
         model = self._model(self._connector)
         found = Finding(what="model", ok=True, detail=f"{model.name} ({model.connector}), not asked")
         return [found, *await self._tools.check()]
 
     async def turn(self, request: TurnRequest) -> Reply:
-        """Let the model answer, and call the tools that it wants."""
+        """Ask the model, and call the tools that it uses."""
         printed = Printed()
-        run = ToolRun(request=request, printed=printed, counts=dict(request.state or {}), tell=request.emit)
+        run = ToolRun(request=request, printed=printed, counts=dict(request.state or {}), emit=request.emit)
         named = request.context.get("connector") or request.options.get("connector") or self._connector
         try:
             model = self._model(named)
@@ -124,7 +121,7 @@ class PromptAdapter(Adapter):
 
 
 def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
-    """A task is more than its description: what comes with it is told in the same message."""
+    """Add the task's `input_data` and `expected_artifacts` to the message."""
     further = [f"{name}: {json_text(task[name])}" for name in ("input_data", "expected_artifacts") if task.get(name)]
     if not further or not isinstance(message.get("content"), str):
         return message
@@ -132,7 +129,7 @@ def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_prompt(place: str, context: AdapterContext) -> Path:
-    """The Markdown file or the package's folder that a path means. Raises `ConfigurationError`."""
+    """Find the Markdown file or the package's folder that a path names. Raises `ConfigurationError`."""
     starts = [context.base / place]
     if context.root is not None:
         starts.append(context.root / place.lstrip("/"))
@@ -155,7 +152,7 @@ def _root(path: Path, context: AdapterContext) -> Path:
 
 @contextmanager
 def _making(path: Path) -> Iterator[None]:
-    """Agents that have each other as tools would call each other for ever."""
+    """Raise `ConfigurationError` for agents that have each other as tools: they would call each other for ever."""
     others = _MAKING.get()
     if path in others:
         circle = " → ".join(one.name for one in (*others[others.index(path) :], path))

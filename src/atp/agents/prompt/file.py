@@ -1,4 +1,4 @@
-"""Agents in Markdown files: the frontmatter says what they are made of, the body is the system prompt."""
+"""Agents in Markdown files: the frontmatter is the head, the body is the system prompt."""
 
 import os
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from atp.suite.agent import Agent, AnyAgent, PromptConfig
 from atp.suite.record import Record
 
 _OTHER_KINDS = ("type", "config", "name", "description")
-"""What the frontmatter of an agent of another kind takes."""
+"""The keys in the frontmatter of an agent of another kind."""
 
 
 def read_prompt_file(path: Path, files: AgentFiles) -> Written:
-    """What an agent's file says, as far as it can be read."""
+    """Read the file of a prompt agent. Mistakes are added to `files`."""
     text = files.read(path)
     if text is None:
         return Written(path=path, head=PromptHead())
@@ -46,10 +46,10 @@ def read_prompt_file(path: Path, files: AgentFiles) -> Written:
 def agent_of_file(
     path: Path, name: str, root: Path, environment: Mapping[str, str] | None = None, secrets: set[str] | None = None
 ) -> Agent:
-    """The agent that a Markdown file describes: a prompt, or one of the kind that its `type` and `config` say.
+    """Return the agent that a Markdown file describes: a prompt, or an agent of the kind in `type` and `config`.
 
-    Paths in its configuration start at the file's folder. Values that no output may show are added to `secrets`.
-    Mistakes in a prompt are left to its adapter; other kinds raise `ConfigurationError`.
+    Paths in the configuration start at the file's folder. Values that no output may show are added to `secrets`.
+    Mistakes in a prompt are reported by its adapter. Raises `ConfigurationError` for mistakes in other kinds.
     """
     path = path.resolve()
     files = AgentFiles(root, os.environ if environment is None else environment)
@@ -80,7 +80,7 @@ class _One(Record):
 
 
 class _Inside:
-    """Places in a frontmatter, for an agent that is read as if it stood in a list."""
+    """Finds places in a frontmatter that is validated as the only item of a list of agents."""
 
     def __init__(self, parsed: Parsed) -> None:
         self._locator = parsed.locator
@@ -93,7 +93,7 @@ class _Inside:
 
 
 def _frontmatter(path: Path, parts: Head, files: AgentFiles) -> Parsed | None:
-    """The frontmatter's data with its variables (`${NAME}`) filled in; nothing if there is none."""
+    """Return the frontmatter with its variables (`${NAME}`) replaced; None without frontmatter."""
     if parts.yaml is None or all(not line.strip() or line.lstrip()[0] == "#" for line in parts.yaml.split("\n")):
         return None
     notes = files.notes(path)

@@ -1,4 +1,4 @@
-"""What the head of a prompt agent may say: the frontmatter of `agents/x.md`, or `package.yao`."""
+"""The head of a prompt agent: the keys in the frontmatter of `agents/x.md`, or in `package.yao`."""
 
 import re
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class CannedAnswer(Record):
 
     @property
     def given(self) -> list[str]:
-        """Which of the three are there."""
+        """The keys of the answer that are given."""
         return [name for name in ("result", "error", "results") if name in self.model_fields_set]
 
 
@@ -122,24 +122,24 @@ class PromptHead(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the files of a prompt agent say."""
+    """The content of a prompt agent's files."""
 
     path: Path
-    """The file with its head; paths in that start at its folder."""
+    """The file with the head. Paths in the head start at the file's folder."""
     head: PromptHead
-    """What it is made of."""
+    """The agent's settings."""
     prompts: list[dict[str, str]] = field(default_factory=list)
-    """The messages before each conversation, with their variables still in them."""
+    """The messages before each conversation. Their variables are replaced at each turn."""
     locate: Locator | None = None
-    """Finds places in the head, if there is one."""
+    """Finds places in the head; None without a head."""
 
 
 def read_head(raw: dict[str, Any], notes: Diagnostics, locate: Locator) -> PromptHead:
-    """What the head of an agent says, as far as it can be read."""
+    """Read the head of an agent. Mistakes are added to `notes`."""
     tools = raw.get("tools")
     if not isinstance(tools, dict):
         return validate(PromptHead, raw, notes, locate) or PromptHead()
-    # Each on its own: a slip in a key is then told with the keys that a tool takes.
+    # Each tool on its own, so that the hint for a misspelt key names the keys of a tool.
     head = (
         validate(PromptHead, {key: value for key, value in raw.items() if key != "tools"}, notes, locate)
         or PromptHead()

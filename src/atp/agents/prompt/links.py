@@ -1,6 +1,6 @@
-"""Links between Markdown files: `[text](other.md)` in a prompt stands for the body of that file.
+"""Links between Markdown files: `[text](other.md)` in a prompt is replaced by the body of that file.
 
-Links in code, in comments and after a backslash are only text, as are pictures and addresses in the net.
+Links in code, in comments and after a backslash stay as they are, as do images and URLs.
 """
 
 import re
@@ -14,7 +14,7 @@ from atp.loader.markdown.frontmatter import Head, cut
 from atp.loader.source import DEEPEST, place_of
 
 LONGEST = 4 * 1024 * 1024
-"""Characters that a prompt may have with all that it links to."""
+"""The longest prompt with all linked files, in characters."""
 _ADDRESS = r"[ \t]*(?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^\s()<>]|\([^\s()<>]*\))++))"
 _LINK = re.compile(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+|>[ \t]?)*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
@@ -31,22 +31,22 @@ _MARKDOWN = (".md", ".markdown")
 
 
 def cut_head(text: str, files: AgentFiles, path: Path) -> Head:
-    """A Markdown file's frontmatter, if there is one, and its body."""
+    """Split a Markdown file into its frontmatter, if there is one, and its body."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     return cut(text, files.notes(path)) if first.rstrip() == "---" else Head(None, 1, text, 1)
 
 
 class Links:
-    """Puts the bodies of linked files in the place of links. Each file is read once, however often it is linked."""
+    """Replaces links by the bodies of the linked files. Each file is read once, however often it is linked."""
 
     def __init__(self, files: AgentFiles, check: Callable[[Path, Head], None]) -> None:
-        """`check` is told of each file that a link brings in."""
+        """`check` is called with each linked file."""
         self._files = files
         self._check = check
         self._known: dict[Path, str] = {}
 
     def expand(self, path: Path, head: Head, way: tuple[Path, ...] = ()) -> str:
-        """A file's body with all links in it followed. `way` are the files that led here."""
+        """Return a file's body with its links replaced. `way` is the chain of files that led here."""
         way = (*way, path)
         made: list[str] = []
         done, left = 0, LONGEST - len(head.body)
@@ -105,7 +105,7 @@ class Links:
 
 
 def _target(link: "re.Match[str]") -> str | None:
-    """The Markdown file that a link names, if it does."""
+    """Return the Markdown file that a link names, or None."""
     if link["picture"]:
         return None
     address = unquote(link["angled"] or link["bare"] or "")

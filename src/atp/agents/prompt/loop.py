@@ -1,6 +1,6 @@
-"""One turn of a prompt agent: the model is asked, the tools that it wants are called, until it answers in words.
+"""One turn of a prompt agent: asks the model and calls the tools that it uses, until it answers in words.
 
-What happens is told at once, so that a limit can stop it between any two steps.
+Every step is emitted as an event at once, so that a limit can stop the turn between any two steps.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from atp.agents.adapter import AgentError, Reply
-from atp.agents.prompt.tools import ToolCalled, ToolFailed, ToolRun, UsableTool, result_text
+from atp.agents.tools import CallableTool, ToolError, ToolOutcome, ToolRun, result_text
 from atp.agents.wire import json_text
 from atp.base.near import near_miss
 from atp.models.cassettes.cassette import Cassette
@@ -18,24 +18,24 @@ from atp.models.model import CassetteError, CassetteMiss, Model, ModelAnswer, Mo
 from atp.suite.result import Event, Usage
 
 _REFUSED = (400, 413, 422)
-"""Answers of a model's server that are about what it was sent, which is the agent's doing: too long, say."""
+"""HTTP statuses of a model that are about the request, for which the agent is to blame: too long, say."""
 
 
 class Loop:
-    """The work of one turn."""
+    """Runs one turn."""
 
-    def __init__(self, model: Model, tools: dict[str, UsableTool], run: ToolRun, cassette: Cassette | None) -> None:
+    def __init__(self, model: Model, tools: dict[str, CallableTool], run: ToolRun, cassette: Cassette | None) -> None:
         self._model = model
         self._tools = tools
         self._cassette = cassette
         self._request = run.request
-        self._run = replace(run, tell=self._tell)
+        self._run = replace(run, emit=self._emit)
         self._usage = Usage(llm_calls=0, tool_calls=0, steps=0)
         self._added: list[dict[str, Any]] = []
-        """What this turn adds to the conversation."""
+        """The messages that this turn adds to the conversation."""
 
     async def run(self, messages: list[dict[str, Any]], settings: dict[str, Any], most: int) -> Reply:
-        """Ask until there is an answer, the model at most `most` times. Raises `AgentError`."""
+        """Ask the model until it answers, at most `most` times. Raises `AgentError`."""
         for _ in range(most):
             ask = ModelRequest(
                 messages=[*messages, *self._added],
@@ -44,7 +44,7 @@ class Loop:
                 run=self._request.context.get("run") or 1,
             )
             answer = await self._ask(ask)
-            self._added.append(_said(answer))
+            self._added.append(_message(answer))
             if not answer.tool_uses:
                 if answer.finish == "length":
                     self._request.log("the model's answer was cut off: it reached the most tokens it may write")
@@ -80,20 +80,20 @@ class Loop:
             if (figure := getattr(used, name)) is not None:
                 payload[name] = figure
         self._usage.add(used)
-        self._tell(Event(type="llm_request", payload=payload))
+        self._emit(Event(type="llm_request", payload=payload))
         return answer
 
     async def _use(self, use: ToolUse) -> None:
-        """Call a tool, tell of it, and add its result to the conversation."""
+        """Call a tool, emit the call, and add its result to the conversation."""
         began = time.perf_counter()
         try:
             called = await self._call(use)
             outcome = {"output": called.result, "status": "success"}
             text, used = result_text(called.result), called.usage
-        except ToolFailed as failure:
+        except ToolError as failure:
             outcome = {"output": str(failure), "status": "error"}
             text, used = f"error: {failure}", failure.usage
-        except AgentError as error:  # of another agent that can't be reached
+        except AgentError as error:  # an agent that is a tool can't be reached
             error.reply = self._reply()
             raise
         except (CassetteMiss, CassetteError) as error:
@@ -102,36 +102,36 @@ class Loop:
             self._usage.add(_uncounted(used, used.llm_calls))
         self._added.append({"role": "tool", "tool_call_id": use.id, "content": text})
         payload = {"tool": use.name, "input": use.arguments, **outcome, "duration_ms": _since(began)}
-        self._tell(Event(type="tool_call", payload=payload))
+        self._emit(Event(type="tool_call", payload=payload))
 
-    async def _call(self, use: ToolUse) -> ToolCalled:
+    async def _call(self, use: ToolUse) -> ToolOutcome:
         tool = self._tools.get(use.name)
         if tool is None:
             meant = near_miss(use.name, self._tools)
             names = f"did you mean `{meant}`?" if meant else f"there are: {', '.join(self._tools) or 'none'}"
-            raise ToolFailed(f"there is no tool `{use.name}` ({names})")
+            raise ToolError(f"there is no tool `{use.name}` ({names})")
         arguments = {} if use.arguments is None else use.arguments
         if not isinstance(arguments, dict):
-            raise ToolFailed("the arguments are not a JSON object")
+            raise ToolError("the arguments are not a JSON object")
         if self._cassette is None or not tool.recorded:
             return await tool.call(arguments, self._run)
         return await self._through(self._cassette, tool, arguments)
 
-    async def _through(self, cassette: Cassette, tool: UsableTool, arguments: dict[str, Any]) -> ToolCalled:
-        """A call that is recorded or played back, together with what another agent told while it worked."""
+    async def _through(self, cassette: Cassette, tool: CallableTool, arguments: dict[str, Any]) -> ToolOutcome:
+        """Record or replay a call, together with the events of an agent that is the tool."""
         live = False
         told: list[Any] = []
 
-        def tell(event: Event) -> None:
+        def emit(event: Event) -> None:
             told.append([event.type, {key: value for key, value in event.payload.items() if key != "duration_ms"}])
-            self._tell(event)
+            self._emit(event)
 
         async def call() -> Any:
             nonlocal live
             live = True
             try:
-                called = await tool.call(arguments, replace(self._run, tell=tell))
-            except ToolFailed as failure:
+                called = await tool.call(arguments, replace(self._run, emit=emit))
+            except ToolError as failure:
                 return {"error": str(failure), "usage": _as_json(failure.usage), "told": told}
             return {"result": called.result, "usage": _as_json(called.usage), "told": told}
 
@@ -139,19 +139,19 @@ class Loop:
         found = await cassette.through("tool", parts, call)
         if not live:
             for kind, payload in found["told"]:
-                self._tell(Event(type=kind, payload=payload))
+                self._emit(Event(type=kind, payload=payload))
         usage = None if found["usage"] is None else msgspec.convert(found["usage"], Usage)
         if "error" in found:
-            raise ToolFailed(found["error"], usage)
-        return ToolCalled(result=found["result"], usage=usage)
+            raise ToolError(found["error"], usage)
+        return ToolOutcome(result=found["result"], usage=usage)
 
-    def _tell(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         if event.type == "tool_call":
             self._usage.add(Usage(tool_calls=1, steps=1))
         self._request.emit(event)
 
 
-def _said(answer: ModelAnswer) -> dict[str, Any]:
+def _message(answer: ModelAnswer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.tool_uses:
         message["tool_calls"] = [
@@ -166,7 +166,7 @@ def _arguments(given: Any) -> str:
 
 
 def _uncounted(usage: Usage, llm_calls: int | None) -> Usage:
-    """What was used, without the counts that are taken from events here."""
+    """Return the usage without the counts that are taken from events."""
     return msgspec.structs.replace(usage, llm_calls=llm_calls, tool_calls=None, steps=None, wall_time_seconds=None)
 
 

@@ -1,4 +1,4 @@
-"""Agents in folders: `package.yao` (JSON with comments) says what they are made of, `prompts.yml` has their prompts."""
+"""Agents in folders: `package.yao` (JSON with comments) is the head, `prompts.yml` has the prompts."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -21,15 +21,15 @@ from atp.suite.record import Record, Text
 PACKAGE = "package.yao"
 PROMPTS = ("prompts.yml", "prompts.yaml")
 OTHERS_KEYS = frozenset({"mode", "modes"})
-"""Keys of other tools that look like slips of ours. What doesn't look like any of ours is theirs anyway."""
+"""Keys of other tools that look like misspelt keys of ours."""
 NOT_DONE = frozenset({"db", "kb", "search", "uses", "workflow"})
-"""Keys with which another tool would make more of the agent than its prompts, its model and its tools."""
+"""Keys of other tools that change the agent, and have no effect in ATP."""
 HOOKS = ("src/index.ts", "src/index.js")
-"""Code that another tool would run before and after the model."""
+"""Code of other tools that runs before and after the model."""
 
 
 class _Prompt(Record):
-    """A message before the conversation."""
+    """A message before each conversation."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: Text
@@ -41,7 +41,7 @@ class _Prompts(Record):
 
 
 def read_package(folder: Path, files: AgentFiles) -> Written:
-    """What a package says, as far as it can be read."""
+    """Read a package. Mistakes are added to `files`."""
     path = folder / PACKAGE
     head, locate = _read_head(path, files)
     return Written(path=path, head=head, prompts=_read_prompts(folder, files), locate=locate)
@@ -61,7 +61,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
         if (path.parent / hook).is_file():
             notes.warn("no-effect", f"{hook} has no effect here: only the prompts, the model and the tools are tested")
     own = _own_keys(data, notes, locate)
-    kind = own.pop("type", None)  # Yao's own word for what it is
+    kind = own.pop("type", None)  # Yao's own kind of agent
     if kind in AGENTS.names and kind != "prompt":
         hint = f"describe an agent of type `{kind}` in `agents/x.md`, in the project's settings or in the suite"
         notes.error("wrong-kind", f"a package is a prompt, not of type `{kind}`", locate.value(("type",)), hint)
@@ -70,7 +70,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
 
 
 def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
-    """What is meant for us. A key of ours that is null is as good as left out."""
+    """Return the keys that ATP reads, without those that are null."""
     own: dict[str, Any] = {}
     known = {*PromptHead.model_fields, "model", "settings"} - {"config"}
     for key, value in data.items():
@@ -121,7 +121,7 @@ def _read_prompts(folder: Path, files: AgentFiles) -> list[dict[str, str]]:
 
 
 class _Inside:
-    """Places in a list that is read as if it had a name."""
+    """Finds places in a list that is validated as the value of a key."""
 
     def __init__(self, locator: NodeLocator) -> None:
         self._locator = locator

@@ -1,4 +1,4 @@
-"""What a model is told of a Python function, and how the arguments that it gives are checked."""
+"""The signature of a Python function as a JSON Schema for a model, and the check of a model's arguments."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # pydantic takes typing's own only from
 from atp.base.errors import ConfigurationError
 
 OURS = ("context", "workspace")
-"""Parameters that are given by us, and that the model isn't shown."""
+"""Parameters that ATP fills in. The model does not see them."""
 _SECTION = re.compile(r"(?:args|arguments|parameters|params):?", re.IGNORECASE)
 _NEXT_SECTION = re.compile(r"\w[\w ]*:")
 _ITEM = re.compile(r"(\s+)\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)")
@@ -20,18 +20,18 @@ _FIELD = re.compile(r":param\s+(?:[^:\s]+\s+)?(\w+):\s*(.*)")
 
 
 class BadArguments(Exception):
-    """A model gave arguments that the function doesn't take; the message says which and why."""
+    """Arguments that do not fit the function. The message says which and why."""
 
 
 class Signature:
     """The parameters of a function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Raises `ConfigurationError` when a model could not be told how to call it."""
+        """Raises `ConfigurationError` for a function that can't be described to a model."""
         self.description, about = read_docstring(inspect.getdoc(function) or "")
         parameters = _parameters(function)
         self.takes = tuple(name for name in OURS if name in parameters)
-        """Which of our own it takes."""
+        """Those of `OURS` that the function takes."""
         self._by_place = [one.name for one in parameters.values() if one.kind is one.POSITIONAL_ONLY]
         hints = _hints(function)
         fields = {
@@ -43,7 +43,7 @@ class Signature:
         self._arguments, self.schema = _adapter(fields, is_open)
 
     def read(self, arguments: dict[str, Any], ours: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What to call the function with. Raises `BadArguments`."""
+        """Return the positional and keyword arguments of a call. Raises `BadArguments`."""
         if reserved := [name for name in self.takes if name in arguments]:
             raise BadArguments(f"`{reserved[0]}` is not a parameter")
         try:
@@ -65,7 +65,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     target = function if inspect.isroutine(function) else type(function).__call__
     try:
         return get_type_hints(target, include_extras=True)
-    except Exception as error:  # whatever the names in it evaluate to
+    except Exception as error:  # evaluating hints runs any code
         raise ConfigurationError(f"its type hints can't be read: {type(error).__name__}: {error}") from error
 
 
@@ -75,7 +75,7 @@ def _field(parameter: inspect.Parameter, hint: Any, about: str | None) -> Any:
 
 
 def _adapter(fields: dict[str, Any], is_open: bool) -> tuple["TypeAdapter[Any]", dict[str, Any]]:
-    # A typed dict, not a record: its keys may have any name, `json` or `copy` too.
+    # A TypedDict, not a model: keys may have any name, `json` or `copy` too.
     make: Any = TypedDict
     shape = make("Arguments", fields)
     shape.__pydantic_config__ = ConfigDict(extra="allow" if is_open else "forbid")
@@ -89,7 +89,7 @@ def _adapter(fields: dict[str, Any], is_open: bool) -> tuple["TypeAdapter[Any]",
 
 
 def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without the titles that pydantic makes out of names: they tell a model nothing."""
+    """Remove the titles that pydantic makes from names: a model learns nothing from them."""
     for one in [schema, *schema.get("properties", {}).values()]:
         one.pop("title", None)
     schema.setdefault("properties", {})
@@ -102,7 +102,7 @@ def _reason(error: Any) -> str:
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What a docstring says of the function, and of each of its parameters (`Args:` or `:param x:`)."""
+    """Return what a docstring says about the function, and about each parameter (`Args:` or `:param x:`)."""
     lines = text.split("\n")
     start = next((n for n, line in enumerate(lines) if _SECTION.fullmatch(line) or _FIELD.match(line)), len(lines))
     about: dict[str, str] = {}

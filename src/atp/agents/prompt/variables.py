@@ -1,8 +1,8 @@
 """Variables in prompts: `$ENV.NAME`, `$CTX.NAME` and `$SYS.NAME`, also in double braces.
 
 `$ENV` is the environment. `$CTX` is the conversation: who talks (`USER_ID`, `TEAM_ID`, `LOCALE` …), and the case's own
-data as `$CTX.METADATA.key`. `$SYS` is the clock. Names of `$CTX` and `$SYS` may be written in small letters. They are
-filled in at each turn; `$$CTX.NAME` is a plain `$CTX.NAME`.
+data as `$CTX.METADATA.key`. `$SYS` is the clock. Names of `$CTX` and `$SYS` may be written in small letters.
+Variables are replaced at each turn; `$$CTX.NAME` is a plain `$CTX.NAME`.
 """
 
 import re
@@ -39,7 +39,7 @@ CONTEXT = {
     "ITERATION": "iteration",
     "TURN": "turn",
 }
-"""The names of `$CTX`, and what each is called in a turn's context; `DATE`, `TIME` and `TIMEZONE` are as in `$SYS`."""
+"""The names of `$CTX`, and their keys in a turn's context. `DATE`, `TIME` and `TIMEZONE` are as in `$SYS`."""
 CLOCK = {
     "DATETIME": "%Y-%m-%d %H:%M:%S",
     "DATE": "%Y-%m-%d",
@@ -53,14 +53,14 @@ CLOCK = {
     "MINUTE": "%M",
     "SECOND": "%S",
 }
-"""The names of `$SYS`, and how each is written; `UNIX` is the number of seconds since 1970."""
+"""The names of `$SYS`, and their formats. `UNIX` is the number of seconds since 1970."""
 _SYSTEM = (*CLOCK, "UNIX")
 _CLOCK_IN_CONTEXT = ("DATE", "TIME", "TIMEZONE")
 _METADATA = "METADATA."
 
 
 def check_variables(text: str, environment: Mapping[str, str], notes: Diagnostics, at: Callable[[str], Place]) -> None:
-    """Note the variables of a text that can never be filled in. `at` gives the place of one, as it is written."""
+    """Add a mistake for each variable of a text that has no value. `at` finds the place of a variable."""
     for use in _USE.finditer(text):
         kind, name = use[1] or use[3], use[2] or use[4]
         if kind == "ENV":
@@ -86,7 +86,7 @@ def _check_environment(name: str, environment: Mapping[str, str], notes: Diagnos
 
 
 def fill(text: str, environment: Mapping[str, str], context: Mapping[str, Any]) -> str:
-    """The text with its variables filled in, as things are now."""
+    """Return the text with its variables replaced by their values now."""
     if "$" not in text:
         return text
     now = datetime.now().astimezone()
