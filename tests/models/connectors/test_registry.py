@@ -138,28 +138,48 @@ def test_a_plugins_model() -> None:
     run(main())
 
 
-def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
-    (tmp_path / "theirs.py").write_text(
-        "from atp.models.connectors.registry import MODELS\n"
-        "from tests.models.connectors.test_registry import Parrot\n"
-        "MODELS.register(Parrot)\n"
-    )
-    info = tmp_path / "theirs-1.0.dist-info"
+def run_with_plugin(folder: Path, module: str, code: str) -> "subprocess.CompletedProcess[str]":
+    """Run code in a process in which a package `theirs` is installed, whose model plugin `parrot` is this module."""
+    (folder / "theirs.py").write_text(module)
+    info = folder / "theirs-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[atp.models]\nparrot = theirs\n")
-    code = (
-        "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
-        "print(Models(Path(), {}, {'x': {'type': 'parrot', 'model': 'p'}}).get('x', 'a test').name)"
-    )
-    root = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {root!r}]\n{code}"],
+    paths = [str(folder), str(Path(__file__).parents[3])]
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}\n{code}"],
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_plugin_is_found_by_its_entry_point(tmp_path: Path) -> None:
+    module = (
+        "from atp.models.connectors.registry import MODELS\n"
+        "from tests.models.connectors.test_registry import Parrot\n"
+        "MODELS.register(Parrot)\n"
+    )
+    code = (
+        "from pathlib import Path\nfrom atp.models.connectors.registry import Models\n"
+        "print(Models(Path(), {}, {'x': {'type': 'parrot', 'model': 'p'}}).get('x', 'a test').name)"
+    )
+    done = run_with_plugin(tmp_path, module, code)
     assert (done.stdout, done.stderr) == ("p\n", "")
+
+
+def test_a_broken_plugin_is_a_configuration_error(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path\nimport atp\nfrom atp.models.connectors.registry import Models\n"
+        "try:\n    Models(Path(), {}, {'x': {'type': 'parrot', 'model': 'p'}}).get('x', 'a test')\n"
+        "except atp.ConfigurationError as error:\n    print(error, error.hint, sep='\\n')"
+    )
+    done = run_with_plugin(tmp_path, "import a_module_that_is_not_installed", code)
+    message, hint = done.stdout.splitlines()
+    assert (
+        "the connector `x` has the type `parrot`: the plugin `parrot` of the package theirs can't be loaded" in message
+    )
+    assert hint == "fix the package theirs, or uninstall it"
 
 
 def test_an_unknown_type() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from atp.base.errors import ConfigurationError
-from atp.base.registry import Registry
+from atp.base.registry import PluginError, Registry
 from atp.models.connections import ModelContext
 from atp.models.connectors.connector import LOCAL, Connector
 from atp.models.connectors.sources import HOW_TO_SET, Sources
@@ -31,7 +31,11 @@ MODELS: Registry[Callable[[Connector, ModelContext], Model]] = Registry(
 
 def make_model(connector: Connector, context: ModelContext) -> Model:
     """The model behind a connector. Raises `ConfigurationError`."""
-    make = MODELS.find(connector.type)
+    try:
+        make = MODELS.find(connector.type)
+    except PluginError as error:
+        message = f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`: {error}"
+        raise ConfigurationError(message, error.hint) from error
     if make is None:
         raise ConfigurationError(
             f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`, which isn't installed",
