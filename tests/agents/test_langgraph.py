@@ -597,3 +597,29 @@ def test_a_chain_of_prompts_in_markdown(tmp_path: Path) -> None:
     )
     ran = project.test("tests/talk.test.md")
     assert [one["status"] for one in ran.results.values()] == ["passed"], ran.out
+
+
+def test_a_graph_whose_state_is_a_plain_typed_dict(project: Project) -> None:
+    project.write(
+        "graph.py",
+        """
+        from typing import Annotated, TypedDict
+
+        from langgraph.graph import END, START, StateGraph, add_messages
+
+        class State(TypedDict):
+            messages: Annotated[list, add_messages]
+
+        def answer(state):
+            return {"messages": [{"role": "assistant", "content": "hello " + state["messages"][-1].content}]}
+
+        builder = StateGraph(State)
+        builder.add_node("answer", answer)
+        builder.add_edge(START, "answer")
+        builder.add_edge("answer", END)
+        graph = builder.compile()
+        """,
+    )
+    agent = {"name": "graph", "type": "langgraph", "config": {"graph_path": "graph.py:graph"}}
+    ran = project.test(project.suite([agent], [{"id": "a", "assertions": [{"type": "equals", "value": "hello a"}]}]))
+    assert ran.statuses == {"a": "passed"}

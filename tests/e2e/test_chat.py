@@ -138,3 +138,16 @@ def test_a_line_that_is_not_utf_8_is_not_the_agents_mistake(project: Project) ->
         command, cwd=project.folder, input=b"caf\xe9\n", capture_output=True, env=clean_environment(), check=False
     )
     assert (chat.returncode, chat.stdout.decode(), chat.stderr) == (0, "heard caf\ufffd\n", b"")
+
+
+def test_a_chat_keeps_commands_to_itself(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt): return f'heard {prompt}'")
+    ran = project.atp("chat", "agent.py:answer", input="/help\n/x y\n/etc/hosts?\n/quit\n")
+    assert (ran.code, ran.out) == (0, "heard /etc/hosts?\n")
+    assert ran.err.count("/quit, /exit, /q or Ctrl-D ends") == 2
+
+
+def test_a_chat_with_nobody_does_not_end_well(project: Project) -> None:
+    ran = project.atp("chat", "http://127.0.0.1:9/", input="hello\n")
+    assert (ran.code, ran.out) == (3, "")
+    assert "127.0.0.1:9 refused the connection" in ran.err

@@ -7,6 +7,8 @@ from tests.engine.support.judge import judge
 from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
 
+HELLO = {"type": "contains", "value": "hello"}
+
 SECRET = "tok-ABCDEF-123"
 FLAGS = ("-n", "desk", "-c", "openai.any", "--role-connector", "openai.any")
 
@@ -48,3 +50,18 @@ def test_what_is_secret_stays_out_of_the_roles_files(project: Project) -> None:
     files = [path for path in project.folder.rglob("*") if path.is_file()]
     assert {"model.jsonl", "judge.jsonl", "000001.jsonl", "journal.jsonl"} <= {path.name for path in files}
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_secrets_are_masked_in_every_output(project: Project) -> None:
+    project.write(
+        "agent.py", "def run(options): print('key', options['api_key']); return f\"key {options['api_key']}\""
+    )
+    config = {"entry": "agent.py:run", "api_key": "${API_KEY}"}
+    file = project.suite([{"name": "leaks", "type": "custom", "config": config}], [{"id": "a", "assertions": [HELLO]}])
+    ran = project.atp("test", file, "-v", "-o", "r.json", "-o", "r.jsonl", env={"API_KEY": "very-secret-key"})
+    assert ran.code == 1
+    journal = (project.runs()[-1] / "journal.jsonl").read_text()
+    reports = [(project.folder / name).read_text() for name in ("r.json", "r.jsonl")]
+    for text in (ran.out, ran.err, journal, *reports):
+        assert "very-secret-key" not in text
+    assert all("key ***" in text for text in (journal, *reports))

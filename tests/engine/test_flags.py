@@ -10,6 +10,13 @@ import pytest
 from tests.engine.support.project import Project, Ran, together
 from tests.engine.support.server import Server
 
+ECHO = """
+    def run(prompt):
+        return f"you said {prompt}"
+"""
+
+HELLO = {"type": "contains", "value": "hello"}
+
 TELLS = """
     def run(prompt, context):
         with open("asked", "a") as file:
@@ -641,3 +648,19 @@ def test_why_there_are_more_trials_than_cases(project: Project) -> None:
     assert "Trials: 3 (up to 2 runs each)\n" in project.atp("test", runs, *AGENT).out
     assert "Trials: 6 (variations × up to 2 runs)\n" in project.atp("test", "varied.test.md", "--runs", "2").out
     assert "Trials: 6 (variations × up to 2 runs)\n" in project.atp("report", "-v").out
+
+
+def test_the_runs_time_covers_its_hooks(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello'\ndef wait(context):\n    import time; time.sleep(30)\n")
+    file = project.cases({"id": "a", "input": "x", "assert": HELLO})
+    ran = project.test(file, "-n", "agent.py:run", "--before-all", "agent.py:wait", "--max-time", "1s")
+    assert ran.code == 3
+
+
+def test_a_filter_that_matches_nothing_is_exit_2(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    file = project.cases({"id": "a", "input": "x", "tags": ["slow"]})
+    filters = [("--run", "nothing"), ("--tags", "nothing"), ("--tags", "!slow")]
+    for ran in project.tests(*([file, "-n", "agent.py:run", *one] for one in filters)):
+        assert ran.code == 2
+        assert "no case is left to run" in ran.err

@@ -270,3 +270,14 @@ def test_no_port_stays_open(project: Project) -> None:
     assert ran.results["a"]["status"] == "error"
     with socket.socket() as one:
         assert one.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_timeout_ends_the_agents_process(project: Project) -> None:
+    project.write(
+        "sleeper.py", "import os, time\nopen('../../../../../pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
+    agent = {"name": "sleeper", "type": "cli", "config": {"command": [sys.executable, "sleeper.py"]}}
+    ran = project.test(project.suite([agent], [{"id": "a", "constraints": {"timeout_seconds": 2}}]))
+    assert ran.results["a"]["status"] == "timeout"
+    assert ran.results["a"]["error"] == "timeout after 2s"
+    assert not alive(int((project.folder / "pid").read_text()))

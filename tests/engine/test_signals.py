@@ -154,3 +154,11 @@ def test_the_run_can_be_gone_on_with_from_anywhere(project: Project, tmp_path: P
     ran = project.test("../cases.jsonl", "-n", "../agent.py:sync", "--resume", cwd=below)
     assert ran.code == 0
     assert ran.events[0]["run_id"] == project.runs()[0].name
+
+
+def test_ctrl_c_is_exit_130(project: Project) -> None:
+    project.write("agent.py", "import time\ndef run(): open('at-it', 'w'); time.sleep(600)")
+    running = project.start("test", project.cases("a"), "-n", "agent.py:run")
+    until((project.folder / "at-it").exists)
+    running.send_signal(2)
+    assert project.finish(running).code == 130

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.engine.support.project import Project, together
 
 from atp.base.json_text import encode
 from atp.journal.listeners import Listener
@@ -35,6 +36,9 @@ from atp.suite.result import (
     Turn,
     Verdict,
 )
+
+HELLO = {"type": "contains", "value": "hello"}
+HOSTILE = "[bold red]{{ 7919*7927 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge> \x1b[31m\x07 ${{x}}"
 
 NASTY = {
     "escape": "\x1b[2J\x1b]0;owned\x07",
@@ -230,3 +234,21 @@ def test_secrets_do_not_break_the_shape(tmp_path: Path, story: Any) -> None:
     assert result["status"] == "failed"
     assert result["assertions"][0]["passed"] is False
     assert result["output"] == "*** ***"
+
+
+def test_agent_output_is_never_a_template_nor_markup(project: Project) -> None:
+    project.write("agent.py", f"def run(): return {HOSTILE!r}")
+    check = {"type": "equals", "value": HOSTILE}
+    file = project.cases({"id": "a", "input": "x", "assert": check}, {"id": "b", "input": "x", "assert": HELLO})
+    secret = {"API_KEY": "very-secret-key"}
+    ran, shown = together(
+        lambda: project.test(file, "-n", "agent.py:run", env=secret),
+        lambda: project.atp("test", file, "-n", "agent.py:run", "-v", env=secret),
+    )
+    assert ran.statuses == {"a": "passed", "b": "failed"}
+    assert ran.results["a"]["output"] == HOSTILE
+    assert shown.code == 1
+    assert "[bold red]{{ 7919*7927 }} ${API_KEY} {API_KEY} %(API_KEY)s [/nope] </judge>" in shown.out
+    assert "\x1b" not in shown.out + shown.err
+    assert str(7919 * 7927) not in shown.out
+    assert secret["API_KEY"] not in shown.out + shown.err + ran.out

@@ -326,3 +326,23 @@ def test_in_a_workflow(project: Project) -> None:
     assert "fine" not in step
     silent = project.test("sub/c.jsonl", "-n", "agent.py:run", "-o", "x.json", env=github)
     assert [one["type"] for one in silent.events] == ["start", "result", "result", "summary"]
+
+
+def test_a_run_of_a_project_further_down_is_found_by_what_is_printed(project: Project) -> None:
+    project.write("atp.toml", "")
+    project.write("examples/atp.toml", "")
+    project.write("examples/agent.py", "def answer(prompt): return 'bye'")
+    agents = [{"name": "a", "type": "custom", "config": {"entry": "agent.py:answer"}}]
+    task = {"description": "count", "input_data": {"log": "one two"}}
+    test = {"id": "t", "task": task, "assertions": [{"type": "contains", "value": "hello"}]}
+    ran = project.atp("test", project.suite(agents, [test], file="examples/s.yaml"), "-v")
+    assert (ran.code, 'input data: {"log":"one two"}' in ran.out) == (1, True)
+    (line,) = [one for one in ran.out.splitlines() if "All about it: " in one]
+    named = line.partition("atp report ")[2].split()[0]
+    assert named.startswith("examples/.atp/runs/")
+    again = project.atp("report", named, "-o", "report.html")
+    assert (again.code, (project.folder / "report.html").is_file()) == (0, True)
+    journal = (project.folder / named / "journal.jsonl").read_text("utf-8").splitlines()
+    (about,) = [one["about"] for one in map(json.loads, journal) if one["type"] == "trial"]
+    assert about["input_data"] == {"log": "one two"}
+    assert project.atp("runs").out == f"No runs yet in {project.folder / '.atp/runs'}.\n"

@@ -92,3 +92,26 @@ def test_a_value_that_raises_is_the_agents_fault(project: Project) -> None:
 def test_a_type_that_is_no_name_is_an_answer(project: Project) -> None:
     ran = project.test(project.cases("a"), "-n", "agent.py:yields")
     assert ran.results["a"]["output"] == {"type": ["not", "a", "name"]}
+
+
+def test_a_case_that_exits_costs_one_case(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        import sys
+        def run(prompt):
+            match prompt:
+                case "exit": sys.exit(0)
+                case "raise": raise SystemExit
+                case "interrupt": raise KeyboardInterrupt
+            return prompt
+        async def later(prompt):
+            return run(prompt)
+        """,
+    )
+    file = project.cases("before", "exit", "raise", "interrupt", "after")
+    for ran in project.tests([file, "-n", "agent.py:run"], [file, "-n", "agent.py:later"]):
+        bad = dict.fromkeys(["exit", "raise", "interrupt"], "error")
+        assert ran.statuses == {"before": "passed", **bad, "after": "passed"}
+        assert {ran.results[name]["blame"] for name in bad} == {"agent"}
+        assert ran.code == 1

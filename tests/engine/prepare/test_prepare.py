@@ -109,3 +109,31 @@ def test_an_agent_that_was_not_ready_is_asked_again(project: Project, ill: Ill) 
     late = next(event for event in map(json.loads, process.stdout) if event["type"] == "result")
     assert (late["id"], late["status"]) == ("late", "passed")
     assert project.finish(process).code == 3
+
+
+def test_a_check_counts_only_for_the_agents_a_test_names(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello'")
+    agents = [
+        {"name": "seen", "type": "custom", "config": {"entry": "agent.py:run"}},
+        {"name": "text", "type": "cli", "config": {"command": "cat", "protocol": "text"}},
+    ]
+    tools = {"id": "tools", "agents": ["seen"], "assertions": [{"type": "not_tool_called", "name": "x"}]}
+    ran = project.test(project.suite(agents, [tools]))
+    assert ran.code == 0, ran.err
+    refused = project.test(project.suite(agents, [{**tools, "agents": ["text"]}]))
+    assert refused.code == 2
+    assert "unobservable" in refused.err
+
+
+def test_unknown_assertion_type_or_key_is_refused(project: Project) -> None:
+    project.write("agent.py", "def run(): open('called', 'w')")
+    checks: list[tuple[dict[str, Any], str]] = [
+        ({"type": "contians", "value": "x"}, "contains"),
+        ({"type": "contains", "value": "x", "negat": True}, "negate"),
+        ({"type": "contains", "vlaue": "x"}, "value"),
+    ]
+    file = project.cases(*({"id": said, "input": "x", "assert": check} for check, said in checks))
+    ran = project.test(file, "-n", "agent.py:run")
+    assert ran.code == 2
+    assert all(f"did you mean `{said}`?" in ran.err for _, said in checks)
+    assert not (project.folder / "called").exists()

@@ -307,3 +307,57 @@ def test_a_full_disk_ends_the_run_in_good_order(project: Project) -> None:
     assert again.code == 0
     assert len(again.results) == 12
     assert again.events[0]["resumed"] == len(done)
+
+
+def test_going_on_with_a_part_of_a_run_is_refused(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello' if prompt == 'a' else 1/0")
+    file = project.cases("a", "b")
+    project.test(file, "-n", "agent.py:run", "--fail-fast")
+    run = json.loads(project.atp("runs", "--json").out)[0]["run"]
+    ran = project.test(file, "-n", "agent.py:run", "--resume-from", run, "--run", "^b$")
+    assert ran.code == 2
+    assert "other-filter" in ran.err
+
+
+def test_bob_does_not_get_alices_answer(project: Project) -> None:
+    """What is taken over on `--resume` is taken over only if nothing that decides it has changed."""
+    project.write(
+        "agent.py",
+        """
+        def run(prompt, context):
+            with open("asked", "a") as file:
+                print(context["user"], file=file)
+            if prompt == "stop":
+                raise RuntimeError
+            return context["user"]
+        """,
+    )
+    file = project.cases("who", "stop")
+    flags = [file, "-n", "agent.py:run", "--fail-fast"]
+    project.test(*flags, "-u", "alice")
+    again = project.test(*flags, "-u", "alice", "--resume")
+    other = project.test(*flags, "-u", "bob", "--resume")
+    assert again.results["who"]["output"] == "alice"
+    assert other.results["who"]["output"] == "bob"
+    assert project.lines("asked") == ["alice", "alice", "alice", "bob", "bob"]
+
+
+def test_resume_never_restores_the_result_of_an_edited_test(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt):
+            with open("asked", "a") as file:
+                print(prompt, file=file)
+            if prompt == "stop":
+                raise RuntimeError
+            return f"you said {prompt}"
+        """,
+    )
+    first, same = {"id": "a", "input": "one", "assert": {"type": "contains", "value": "one"}}, "same"
+    project.cases(first, same, "stop")
+    assert project.test("cases.jsonl", "-n", "agent.py:run", "--fail-fast").statuses["a"] == "passed"
+    project.cases({**first, "assert": {"type": "contains", "value": "two"}}, same, "stop")
+    ran = project.test("cases.jsonl", "-n", "agent.py:run", "--resume")
+    assert ran.statuses == {"a": "failed", "same": "passed", "stop": "error"}
+    assert project.lines("asked") == ["one", "same", "stop", "one", "stop"]

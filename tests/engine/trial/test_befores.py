@@ -157,3 +157,29 @@ def test_a_before_that_is_replayed_and_run_counts_once_for_the_budget(project: P
     ran = project.test("chain.test.md", "-n", "agent.py:run", "--budget-usd", "0.25")
     assert ran.statuses == {"b": "passed", "a": "passed"}
     assert ran.code == 0
+
+
+def test_a_section_that_expects_nothing_is_no_test_of_its_own(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello'")
+    project.write(
+        "x.test.md",
+        """\
+        ---
+        target: agents/x.md
+        ---
+
+        ## set up
+
+        **Prompts:** begin
+
+        ## test
+
+        **Before:** set up
+
+        **Prompts:** go on
+
+        **Expectations:** no errors
+        """,
+    )
+    ran = project.test("x.test.md", "-n", "agent.py:run")
+    assert ran.statuses == {"test": "passed"}

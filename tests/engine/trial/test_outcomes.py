@@ -3,10 +3,21 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
+import pytest
 from tests.engine.support.project import Project
 from tests.engine.support.server import Server
+from tests.models.mock_server import MockModels, fails
+
+ECHO = """
+    def run(prompt):
+        return f"you said {prompt}"
+"""
+
 
 HELLO = {"type": "contains", "value": "hello"}
 ODD = """
@@ -505,3 +516,201 @@ def test_python_agents_of_every_kind(project: Project) -> None:
     agents = [custom(f"agent.py:{entry}", entry) for entry in entries]
     ran = project.test(project.suite(agents, [{"id": "a", "assertions": [HELLO]}]))
     assert [(one["agent_id"], one["status"]) for one in ran.events[1:-1]] == [(entry, "passed") for entry in entries]
+
+
+def test_an_agent_that_blocks_the_loop_is_still_timed(project: Project) -> None:
+    project.write("agent.py", "import time\nasync def run(prompt):\n    time.sleep(2)\n    return 'hello'\n")
+    ran = project.test(
+        project.cases({"id": "slow", "input": "x", "timeout": "500ms", "assert": HELLO}), "-n", "agent.py:run"
+    )
+    assert ran.statuses == {"slow": "timeout"}
+    assert ran.code == 1
+
+
+def test_time_spent_waiting_is_not_the_agents(project: Project) -> None:
+    project.write(
+        "server.py",
+        """
+        from aiohttp import web
+
+        async def busy(request):
+            return web.Response(status=429, headers={"Retry-After": "3600"})
+
+        def before(context):
+            import threading, asyncio
+            app = web.Application(); app.router.add_post("/", busy)
+            async def main():
+                runner = web.AppRunner(app); await runner.setup()
+                await web.TCPSite(runner, "127.0.0.1", 18765).start()
+                await asyncio.sleep(30)
+            threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
+            import time; time.sleep(1)
+        """,
+    )
+    file = project.cases({"id": "busy", "input": "x", "timeout": "1s", "assert": HELLO})
+    ran = project.test(file, "-n", "http://127.0.0.1:18765/", "--before-all", "server.py:before")
+    (result,) = ran.results.values()
+    assert (result["status"], result["blame"]) == ("error", "environment")
+    assert ran.code == 3
+
+
+class Own(BaseHTTPRequestHandler):
+    """A server with JSON of its own."""
+
+    def do_POST(self) -> None:
+        body = b'{"reply": "hello"}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def own_json() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Own) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_with_json_of_its_own(project: Project, own_json: str) -> None:
+    ran = project.test(project.cases("a"), "-n", own_json)
+    (result,) = ran.results.values()
+    assert "write an agent with `protocol: json`" in result["error"]
+
+
+def test_a_server_that_is_not_there(project: Project) -> None:
+    ran = project.test(project.cases("a"), "-n", "http://127.0.0.1:9/", "--retries", "0")
+    (result,) = ran.results.values()
+    assert result["error"] == "the agent can't be reached: 127.0.0.1:9 refused the connection"
+
+
+def test_a_check_that_raises_is_an_error_of_the_judge(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    project.write("scripts/checks.py", "def explodes(output):\n    raise KeyError('gone')\n")
+    script = {"type": "script", "script": "scripts.checks.explodes"}
+    file = project.cases(
+        {"id": "raises", "input": "x", "assert": script},
+        {"id": "negated", "input": "x", "assert": {**script, "negate": True}},
+        {"id": "also-wrong", "input": "x", "assert": [script, HELLO]},
+        {"id": "fine", "input": "hello", "assert": HELLO},
+    )
+    ran, part = project.tests([file, "-n", "agent.py:run"], [file, "-n", "agent.py:run", "--run", "raises|fine"])
+    assert ran.statuses == {"raises": "error", "negated": "error", "also-wrong": "failed", "fine": "passed"}
+    assert ran.results["raises"]["blame"] == "judge"
+    assert "KeyError: 'gone'" in ran.results["raises"]["error"]
+    assert (ran.code, part.code) == (1, 3)
+
+
+def test_a_judge_that_is_out_is_neither_a_failure_nor_a_pass(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    judged = {"type": "llm_eval", "criteria": "completeness", "threshold": 0.1}
+    file = project.suite(
+        [{"name": "echo", "type": "custom", "config": {"entry": "agent.py:run"}}],
+        [{"id": "judged", "assertions": [judged]}, {"id": "negated", "assertions": [{**judged, "negate": True}]}],
+    )
+    with MockModels(fails(400)) as models:
+        ran = project.test(file, "--assessor", "openai.judge", env=models.env)
+    assert ran.code == 3
+    assert {(one["status"], one["blame"]) for one in ran.results.values()} == {("error", "judge")}
+    assert ran.summary["errors"] == 2
+    assert ran.summary["passed"] == ran.summary["failed"] == 0
+
+
+def test_an_over_budget_trial_fails_and_an_over_budget_run_is_incomplete(project: Project) -> None:
+    project.write("agent.py", "def run(): return {'output': 'hello', 'usage': {'cost_usd': 0.4}}")
+    agent = {"name": "dear", "type": "custom", "config": {"entry": "agent.py:run"}}
+    dear = {"id": "dear", "constraints": {"budget_usd": 0.1}, "assertions": [HELLO]}
+    others = [{"id": f"c{number}", "assertions": [HELLO]} for number in range(4)]
+    ran = project.test(project.suite([agent], [dear]))
+    assert ran.code == 1
+    assert ran.results["dear"]["error"] == "budget_usd exceeded: $0.4 of $0.1, $0.3 too much"
+    ran = project.test(project.suite([agent], others), "--budget-usd", "0.5")
+    assert ran.code == 3
+    assert ran.statuses == {"c0": "passed", "c1": "passed"}
+    assert all(one["assertions"][0]["passed"] for one in ran.results.values())
+    assert ran.summary["not_run"] == 2
+    assert "$0.8 of $0.5" in ran.summary["stopped"]
+
+
+def test_every_run_is_judged_not_only_the_first(project: Project) -> None:
+    project.write("agent.py", "def run(context): return 'hello' if context['run'] == 1 else 'good-bye'")
+    ran = project.test(project.cases({"id": "a", "input": "x", "assert": HELLO}), "-n", "agent.py:run", "--runs", "4")
+    assert ran.code == 1
+    assert ran.results["a"]["status"] == "failed"
+    assert [one["status"] for one in ran.results["a"]["run_details"]] == ["passed", "failed", "failed", "failed"]
+    assert ran.results["a"]["pass_rate"] == 25.0
+
+
+def test_crashed_cases_stay_in_the_denominator(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt, context):
+            if prompt == "crash" or (prompt == "some" and context["run"] > 1):
+                raise RuntimeError("crash")
+            return "hello"
+        """,
+    )
+    file = project.cases("crash", "fine", "some")
+    ran = project.test(file, "-n", "agent.py:run", "--runs", "3", "--parallel", "9")
+    assert ran.summary["total"] == 3
+    assert ran.summary["total_runs"] == 9
+    assert ran.summary["passed_runs"] == 4
+    assert ran.summary["overall_pass_rate"] == 44.4
+    assert {name: one["pass_rate"] for name, one in ran.results.items()} == {"crash": 0.0, "fine": 100.0, "some": 33.3}
+
+
+def test_missing_metrics_earn_no_marks(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    limits = {"max_steps": 10, "budget_usd": 1.0}
+    ran = project.test(
+        project.suite(
+            [{"name": "mute", "type": "custom", "config": {"entry": "agent.py:run"}}],
+            [{"id": "hello", "constraints": limits, "assertions": [HELLO]}],
+        )
+    )
+    (one,) = ran.results.values()
+    assert one["dimensions"] == {"completeness": 1.0}
+    assert [warning for warning in one["warnings"] if warning.startswith("unobserved")] == one["warnings"]
+    assert len(one["warnings"]) == 2
+
+
+def test_a_program_that_is_not_installed_is_an_error(project: Project) -> None:
+    file = project.suite(
+        [{"name": "gone", "type": "cli", "config": {"command": "no-such-linter-anywhere", "protocol": "text"}}],
+        [{"id": "a", "assertions": [{"type": "not_contains", "value": "problem"}]}, {"id": "b"}],
+    )
+    ran = project.test(file)
+    assert ran.code == 3
+    assert {(one["status"], one["blame"]) for one in ran.results.values()} == {("error", "environment")}
+    assert "no-such-linter-anywhere" in ran.results["a"]["error"]
+
+
+def test_output_beyond_a_pipes_buffer_does_not_deadlock(project: Project) -> None:
+    project.write(
+        "loud.py",
+        """
+        import sys, threading
+        def shout(stream):
+            for _ in range(50):
+                stream.write("x" * 1024 * 1024)
+            stream.flush()
+        threads = [threading.Thread(target=shout, args=[stream]) for stream in (sys.stdout, sys.stderr)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        """,
+    )
+    config = {"command": [sys.executable, "loud.py"], "protocol": "text"}
+    check = {"type": "regex", "value": "^x{1000}"}
+    ran = project.test(
+        project.suite([{"name": "loud", "type": "cli", "config": config}], [{"id": "a", "assertions": [check]}])
+    )
+    assert ran.results["a"]["status"] == "passed"
+    assert len(ran.results["a"]["output"]) == 50 * 1024 * 1024
