@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.support.project import Project, clean_environment, together
-from tests.engine.support.server import Server
+from tests.engine.support.project import Project, clean_environment
 from tests.waiting import WAIT_LIMIT
 
 
@@ -77,38 +76,3 @@ def test_an_agent_whose_json_report_is_no_json(project: Project) -> None:
     ran = project.atp("test", "cases.jsonl", "-n", "agent.py:run", "-r", "rep.py:good", "-o", "out.json")
     assert ran.code == 0, ran.err
     assert json.loads((project.folder / "out.json").read_text()) == {"a": 1}
-
-
-def test_stdout_of_json_has_nothing_else_in_it(project: Project, server: Server) -> None:
-    project.write(
-        "agent.py",
-        """
-        import os, subprocess, sys
-        print("imported")
-        os.write(1, b"imported, too\\n")
-        def run(prompt):
-            print("printed")
-            sys.stdout.write("no line end")
-            sys.__stdout__.write("by the back door\\n")
-            os.write(1, b"below Python\\n")
-            subprocess.run(["echo", "from a child"])
-            return prompt
-        """,
-    )
-    project.write("hooks.py", "def setup():\n    print('from a hook')\n")
-    project.write(
-        "scripts/checks.py", "print('loading')\ndef fine(output):\n    print('from a script')\n    return True\n"
-    )
-    check = {"type": "script", "script": "scripts.checks.fine"}
-    one = {"id": "a", "input": "x", "assert": check, "before_hook": "hooks.py:setup", "after_hook": "hooks.py:setup"}
-    flags = ["-n", "agent.py:run", "--before-all", "hooks.py:setup", "--after-all", "hooks.py:setup", "-v"]
-    file = project.cases(one)
-    ran, dry, report = together(
-        lambda: project.test(file, *flags),
-        lambda: project.test(file, *flags, "--dry-run"),
-        lambda: project.atp("test", file, *flags, "-r", "report.json"),
-    )
-    assert ran.code == 0
-    assert [event["type"] for event in ran.events] == ["start", "result", "summary"]
-    assert [event["type"] for event in dry.events] == ["trial", "plan"]
-    assert json.loads(report.out)["summary"]["passed"] == 1

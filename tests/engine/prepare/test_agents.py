@@ -74,14 +74,3 @@ def test_what_names_no_agent_is_a_mistake(project: Project, name: str) -> None:
         assert "no-such-agent" in ran.err
         assert "Traceback" not in ran.err
         assert name in ran.err
-
-
-def test_a_file_without_its_function(project: Project) -> None:
-    project.write("agent.py", "def _own(x): ...\ndef setup(): ...\nasync def answer(prompt): return 'hello'\n")
-    project.write("empty.py", "")
-    file = project.cases("a")
-    assert "help: did you mean `agent.py:answer`?" in project.atp("test", file, "-n", "agent.py").err
-    assert "help: use a name of the suite, module:function" in project.atp("test", file, "-n", "empty.py").err
-    nobody = project.atp("test", file).err
-    assert "`-n my_agent.py:answer`" in nobody
-    assert "`name` in atp.toml" in nobody

@@ -137,3 +137,14 @@ def test_unknown_assertion_type_or_key_is_refused(project: Project) -> None:
     assert ran.code == 2
     assert all(f"did you mean `{said}`?" in ran.err for _, said in checks)
     assert not (project.folder / "called").exists()
+
+
+def test_a_file_without_its_function(project: Project) -> None:
+    project.write("agent.py", "def _own(x): ...\ndef setup(): ...\nasync def answer(prompt): return 'hello'\n")
+    project.write("empty.py", "")
+    file = project.cases("a")
+    assert "help: did you mean `agent.py:answer`?" in project.atp("test", file, "-n", "agent.py").err
+    assert "help: use a name of the suite, module:function" in project.atp("test", file, "-n", "empty.py").err
+    nobody = project.atp("test", file).err
+    assert "`-n my_agent.py:answer`" in nobody
+    assert "`name` in atp.toml" in nobody
