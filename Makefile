@@ -9,10 +9,10 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test parts packages crewai compiled lint format bench docs lock clean
+.PHONY: help install demo test test-all coverage ready parts packages crewai lint format bench docs lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 install: $(STAMP) ## Make .venv with atp and all that its developers need
 
@@ -41,10 +41,23 @@ endif
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
+# A worker more than there are processors: some tests wait for processes. No file is torn apart, for what it shares.
+WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+test: ready ## Check everything: lint, types, tests
+	$(PYTEST) -m "not slow"
+
+test-all: ready ## The same with slow tests, then the tests with Python 3.12 and 3.13 where they are installed
+	$(PYTEST)
+	tools/test-pythons.sh 3.12 3.13
+
+coverage: ready ## Show which lines the tests don't reach
+	$(PYTEST) --cov
+
 # What comes before the tests is done side by side: half of it waits for the network.
-test: ## Check everything: lint, types, tests with coverage
-	@$(MAKE) --no-print-directory --jobs=4 $(if $(filter output-sync,$(.FEATURES)),--output-sync) parts lint compiled
-	$(BIN)/python -m pytest --cov -n 4 --dist loadfile
+ready:
+	@$(MAKE) --no-print-directory --jobs=4 $(if $(filter output-sync,$(.FEATURES)),--output-sync) parts lint
 
 parts: packages crewai ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
 
@@ -54,10 +67,6 @@ packages:
 
 crewai: | $(BIN)/python
 	tools/crewai-env.sh
-
-# Otherwise each of pytest's processes compiles all tests for itself, and each pytest in a test all plugins.
-compiled: install
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >$(VENV)/collected || { cat $(VENV)/collected; exit 1; }
 
 lint: install ## Check style, form and types
 	$(BIN)/ruff check

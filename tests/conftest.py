@@ -32,10 +32,18 @@ settings.register_profile("atp", settings.default, deadline=None, suppress_healt
 settings.load_profile("atp")
 
 
+sys.dont_write_bytecode = False  # tests are compiled once, though pytest's workers inherit the variable
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile ATP once: what tests start can't keep what it compiled."""
     if not hasattr(session.config, "workerinput"):
         compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
+
+
+def pytest_collection_finish() -> None:
+    """From here on nothing is compiled to disk: projects of tests are loaded in this process as well."""
+    sys.dont_write_bytecode = True
 
 
 @pytest.fixture
