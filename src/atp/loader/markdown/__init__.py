@@ -8,7 +8,7 @@ step knows the steps after it, and each notes the mistakes that it finds.
 
 from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import read_blocks
-from atp.loader.markdown.cases import CaseReader
+from atp.loader.markdown.cases import CaseBuilder
 from atp.loader.markdown.frontmatter import Frontmatter, cut, read_frontmatter
 from atp.loader.markdown.names import Titles, stem
 from atp.loader.markdown.outline import Outline
@@ -39,7 +39,7 @@ def load_markdown(source: Source, context: LoadContext, notes: Diagnostics) -> S
 def _suite(source: Source, front: Frontmatter, page: Page, outline: Outline, notes: Diagnostics) -> Suite:
     name = stem(source.path)
     titles = Titles(outline)
-    cases = CaseReader(page, front, name, notes).read(outline, titles)
+    cases = CaseBuilder(page, front, name, notes).build(outline, titles)
     not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
     return Suite(
         name=next((title for title in not_cases if title), name),

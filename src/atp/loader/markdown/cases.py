@@ -35,7 +35,7 @@ class _Draft:
     case: Case
 
 
-class CaseReader:
+class CaseBuilder:
     """Makes the cases of a file, and notes the mistakes in each case and between cases."""
 
     def __init__(self, page: Page, front: Frontmatter, stem: str, notes: Diagnostics) -> None:
@@ -45,7 +45,7 @@ class CaseReader:
         self._notes = notes
         self._items = ItemReader(page, notes)
 
-    def read(self, outline: Outline, titles: Titles) -> list[Case]:
+    def build(self, outline: Outline, titles: Titles) -> list[Case]:
         """All cases, in the order of the file."""
         drafts: list[_Draft] = []
         for section in outline.sections:
