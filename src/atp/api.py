@@ -21,7 +21,7 @@ __all__ = ["Options", "Report", "load", "run", "run_sync"]
 
 @dataclass(slots=True)
 class Report:
-    """What came of a run."""
+    """The results of a run."""
 
     results: list[CaseResult] = field(default_factory=list)
     """A result for each case and agent, in the order they ended."""
@@ -32,11 +32,11 @@ class Report:
     run: str = ""
     """The run's id."""
     folder: str = ""
-    """Where its journal is."""
+    """The folder of its journal."""
 
     @property
     def passed(self) -> bool:
-        """Whether everything passed."""
+        """True if everything passed."""
         return self.exit_code == 0
 
 

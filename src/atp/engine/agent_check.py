@@ -1,4 +1,4 @@
-"""Contacting the agents of suites without running a test: what works, what doesn't, and how to mend it."""
+"""Contacts the agents of suites without running a test: what works, what doesn't, and how to fix it."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -18,37 +18,40 @@ from atp.loader.source import LoadContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found about one agent."""
+    """The findings about one agent."""
 
     name: str
     """What the suite calls it."""
     type: str
     """Its kind."""
     findings: list[Finding]
-    """What was looked at."""
+    """What was checked."""
 
     @property
     def ok(self) -> bool:
-        """Whether a run could begin with it."""
+        """True if a run could start with the agent."""
         return all(one.ok for one in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The findings as JSON values."""
         found = [one.as_dict() for one in self.findings]
         return {"name": self.name, "type": self.type, "ok": self.ok, "findings": found}
 
 
 class AgentCheck:
-    """The agents of some suites, found but not yet contacted."""
+    """The agents of some suites, resolved but not yet contacted."""
 
     def __init__(self, paths: tuple[str, ...], flags: Mapping[str, Any]) -> None:
         """Raises `LoadError` when a suite can't be read, or has no agent."""
         given_input = Input((), paths)
         self._context = context = RunContext.of_project(given_input.anchor, flags)
         options = context.options
-        by_flag = options.given("name") and bool(options.name)
         given = LoadContext(
-            env=context.env, agent=by_flag, spare_agent=bool(options.name), simulator=True, assessor=True
+            env=context.env,
+            agent=options.given("name") and bool(options.name),
+            spare_agent=bool(options.name),
+            simulator=True,
+            assessor=True,
         )
         sources, _ = open_input(given_input, given, lambda _: True)
         notes = Diagnostics()
@@ -63,7 +66,7 @@ class AgentCheck:
         self._services = context.services
 
     async def run(self, seconds: float) -> list[Checked]:
-        """Contact all of them at the same time, each for so long at most. Nothing of them is left afterwards."""
+        """Contact all agents at the same time, each for `seconds` at most, and close them."""
         async with self._context.opened():
             return list(await asyncio.gather(*(self._check(one, seconds) for one in self._agents.values())))
 
@@ -89,7 +92,7 @@ class AgentCheck:
 
 
 async def _findings(adapter: Adapter, seconds: float) -> list[Finding]:
-    """What an adapter finds; what it raises, and that it takes too long, is a finding too."""
+    """What an adapter's own check finds. An error or a timeout of the check is a finding, too."""
     try:
         async with asyncio.timeout(seconds):
             return await adapter.check()
@@ -99,5 +102,5 @@ async def _findings(adapter: Adapter, seconds: float) -> list[Finding]:
         why = str(error) if isinstance(error, AgentError | ConfigurationError) else f"{type(error).__name__}: {error}"
         return [Finding(what="check", ok=False, detail=why, hint=getattr(error, "hint", None))]
     finally:
-        with suppress(Exception):  # the check says what there is to say
+        with suppress(Exception):  # what is wrong is a finding already
             await adapter.close()

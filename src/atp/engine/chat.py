@@ -1,4 +1,4 @@
-"""A person talks with an agent, and what was said becomes a test case."""
+"""`atp chat`: a conversation of a person with an agent, which can be saved as a test case."""
 
 import os
 import re
@@ -55,24 +55,24 @@ class Chat:
         await self._open.aclose()
 
     async def say(self, text: str) -> tuple[Any, list[ToolCall]]:
-        """Say something: the answer, and the tools that were called for it. Raises `AgentError`."""
+        """Send a message. Returns the answer, and the tools that were called for it. Raises `AgentError`."""
         seen = len(self.transcript.tool_calls)
         await self._conversation.say([{"role": "user", "content": text}])
         return self.transcript.output, self.transcript.tool_calls[seen:]
 
     @property
     def target(self) -> str | None:
-        """The agent's file below `agents/`, if it has one there: what a Markdown file calls its target."""
+        """The agent's file below `agents/`, if there is one: the `target` of a Markdown file."""
         file = f"agents/{self._trial.tested.name.replace('.', '/')}.md"
         return file if (self._run.root / file).is_file() else None
 
     def take_back(self, messages: int) -> None:
-        """Forget what came after so many messages, because no answer did."""
+        """Remove the messages after the first `messages`, because no answer came."""
         del self.transcript.messages[messages:]
 
 
 def why_not_saved(path: Path) -> str | None:
-    """Why a conversation can't be saved there, if it can't: better heard before it than after it."""
+    """Why a conversation can't be saved there, if it can't; checked before the conversation begins."""
     try:
         if path.exists():
             path.read_text(encoding="utf-8")
@@ -88,8 +88,7 @@ def why_not_saved(path: Path) -> str | None:
 def save(transcript: Transcript, path: Path, name: str, target: str | None = None) -> str:
     """Write a conversation as a case, to a new file or at the end of one. Returns the case's id.
 
-    Its last answer is not part of it: that is what the case asks for again. The tools that were called then are
-    expected again, too.
+    The last answer is left out: the case asks for it again. The tools that were called for it are expected again.
     """
     markdown = dialect_of(path) == "markdown"
     there = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -97,7 +96,7 @@ def save(transcript: Transcript, path: Path, name: str, target: str | None = Non
     title = name if id_ == slug(name) else f"{name} {id_.rpartition('-')[2]}"
     case = _as_chain(transcript, id_, title) if markdown else _as_history(transcript, id_, title)
     dialect: Literal["markdown", "jsonl"] = "markdown" if markdown else "jsonl"
-    # With its path, it needs no heading of its own: the file's name is its name.
+    # A suite with a path is written without a heading: its name is that of the file.
     suite = Suite(name=stem(str(path)), path=str(path), dialect=dialect, cases=[case], target=target)
     text = write(suite, dialect).text
     if there and markdown:

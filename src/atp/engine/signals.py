@@ -1,4 +1,4 @@
-"""The event loop of a run, and the signals that end it."""
+"""Runs a coroutine in an event loop of its own, which signals end in good order."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,8 @@ from atp.usercode.threads import DaemonExecutor
 Result = TypeVar("Result")
 
 
-DEAF_SECONDS = 1.5
-"""How long the loop may take to hear of a signal: longer, and an agent's code is blocking it."""
+SIGNAL_LIMIT = 1.5
+"""Seconds until the event loop must have handled a signal. After that, an agent's code is blocking the loop."""
 
 
 def run_to_end(
@@ -29,14 +29,14 @@ def run_to_end(
 
     Unlike `asyncio.run`, it doesn't wait at the end for tasks that won't be cancelled: an agent that swallows its
     cancellation must not hold up the end of the run. `interrupt` is called in the loop when a signal comes; `leave`
-    before the process ends at once, because a second one came or the loop didn't hear the first.
+    before the process ends at once, because a second signal came or the loop did not handle the first.
     """
     loop = asyncio.new_event_loop()
     loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
     asyncio.set_event_loop(loop)
     try:
         with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():
-            return _run(loop, main, hears_signals=interrupt is not None)
+            return _run(loop, main, handles_signals=interrupt is not None)
     finally:
         loop.set_exception_handler(lambda _loop, _context: None)
         for task in asyncio.all_tasks(loop):
@@ -47,7 +47,7 @@ def run_to_end(
         loop.close()
 
 
-def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, hears_signals: bool) -> Result:
+def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, handles_signals: bool) -> Result:
     """Run until `main` has ended, and no shorter: tasks that agents leave behind may stop the loop, or exit through it.
 
     asyncio lets a `SystemExit` of any task out of the loop. Taken for the end of the run, `sys.exit(0)` in an agent's
@@ -58,7 +58,7 @@ def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, 
         try:
             return loop.run_until_complete(task)
         except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
-            ours = isinstance(error, KeyboardInterrupt) and not hears_signals
+            ours = isinstance(error, KeyboardInterrupt) and not handles_signals
             if task.done() or loop.is_closed() or ours:
                 raise
 
@@ -67,7 +67,10 @@ def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, 
 def _signals(
     loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None], leave: Callable[[], None]
 ) -> Iterator[None]:
-    """Hear signals with handlers of our own: asyncio's wait for the loop, which an agent may be blocking."""
+    """Handle SIGINT and SIGTERM.
+
+    Not by `loop.add_signal_handler`: its callback runs on the event loop, which blocking agent code can hold up.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -76,35 +79,35 @@ def _signals(
         leave()
         exits.leave(INTERRUPTED)
 
-    impatience = threading.Timer(DEAF_SECONDS, leave_now)
-    impatience.daemon = True
+    timer = threading.Timer(SIGNAL_LIMIT, leave_now)
+    timer.daemon = True
 
-    def hear() -> None:
-        impatience.cancel()
+    def on_loop() -> None:
+        timer.cancel()
         interrupt()
 
-    def heard(number: int, _frame: FrameType | None) -> None:
+    def handle(number: int, _frame: FrameType | None) -> None:
         if came:
-            leave_now()  # the second one means: now
+            leave_now()  # the second signal
         came.append(number)
-        impatience.start()
-        with contextlib.suppress(RuntimeError):  # closed: it is over anyway
-            loop.call_soon_threadsafe(hear)
+        timer.start()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
+            loop.call_soon_threadsafe(on_loop)
 
     came: list[int] = []
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with _woken_by_signals(loop):
             yield
     finally:
-        impatience.cancel()
+        timer.cancel()
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 @contextlib.contextmanager
 def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Have signals wake the loop, also those that the system hands to another thread: handlers run in this one only."""
+    """Let signals wake the loop, also when the system delivers them to another thread: handlers run in this one."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)

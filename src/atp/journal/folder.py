@@ -1,4 +1,4 @@
-"""A run's own folder: its journal, its trials' workspaces, and a lock that tells whether somebody is at it."""
+"""The folder of a run: its journal, the workspaces of its trials, and a lock held by the process that runs it."""
 
 import contextlib
 import fcntl
@@ -16,22 +16,22 @@ from atp.journal.records import NAME
 
 _LOCK = "lock"
 _WORK = "work"
-_HELD: set[int] = set()
+_LOCKS: set[int] = set()
 """The locks that this process holds."""
 
 
-def _let_go() -> None:
-    """A copy of this process that an agent makes, and that may outlive us, must not hold on to our locks."""
-    for lock in _HELD:
+def _close_locks() -> None:
+    """Close the locks in a copy of this process that an agent forks: the copy may outlive the run."""
+    for lock in _LOCKS:
         os.close(lock)
-    _HELD.clear()
+    _LOCKS.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_locks)
 
 
 class RunFolder:
-    """The folder of a run that is under way. It is ours while we live, however we end."""
+    """The folder of a run that is under way, locked until this process closes it or ends."""
 
     def __init__(self, path: Path, marker: str) -> None:
         """`marker` is in the environment of every process that the run starts."""
@@ -44,14 +44,14 @@ class RunFolder:
         except BlockingIOError:
             os.close(self._lock)
             raise BusyRun(path.name) from None
-        _HELD.add(self._lock)
+        _LOCKS.add(self._lock)
         try:
             os.ftruncate(self._lock, 0)
             os.write(self._lock, marker.encode())
             os.close(os.open(path / NAME, os.O_WRONLY | os.O_CREAT, 0o644))  # a full disk is known before the run
         except OSError:
             self.close()
-            with contextlib.suppress(OSError):  # one that is gone on with stays
+            with contextlib.suppress(OSError):  # the folder of a resumed run is not empty, and stays
                 path.rmdir()
             raise
 
@@ -61,14 +61,14 @@ class RunFolder:
         return self.path / _WORK
 
     def close(self, keep: bool = False) -> None:
-        """Give the folder up. Code that could not be stopped may have put something where its workspace was."""
+        """Unlock the folder, and remove the workspaces: code that could not be stopped may have made theirs again."""
         if keep:
             with contextlib.suppress(OSError):
                 self.work.rmdir()
         else:
             shutil.rmtree(self.work, ignore_errors=True)
         (self.path / _LOCK).unlink(missing_ok=True)
-        _HELD.discard(self._lock)
+        _LOCKS.discard(self._lock)
         os.close(self._lock)
 
 
@@ -87,18 +87,18 @@ def marking(marker: str) -> Iterator[None]:
 
 
 class BusyRun(Error):
-    """Another process is at this run."""
+    """Another process is running this run."""
 
 
 def new_run(root: Path) -> Path:
-    """Where a new run will live, named so that names sort by time: to the millisecond, and no two alike."""
+    """The folder of a new run. Names sort by time, to the millisecond, and no two are alike."""
     now = time.time_ns()
     seconds = time.strftime("%Y%m%d-%H%M%S", time.localtime(now // 10**9))
     return runs_folder(root) / f"{seconds}-{now // 10**6 % 1000:03}{secrets.token_hex(2)}"
 
 
 def sweep(root: Path) -> None:
-    """End what a run that was killed left behind: its processes and its workspaces."""
+    """End the processes and remove the workspaces of runs that were killed."""
     for lock in _in_all_runs(root, _LOCK):
         with contextlib.suppress(OSError):
             handle = os.open(lock, os.O_RDWR)
@@ -114,7 +114,7 @@ def sweep(root: Path) -> None:
 
 
 def is_running(run: Path) -> bool:
-    """Whether a process is at this run."""
+    """True if a process is running this run."""
     with contextlib.suppress(OSError):
         handle = os.open(run / _LOCK, os.O_RDWR)
         try:

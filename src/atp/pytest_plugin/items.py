@@ -1,4 +1,4 @@
-"""Test files of ours as pytest's own: a file is a collector, a case against an agent is an item."""
+"""Test files as pytest's own: a file is a collector, a case against an agent is an item."""
 
 import warnings
 from collections import Counter
@@ -23,7 +23,7 @@ from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult
 
 _PYTESTS_OWN = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"})
-"""Marks that tell pytest what to do; a tag of such a name is none."""
+"""Marks that tell pytest what to do. A tag of such a name does not become a mark."""
 
 
 class AtpWarning(pytest.PytestWarning):
@@ -31,12 +31,12 @@ class AtpWarning(pytest.PytestWarning):
 
 
 class CaseFailed(Exception):
-    """A case did not pass, and that is the agent's doing."""
+    """A case did not pass because of the agent."""
 
     def __init__(self, result: CaseResult) -> None:
         super().__init__(result.error or result.status)
         self.result = result
-        """All about it."""
+        """Everything about the case."""
 
 
 class CaseBroke(CaseFailed):
@@ -44,12 +44,12 @@ class CaseBroke(CaseFailed):
 
     @property
     def blame(self) -> Blame:
-        """What broke."""
+        """Who is to blame for the error."""
         return shown_trial(self.result).blame or "environment"
 
 
-def is_ours(path: Path, *, named: bool) -> bool:
-    """Whether a file is a test file; `.json` files are only if they are named."""
+def is_suite(path: Path, *, named: bool) -> bool:
+    """True for a test file. A `.json` file is one only if it is named."""
     return named or (not path.name.lower().endswith(".json") and is_test_file(path))
 
 
@@ -87,7 +87,7 @@ class SuiteFile(pytest.File):
                     yield CaseItem.of(self, unique, Planned(run, unit, tested, case))
 
     def _warn(self, found: Iterable[Diagnostic]) -> None:
-        """Tell of what is worth a look; where warnings are errors, the file is one."""
+        """Warn of what the loader found; where warnings are errors, raise a collection error."""
         said = []
         for one in found:
             try:
@@ -103,7 +103,7 @@ class CaseItem(pytest.Item):
     """A case against an agent."""
 
     planned: Planned
-    """What it runs."""
+    """What the item runs."""
 
     @classmethod
     def of(cls, parent: SuiteFile, name: str, planned: Planned) -> "CaseItem":
@@ -113,7 +113,7 @@ class CaseItem(pytest.Item):
         item.extra_keyword_matches.update({case.name, tested.name, *case.tags})
         for tag in case.tags:
             if tag not in _PYTESTS_OWN and not tag.startswith("_"):
-                _know(tag, item.config)
+                _register_mark(tag, item.config)
                 item.add_marker(tag)
         return item
 
@@ -125,7 +125,7 @@ class CaseItem(pytest.Item):
             raise pytest.skip.Exception("its file leaves it out", _use_item_location=True)
 
     def runtest(self) -> None:
-        """Run its trials."""
+        """Run the trials of the case."""
         __tracebackhide__ = True
         planned = self.planned
         result = shared_session(self.config).wait(planned.run.run_case(planned.unit, planned.tested, planned.case))
@@ -141,23 +141,23 @@ class CaseItem(pytest.Item):
             raise CaseBroke(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **more: Any) -> Any:
-        """What was expected, what was found, and what was said; no traceback of ours."""
+        """What was expected, what was found, and the conversation; no traceback of ATP."""
         if isinstance(excinfo.value, NotRun):
             return str(excinfo.value)
         if not isinstance(excinfo.value, CaseFailed):
             return super().repr_failure(excinfo, *args, **more)
         result = excinfo.value.result
         hide, several = hider(self.planned.run.secrets), len(self.planned.unit.agents) > 1
-        _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has named it already
+        _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has printed the name
         return "\n".join([reason(result, hide), *(text for text, _ in lines)])
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where it stands."""
+        """Where the case is written."""
         return self.path, max(self.planned.case.place.line - 1, 0), self.name
 
 
-def _know(tag: str, config: pytest.Config) -> None:
-    """Let pytest know a tag, so that it takes no offence at the mark."""
+def _register_mark(tag: str, config: pytest.Config) -> None:
+    """Register a tag as a mark, which `--strict-markers` demands."""
     known = shared_session(config).marks
     if tag not in known:
         known.add(tag)
@@ -171,7 +171,7 @@ def _name(case: Case, tested: AgentUnderTest | None) -> str:
 
 
 def _for_pytest(one: Diagnostic) -> Diagnostic:
-    """A mistake with what mends it here, where `-n` is another plugin's flag."""
+    """A diagnostic with a hint for pytest, where `-n` is a flag of another plugin."""
     return replace(one, hint=f"name one with {NAME_FLAG}, or as `name` in atp.toml") if one.code == "no-agent" else one
 
 

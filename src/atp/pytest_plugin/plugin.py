@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from atp.pytest_plugin.session import PytestSession
 
 ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
-"""How the names of test files end."""
+"""The endings of test files."""
 OURS = frozenset({"t", "ctx", "atp_agent", "atp_judge"})
-"""The fixtures that a test in Python is told by."""
+"""The fixtures by which a test of agents is recognized."""
 _SESSION = pytest.StashKey["PytestSession"]()
 _RUNNER = pytest.StashKey["ScriptRunner"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The few flags that are worth having here; all else comes from `atp.toml`."""
+    """Add the few flags of the plugin; all else comes from `atp.toml`."""
     group = parser.getgroup("atp", "agent tests")
     group.addoption("--atp", action="store_true", help="Collect .test.md, .jsonl and YAML suites, too.")
     group.addoption("--atp-name", action="append", metavar="AGENT", help="Agent to test, as -n of atp test.")
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def shared_session(config: pytest.Config) -> "PytestSession":
-    """What all tests of the session share, made when the first of them needs it."""
+    """What all tests of the session share, made when the first test needs it."""
     found = config.stash.get(_SESSION, None)
     if found is None:
         from atp.pytest_plugin.session import PytestSession
@@ -51,17 +51,17 @@ def shared_session(config: pytest.Config) -> "PytestSession":
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Test files of ours, if they are asked for."""
+    """Collect test files if `--atp` is given."""
     if not parent.config.getoption("atp") or not file_path.name.lower().endswith(ENDINGS):
         return None
-    from atp.pytest_plugin.items import SuiteFile, is_ours
+    from atp.pytest_plugin.items import SuiteFile, is_suite
 
     named = parent.session.isinitpath(file_path)
-    return SuiteFile.from_parent(parent, path=file_path) if is_ours(file_path, named=named) else None
+    return SuiteFile.from_parent(parent, path=file_path) if is_suite(file_path, named=named) else None
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
-    """A function `TestX(t, ctx)` is a test, though pytest would only look for classes of such a name."""
+    """Collect a function `TestX(t, ctx)`, though pytest would only look for classes of such a name."""
     if not name.startswith("Test") or not inspect.isfunction(obj) or isinstance(collector, pytest.Class):
         return None
     return pytest.Function.from_parent(collector, name=name) if _takes(obj) else None
@@ -73,7 +73,7 @@ def _takes(function: Callable[..., Any]) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Coroutines that use our fixtures run where agents do, unless another plugin is told to run them."""
+    """Run coroutines that use our fixtures in the session's loop, unless they are marked for another plugin."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj) or OURS.isdisjoint(pyfuncitem.fixturenames):
         return None
     if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):
@@ -85,11 +85,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """See to it that nothing that a test said by `t` is lost."""
+    """Fail a test whose assertions by `t` failed without being raised."""
     try:
         yield
     except BaseException as error:
-        if _is_ours(error) and type(error).__name__ == "Skipped":
+        if _is_atp_error(error) and type(error).__name__ == "Skipped":
             raise pytest.skip.Exception(str(error), _use_item_location=True) from None
         raise
     if _RUNNER in item.stash:
@@ -103,24 +103,24 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What broke without the agent's doing is an error, not a failure; and the conversation is shown with both."""
+    """Report what the agent is not to blame for as an error, not a failure, and show the conversation with both."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    blame = getattr(error, "blame", None) if _is_ours(error) else None
+    blame = getattr(error, "blame", None) if _is_atp_error(error) else None
     if report.when == "call" and report.failed and blame not in (None, "agent"):
-        report.when = "setup"  # by this, pytest and whoever reads its reports tell errors from failures
+        report.when = "setup"  # by this, pytest and readers of its reports tell errors from failures
     if error is not None and report.failed and _RUNNER in item.stash:
         _show(item.stash[_RUNNER], error, report)
     return report
 
 
-def _is_ours(error: BaseException | None) -> bool:
-    """Whether we raised it, told without importing anything."""
+def _is_atp_error(error: BaseException | None) -> bool:
+    """True for an error of ATP's own, decided without importing anything."""
     return type(error).__module__.partition(".")[0] == "atp"
 
 
 def _show(runner: "ScriptRunner", error: BaseException, report: pytest.TestReport) -> None:
-    """Add to a report what was said, and what had failed already before the test ended otherwise."""
+    """Add the conversation to a report, and what had failed before the test ended otherwise."""
     from atp.pytest_plugin.session import conversation, failures
 
     if text := conversation(runner):

@@ -25,7 +25,7 @@ class Trial(TrialRef, kw_only=True):
     timeout: float
     """Seconds that it may take."""
     context: dict[str, Any]
-    """Who it runs as."""
+    """The identity and test environment of the trial."""
     connector: str | None
     """The model connector that the command line names."""
     before: "Trial | None" = None

@@ -1,4 +1,4 @@
-"""A folder of its own for each trial, made when first asked for."""
+"""The workspace of a trial: a folder of its own, made when it is first asked for."""
 
 import os
 import shutil
@@ -39,17 +39,17 @@ class Workspace:
         self._parent = parent
         self._name = name
         self._seed = seed
-        self._fixtures = fixtures if start is None else None  # befores have brought them along
+        self._fixtures = fixtures if start is None else None  # what befores left has them already
         self._start = start
         self._seeded: dict[str, tuple[int, int, int]] | None = None
 
     @property
     def _folder(self) -> Path:
-        return self._parent / self._name  # put together when needed: most trials of a large run have no folder
+        return self._parent / self._name  # joined when needed: most trials of a large run have no folder
 
     @property
     def exists(self) -> bool:
-        """Whether anybody has asked for it."""
+        """True once the folder was asked for."""
         return self._seeded is not None
 
     def path(self) -> Path:
@@ -80,7 +80,7 @@ class Workspace:
         self._seeded = {name: _stamp(path) for name, path in found.items() if name not in made}
 
     def keep(self, folder: Path) -> KeptWorkspace | None:
-        """A copy for those who come after; nothing if nobody ever asked for this one."""
+        """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
         if self._seeded is None:
             return None
         made = self.made()
@@ -98,19 +98,19 @@ class Workspace:
         return {name: path for name, path in _files(self._folder).items() if seeded.get(name) != _stamp(path)}
 
     def remove(self) -> None:
-        """Take the folder away."""
+        """Remove the folder."""
         if self._seeded is not None:
             _remove(self._folder)
 
 
 def _copy(source: Path, target: Path) -> frozenset[str]:
-    """Copy a folder's content; the names of its files."""
+    """Copy the content of a folder. Returns the names of its files."""
     shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=_copy_file)
     return frozenset(_files(source))
 
 
 def _copy_file(source: str, target: str) -> str:
-    """Without copying any bytes where the file system can share them."""
+    """Copy a file, sharing its bytes where the file system can."""
     if hasattr(os, "copy_file_range") and stat.S_ISREG(os.stat(source).st_mode):  # a pipe would never open
         with suppress(OSError), open(source, "rb") as read, open(target, "wb") as written:
             left = os.fstat(read.fileno()).st_size
@@ -123,20 +123,20 @@ def _copy_file(source: str, target: str) -> str:
 
 
 def _remove(folder: Path) -> None:
-    """Take a folder away, also one that an agent has taken its own rights to."""
+    """Remove a folder, also one whose permissions an agent has changed."""
     with suppress(OSError):
-        os.rmdir(folder)  # most are empty, and this is a tenth of the work
+        os.rmdir(folder)  # most are empty, and this is ten times as fast
         return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        _take_back(folder)
+        _restore_permissions(folder)
         for here, below, _ in os.walk(folder):
             for name in below:  # before the walk goes into it
-                _take_back(Path(here, name))
+                _restore_permissions(Path(here, name))
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _take_back(folder: Path) -> None:
+def _restore_permissions(folder: Path) -> None:
     with suppress(OSError):
         if not folder.is_symlink():
             folder.chmod(0o700)
