@@ -80,6 +80,9 @@ def test_no_mark_touches_an_address(prompt: str) -> None:
     [
         ("warm the ocean", True),
         ("Summarize report.pdf", True),
+        ("do it", True),
+        ("I am 5 years old", True),
+        ("Test die Datei", False),
         ("Bitte öffne die Datei und lies sie vor", False),
         ("ouvre la porte s'il te plait", False),
         ("abre la puerta por favor", False),

@@ -76,7 +76,7 @@ class GeneratedCases(Struct, kw_only=True):
     warnings: list[Diagnostic] = []
     """Warnings about cases that could not be generated."""
     usage: Usage = field(default_factory=Usage)
-    """What it used."""
+    """What the generator used."""
 
 
 async def generate(client: RoleClient, request: CasesRequest) -> GeneratedCases:

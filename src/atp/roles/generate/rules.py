@@ -94,15 +94,17 @@ _QUESTION_WORDS = _words("""
 """Words that a question begins with."""
 _PRONOUNS = _words("i you we they he she it this that there")
 _ENGLISH = _words("""
-    about and any are because could does every everything from good have hello how it's just morning my need of one our
-    please should some than thank thanks that the their them then there these they thing things this those to today
-    tomorrow what when where which who why with would yes yesterday you your
+    about and any are because could do does every everything for from good have hello how i it it's just morning my
+    need not of one our please should some than thank thanks that the their them then there these they thing things
+    this those to today tomorrow what when where which who why with would yes yesterday you your
 """)
 """Frequent English words."""
+_NO_NAMES = (_VERBS | _QUESTION_WORDS | _ENGLISH | {"don't", "never"}) - {"i"}
+"""Words that lose their capital inside a sentence."""
 _FOREIGN = _words("""
     aber auf auch aus bitte das dem den der des die ein eine es für ich ist kann mit nicht oder sie sind und von wie wir
     zu au avec ce dans de du elle en est et il je la le les mais ne nous ou par pas pour que qui se sur te tu un une
-    vous con como del el los las mi por su y che di gli lo nel non per sono da do em não o os para uma um een het ik op
+    vous con como del el los las mi por su y che di gli lo nel non per sono da em não o os para uma um een het ik op
     van voor wat och att det inte jag med på som
 """)
 """Frequent words of other languages that use the same letters."""
@@ -281,8 +283,7 @@ def _first_sentence(body: str) -> tuple[str, str]:
 def _lowered(body: str) -> str:
     """The text with a small first letter, if its first word is known not to be a name."""
     first = re.match(r"[A-Z][a-z']*\b", body)
-    known = first is not None and first[0].lower() in _VERBS | _QUESTION_WORDS | _ENGLISH | {"do", "don't", "never"}
-    return body[0].lower() + body[1:] if known else body
+    return body[0].lower() + body[1:] if first is not None and first[0].lower() in _NO_NAMES else body
 
 
 def _capitalised(body: str) -> str:

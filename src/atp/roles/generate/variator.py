@@ -67,7 +67,7 @@ SCHEMA = {
 
 
 class Variation(Struct, kw_only=True):
-    """One variation of a case: the prompts that it runs with."""
+    """One variation of a case: the prompts that the case runs with."""
 
     chain: list[str]
     """The prompts."""

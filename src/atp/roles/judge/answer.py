@@ -21,7 +21,7 @@ class Reading(NamedTuple):
     judgements: list[Judgement]
     """One for each expectation or criterion, in order; without a decision where something is wrong."""
     complaints: list[str]
-    """What is wrong."""
+    """What is wrong with the answer."""
 
 
 class Quotable:
