@@ -1,4 +1,4 @@
-"""Putting something into a file so that nobody ever sees half of it."""
+"""Writes a file whole or not at all."""
 
 import errno
 import os
@@ -10,21 +10,23 @@ from typing import IO
 
 
 def write_file(path: Path, text: str) -> None:
-    """Put a text into a file, in UTF-8 and with its line ends as they are."""
+    """Write a text in UTF-8, with its line ends as they are."""
     with replacing(path) as file:
         file.write(text.encode())
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the one that is meant, which takes its place when all is written, and keeps its permissions.
+    """A temporary file that replaces the file at `path` once all is written, and gets its permissions.
 
-    Raises `OSError` and leaves everything as it was when that can't be done.
+    Raises `OSError`, and leaves the file as it was, if writing fails.
     """
     target = path.resolve()  # a symbolic link stays one
-    if target.exists() and not target.is_file():  # a device would be replaced by a file
+    if target.exists() and not target.is_file():  # a file must not replace a device
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    half = target.with_name(f".atp-{secrets.token_hex(8)}.tmp")  # the name itself may be as long as one can be
+    half = target.with_name(
+        f".atp-{secrets.token_hex(8)}.tmp"
+    )  # not a longer name: the file's own may be as long as allowed
     try:
         with half.open("xb") as file:
             yield file
@@ -36,5 +38,5 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         half.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == str(half):
-            error.filename = str(path)  # nobody has heard of the other
+            error.filename = str(path)  # the user doesn't know the temporary file
         raise

@@ -290,14 +290,8 @@ class ResultRecord(Record, kw_only=True):
         seen, points = trial.transcript, trial.checkpoints
         output = hide(seen.output)
         score = case_score(trials)
-        repeated: dict[str, Any] = {}
-        if case.repeated:
-            repeated = stability_fields(case)
-            repeated["run_details"] = [RunDetailRecord.of(one, hide) for one in trials]
-        rate = repeated.pop("pass_rate", None)
-        if rate is None:
-            rate = percent(sum([one.status == "passed" for one in trials]), len(trials) + case.missing)
-        return cls(
+        passed = sum([one.status == "passed" for one in trials])
+        made = cls(
             id=hide(case.case),
             name=hide(case.name or case.case),
             agent_id=hide(case.agent),
@@ -308,7 +302,7 @@ class ResultRecord(Record, kw_only=True):
             duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
             error=None if case.status == "passed" else hide(trial.error or case.error),
             blame=None if case.status == "passed" else trial.blame,
-            pass_rate=rate,
+            pass_rate=percent(passed, len(trials) + case.missing),
             messages_count=messages_count(case, trial),
             response=response(output),
             assertions=[AssertionRecord.of(one, hide) for one in trial.verdicts],
@@ -332,8 +326,12 @@ class ResultRecord(Record, kw_only=True):
             retries=[hide(why) for one in trials for why in one.retries],
             warnings=hide(warnings(trials)),
             no_assertions=no_assertions(trials),
-            **repeated,
         )
+        if case.repeated:
+            for name, value in stability_fields(case).items():
+                setattr(made, name, value)
+            made.run_details = [RunDetailRecord.of(one, hide) for one in trials]
+        return made
 
 
 class SkippedRecord(Record, kw_only=True):
