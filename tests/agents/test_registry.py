@@ -110,6 +110,9 @@ def test_what_is_no_kind_of_agent_can_not_be_registered(adapter: Any, why: str) 
 
 def test_every_built_in_kind_has_a_configuration() -> None:
     assert list(CONFIGURATIONS) == AGENTS.names[: len(CONFIGURATIONS)]
+    for name, config in CONFIGURATIONS.items():
+        kind = AGENTS.find(name)  # a class, or a function that chooses between adapters
+        assert (getattr(kind, "type", name), getattr(kind, "Config", config)) == (name, config)
 
 
 def test_adapters_load_lazily(talk: Talk) -> None:

@@ -203,3 +203,10 @@ def test_paths_are_brought_into_one_form() -> None:
     assert normal_path("./a//b/./c") == "a/b/c"
     assert normal_path("a\\b") == "a/b"
     assert normal_path("a/") == "a/**"
+
+
+def test_broken_base64_is_no_artifact(judge: Callable[..., Verdict]) -> None:
+    artifacts = [Artifact(name="a.bin", base64="x"), Artifact(name="ok.txt", text="héllo")]
+    given = {"type": "artifact_exists", "path": "a.bin", "min_bytes": 1}
+    assert judge(given, artifacts=artifacts).outcome == "failed"
+    assert judge({**given, "path": "ok.txt", "min_bytes": 6}, artifacts=artifacts).passed

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from atp.checks.before_run import needs, unjudgeable
 from atp.checks.case_checks import assertions_of, check_case
 from atp.checks.evidence import Evidence
 from atp.suite.case import Case
@@ -72,34 +71,3 @@ def test_an_artifact_exists_on_an_expected_artifact_counts_once(
 ) -> None:
     found = assertions_of(task(["a.txt", "b.txt", "a.txt"], assertions))
     assert [getattr(one, "path", None) for one in found] == names
-
-
-def test_what_cannot_be_checked_at_all_is_known_before_a_run() -> None:
-    missing = {"type": "any_of", "assertions": [{"type": "script", "script": "scripts:no.where"}]}
-    raw = {"id": "a", "messages": "x", "assertions": [missing]}
-    (problem,) = unjudgeable(Case.model_validate(raw), [])
-    assert "no.where" in problem or "scripts/no.py" in problem
-    assert list(unjudgeable(Case.model_validate({"id": "a", "messages": "x", "expected": 1}), [])) == []
-
-
-@pytest.mark.parametrize(
-    ("assertion", "needed"),
-    [
-        ({"type": "tool_called", "name": "a"}, False),
-        ({"type": "tool_called", "name": "a", "times": 0}, True),
-        ({"type": "tool_called", "name": "a", "negate": True}, True),
-        ({"type": "not_tool_called", "name": "a"}, True),
-        ({"type": "not_tool_called", "name": "a", "negate": True}, False),
-        ({"type": "none_of", "assertions": [{"type": "tool_called", "name": "a"}]}, True),
-        ({"type": "none_of", "negate": True, "assertions": [{"type": "tool_called", "name": "a"}]}, False),
-        ({"type": "any_of", "assertions": [{"type": "not_tool_called", "name": "a"}]}, True),
-        ({"type": "tool_order", "tools": ["a"], "negate": True}, True),
-        ({"type": "tool_result", "name": "a", "negate": True}, True),
-        ({"type": "tool_result", "name": "a"}, False),
-        ({"type": "behavior", "check": "no_errors"}, True),
-        ({"type": "contains", "value": "a", "negate": True}, False),
-    ],
-)
-def test_a_check_of_absence_needs_eyes(assertion: dict[str, Any], needed: bool) -> None:
-    case = Case.model_validate({"id": "a", "messages": "x", "assertions": [assertion]})
-    assert [need.what for need in needs(case)] == (["tool_calls"] if needed else [])

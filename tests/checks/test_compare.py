@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -157,3 +158,8 @@ def test_what_cannot_be_json_is_shown_all_the_same() -> None:
     assert small(1 << 100_000) == "a number of 100001 bits"
     assert small("x" * 301) == "x" * 299 + "…"
     assert small({"a": "x" * 400}).startswith('{"a": "xxx')
+
+
+def test_a_matcher_that_nobody_knows_is_no_match_but_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown matcher"):
+        fits({"$greater": 3}, 4)

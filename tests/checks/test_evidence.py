@@ -6,13 +6,9 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import Capabilities
 from atp.base.found_json import MISSING
-from atp.checks.before_run import met, needs
-from atp.checks.compare import fits
 from atp.checks.evidence import Evidence
-from atp.suite.case import Case
-from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
+from atp.suite.result import Event, ToolCall, Turn
 
 MakeEvidence = Callable[..., Evidence]
 TURNS = [Turn(turn=1, input="one", output="first"), Turn(turn=2, input="two", output={"n": 2})]
@@ -64,39 +60,3 @@ def test_text_and_json_of_an_answer(evidence: MakeEvidence, output: Any, text: s
 )
 def test_the_input_is_what_was_said(evidence: MakeEvidence, case: dict[str, Any], expected: Any) -> None:
     assert evidence(turns=TURNS, case=case).input == expected
-
-
-def test_a_matcher_that_nobody_knows_is_no_match_but_an_error() -> None:
-    with pytest.raises(ValueError, match="unknown matcher"):
-        fits({"$greater": 3}, 4)
-
-
-def test_broken_base64_is_no_artifact(judge: Callable[..., Verdict]) -> None:
-    artifacts = [Artifact(name="a.bin", base64="x"), Artifact(name="ok.txt", text="héllo")]
-    given = {"type": "artifact_exists", "path": "a.bin", "min_bytes": 1}
-    assert judge(given, artifacts=artifacts).outcome == "failed"
-    assert judge({**given, "path": "ok.txt", "min_bytes": 6}, artifacts=artifacts).passed
-
-
-@pytest.mark.parametrize(
-    ("limits", "capabilities", "observable"),
-    [
-        ({"max_steps": 3}, Capabilities(steps=False), True),
-        ({"max_steps": 3}, Capabilities(steps=False, tool_calls=False), False),
-        ({"max_tokens": 3}, Capabilities(tokens=False), False),
-        ({"budget_usd": 3}, Capabilities(cost=False, tokens=False), False),
-        ({"allowed_tools": ["a"]}, Capabilities(tool_calls=False), False),
-        ({"timeout_seconds": 3}, Capabilities(tool_calls=False, tokens=False, cost=False, steps=False), True),
-    ],
-)
-def test_a_limit_needs_eyes(limits: dict[str, Any], capabilities: Capabilities, observable: bool) -> None:
-    checkpoint = {"id": "c", "assertion": {"type": "contains", "value": "x"}}
-    raw = {"id": "a", "messages": "x", "constraints": limits, "checkpoints": [checkpoint]}
-    assert all(met(need, capabilities) for need in needs(Case.model_validate(raw))) is observable
-
-
-def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict]) -> None:
-    for pattern in ("[", "(?=a)"):
-        path = f"$[?search(@.x, '{pattern}')]"
-        assert judge({"type": "json_path", "path": path}, [{"x": "a"}, {"x": 3}]).outcome == "failed"
-    assert judge({"type": "json_path", "path": "$[?match(@.x, 'a.c')].x", "value": "abc"}, [{"x": "abc"}]).passed

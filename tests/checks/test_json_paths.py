@@ -219,3 +219,10 @@ def test_a_schema_elsewhere_is_not_fetched(judge: Judge) -> None:
     verdict = judge(given, {"id": 1})
     assert verdict.outcome == "unjudged"
     assert "schema.json" in verdict.message
+
+
+def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict]) -> None:
+    for pattern in ("[", "(?=a)"):
+        path = f"$[?search(@.x, '{pattern}')]"
+        assert judge({"type": "json_path", "path": path}, [{"x": "a"}, {"x": 3}]).outcome == "failed"
+    assert judge({"type": "json_path", "path": "$[?match(@.x, 'a.c')].x", "value": "abc"}, [{"x": "abc"}]).passed

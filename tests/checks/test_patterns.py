@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atp.checks.patterns import LONGEST, TooSlow, be_patient, search
+from atp.checks.patterns import LONGEST, TooSlow, allow_searching, search
 from atp.suite.result import Verdict
 
 Judge = Callable[..., Verdict]
@@ -51,7 +51,7 @@ def test_a_pattern_means_what_re_makes_of_it(pieces: list[str]) -> None:
             standard = re.compile(pattern)
         except (re.error, OverflowError):
             return
-    be_patient(LONGEST)
+    allow_searching(LONGEST)
     for text in TEXTS:
         ours, theirs = search(pattern, text), standard.search(text)
         assert (ours and ours.span()) == (theirs and theirs.span()), (pattern, text)
@@ -67,7 +67,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("pattern", "text"), HOSTILE)
 def test_a_search_ends_in_time(pattern: str, text: str) -> None:
-    be_patient(0.1)
+    allow_searching(0.1)
     with pytest.raises(TooSlow):  # without a limit, the quickest of them takes minutes
         search(pattern, text)
 

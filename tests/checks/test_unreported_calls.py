@@ -1,13 +1,10 @@
-"""Calls that an agent reports and did not tell of are never a mark in its favour."""
+"""Tool calls that an agent counts and does not describe never lead to a verdict in its favour."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from atp.agents.adapter import Capabilities
-from atp.checks.before_run import met, needs
-from atp.suite.case import Case
 from atp.suite.result import Turn, Usage, Verdict
 
 Judge = Callable[..., Verdict]
@@ -81,7 +78,9 @@ def group(kind: str, *inner: dict[str, Any], **more: Any) -> dict[str, Any]:
         (group("any_of", X_CALLED, NO_X), "unjudged"),
     ],
 )
-def test_absence_is_not_shown_by_not_telling(judge: Judge, given: dict[str, Any], outcome: str) -> None:
+def test_a_verdict_that_unreported_calls_could_change_is_unjudged(
+    judge: Judge, given: dict[str, Any], outcome: str
+) -> None:
     seen: dict[str, Any] = {"calls": ["a", "b"], "usage": Usage(tool_calls=5)}
     verdict = judge(given, "text", **seen)
     assert verdict.outcome == outcome, verdict.message
@@ -101,11 +100,11 @@ def test_absence_is_not_shown_by_not_telling(judge: Judge, given: dict[str, Any]
         group("none_of", X_CALLED),
     ],
 )
-def test_who_tells_of_all_is_trusted(judge: Judge, given: dict[str, Any], claimed: int | None) -> None:
+def test_an_agent_that_describes_all_calls_is_trusted(judge: Judge, given: dict[str, Any], claimed: int | None) -> None:
     assert judge(given, calls=["a", "b"], usage=Usage(tool_calls=claimed)).passed
 
 
-def test_what_is_missing_may_belong_to_any_turn(judge: Judge) -> None:
+def test_an_unreported_call_may_belong_to_any_turn(judge: Judge) -> None:
     turns = [Turn(turn=number, input="hi", output="ho") for number in (1, 2)]
     seen: dict[str, Any] = {"turns": turns, "calls": ["a"], "usage": Usage(tool_calls=2), "turn": 2}
     assert judge(NO_X, **seen).outcome == "unjudged"
@@ -120,27 +119,3 @@ def test_the_reason_says_what_is_not_shown(judge: Judge) -> None:
     assert judge(often, **seen).message == f"{begin}that `x` was not called can't be shown"
     rules = judge({**RULES, "check": "no_errors"}, **seen)
     assert rules.message == f"{begin}whether it kept to `no_errors` can't be shown"
-
-
-def case(**given: Any) -> Case:
-    return Case.model_validate({"id": "c", "input": "hi", **given})
-
-
-@pytest.mark.parametrize(
-    ("expectation", "needed"),
-    [
-        ("the delete_all function was not called", True),
-        ("no errors", True),
-        ("no tools were called", True),
-        ("warm_ocean was called at most once", True),
-        ("warm_ocean was called at least twice", True),
-        ("the warm_ocean function was called", False),  # which just fails where nothing is seen
-        ('the response contains "foo"', False),
-        ("the file x.txt exists", False),
-        ("it is polite", False),
-    ],
-)
-def test_expectations_need_what_their_exact_form_needs(expectation: str, needed: bool) -> None:
-    found = list(needs(case(expectations=[expectation])))
-    assert {need.what for need in found} == ({"tool_calls"} if needed else set())
-    assert all(not met(need, Capabilities(tool_calls=False)) for need in found)

@@ -120,7 +120,9 @@ def test_a_fragment_of_a_test_loads(name: str) -> None:
             case "assertions":
                 found = [
                     {"type": one.pop("type"), "config": one}
-                    for one in (assertion.model_dump(exclude_unset=True) for assertion in test.assertions)
+                    for one in (
+                        assertion.model_dump(exclude_unset=True, by_alias=True) for assertion in test.assertions
+                    )
                 ]
         assert found == value
 

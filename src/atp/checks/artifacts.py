@@ -42,11 +42,11 @@ _LONGEST_NAME = 1024
 
 
 class Unreadable(Exception):
-    """Content that can't be had, for a reason that isn't the agent's."""
+    """The file can't be read, and that is not the agent's fault."""
 
 
 class NoFile(Exception):
-    """Something that only looks like a file."""
+    """The path is not a regular file in the workspace."""
 
 
 class AgentFile:
@@ -57,18 +57,18 @@ class AgentFile:
         self._source = source
 
     def must_be_a_file(self) -> None:
-        """Raises `NoFile` if it is something else."""
+        """Raise `NoFile` if the path is not a regular file in the workspace."""
         if isinstance(self._source, Path) and not stat.S_ISREG(self._source.lstat().st_mode):
             _real_file(self._source, self.name)
 
     def size(self) -> int:
-        """How many bytes it has."""
+        """The size in bytes."""
         if isinstance(self._source, Path):
             return _real_file(self._source, self.name).stat().st_size
         return len(self.content())
 
     def content(self) -> bytes:
-        """Its bytes."""
+        """The content."""
         source = self._source
         if isinstance(source, Path):
             return _read(_real_file(source, self.name))
@@ -82,13 +82,13 @@ class AgentFile:
             raise NoFile(f"its base64 can't be decoded: {error}") from error
 
     def data(self) -> Any:
-        """Its content as a JSON value, or `MISSING`."""
+        """The content as a JSON value, or `MISSING`."""
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return self._source.data
         return read_whole(self.content().decode(errors="replace"))
 
     def subject(self) -> Subject:
-        """Its content, to be looked at."""
+        """The content as the subject of a check."""
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             content = self._source.data
         else:
@@ -113,7 +113,7 @@ def _real_file(path: Path, name: str) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        # Had a pipe taken the file's place by now, opening it would wait for ever.
+        # Opening a pipe that has taken the file's place by now would block for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:
             content = file.read(LARGEST + 1)
@@ -149,7 +149,7 @@ class ArtifactExists(Assertion):
 
 
 def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
-    """Of several candidates one is enough."""
+    """The verdict on the first candidate that is as wanted; of several, one is enough."""
     unlike: Verdict | None = None
     open_question: Verdict | None = None
     for made in islice(made_at(assertion.path, evidence), MOST_CANDIDATES):
@@ -178,7 +178,7 @@ def _is_as_wanted(assertion: ArtifactExists, made: AgentFile) -> Verdict:
 
 
 def _rules(assertion: ArtifactExists, made: AgentFile, where: str) -> Iterator[Callable[[], Verdict]]:
-    """The cheap ones first."""
+    """The rules for the content, the cheap ones first."""
     least, digest, schema = assertion.min_bytes, assertion.sha256, assertion.json_schema
     text, pattern = assertion.contains, assertion.matches
     if least is not None:
@@ -237,7 +237,7 @@ def _untouched(path: str, evidence: Evidence) -> bool:
 
 
 def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
-    """All that the agent made under this path or glob. What it only speaks of must be in the workspace."""
+    """The files and artifacts of the agent at this path or glob. A mere reference counts only with its file."""
     wanted = normal_path(path)
     glob = is_glob(wanted)
 
@@ -254,7 +254,7 @@ def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
 
 
 def files_of(evidence: Evidence) -> dict[str, str]:
-    """What the agent made, by name. What is in the workspace goes before what it handed over."""
+    """The text of all files that the agent made, for a judge. The workspace goes before artifacts of the same name."""
     made = {name: AgentFile(name, path) for name, path in evidence.made.items()}
     for artifact in evidence.transcript.artifacts:
         if artifact.kind != "reference":
@@ -267,7 +267,7 @@ def files_of(evidence: Evidence) -> dict[str, str]:
 
 
 def content_of(made: AgentFile, most: int = LARGEST_SHOWN) -> str:
-    """The text of a file, or what it is instead."""
+    """The text of a file, or a note in brackets that says why the text is not shown."""
     try:
         if made.size() > most:
             return f"[a file of {made.size()} bytes, too large to be shown]"
@@ -279,13 +279,13 @@ def content_of(made: AgentFile, most: int = LARGEST_SHOWN) -> str:
 
 
 def normal_path(path: str) -> str:
-    """A path without `./` and doubled slashes; one that ends in a slash means all that is below it."""
+    """A path without `./` and doubled slashes. A path that ends in a slash stands for everything below."""
     steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
     return "/".join([*steps, "**"] if path.endswith("/") else steps)
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path stands for several."""
+    """Whether a path has wildcards."""
     return "*" in path or "?" in path
 
 
@@ -304,7 +304,7 @@ def _part_matches(pattern: str, part: str) -> bool:
 def _wild(pattern: Sequence[Any], items: Sequence[Any], star: str, same: Callable[[Any, Any], bool]) -> bool:
     """Whether the items match the pattern, in which `star` stands for any number of them.
 
-    When they part, only the last star has to take one item more: what an earlier star could take, it can as well.
+    On a mismatch only the last star has to take one item more: it can take whatever an earlier star could.
     """
     here = there = 0
     last_star, resume = -1, 0

@@ -17,16 +17,16 @@ from atp.suite.result import Event, Outcome, ToolCall, Verdict
 
 
 class Repeats(NamedTuple):
-    """The calls that said nothing new."""
+    """Calls of the same tool with the same arguments as an earlier call."""
 
     places: list[int]
-    """Their places among the calls, from 0; a retry right after an error is not one."""
+    """The indexes of the repeated calls. A retry right after an error does not count."""
     unique: int
     """How many different calls there were."""
 
 
 def repeats(calls: list[ToolCall]) -> Repeats:
-    """Calls of the same tool with the same arguments as one before."""
+    """Find the repeated calls."""
     seen: set[tuple[str, str]] = set()
     places: list[int] = []
     before: tuple[str, str] | None = None
@@ -96,7 +96,7 @@ class Behavior(Assertion):
 
 
 def _forbids(assertion: Behavior, evidence: Evidence) -> bool:
-    """Whether a further call, which nobody told of, could be one too many."""
+    """Whether a further call that the agent did not describe could break a rule."""
     most = assertion.max_tool_calls
     too_many = most is not None and (evidence.transcript.usage.tool_calls or 0) > most
     return assertion.check_ is not None or bool(assertion.forbidden_tools) or too_many
@@ -106,7 +106,7 @@ class Named(NamedTuple):
     """What a named check found."""
 
     problems: list[str]
-    """What is wrong, in words."""
+    """What is wrong, a sentence each."""
     score: float | None = None
     """From 0 to 1, where the check gives one."""
 
@@ -166,7 +166,7 @@ _NAMED: dict[str, Callable[[Behavior, Evidence], Named]] = {
 
 
 def _broken(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
-    """The calls that break the rules about tools, in words."""
+    """Say which calls break the rules about tools."""
     for tool in rules.forbidden_tools or ():
         place = first_call(calls, tool)
         if place is not None:
@@ -176,7 +176,7 @@ def _broken(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
 
 
 def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
-    """The calls that the rules about tools ask for and nobody saw, in words."""
+    """Say which calls the rules about tools ask for and are missing."""
     for tool in rules.must_use_tools or ():
         if first_call(calls, tool) is None:
             yield f"`{tool}` was not used"

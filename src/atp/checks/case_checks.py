@@ -1,4 +1,4 @@
-"""All checks of a case: its assertions, its expected output, the artifacts it expects, its expectations in words."""
+"""Runs all checks of a case: assertions, the expected output, expected artifacts, expectations in words."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from atp.suite.result import Verdict
 
 
 def assertions_of(case: Case) -> list[Assertion]:
-    """What is checked exactly: `assertions`, else `expected`; and the expected artifacts that no assertion is about."""
+    """The exact checks: `assertions`, else `expected`; and the expected artifacts that no assertion names."""
     found: list[Assertion] = list(case.assertions)
     if not found and "expected" in case.model_fields_set:
         from atp.checks.output import Equals
@@ -33,10 +33,10 @@ def _expected_artifacts(paths: Sequence[str], assertions: Sequence[Assertion]) -
 
 
 async def check_case(case: Case, evidence: Evidence) -> list[Verdict]:
-    """The verdicts on a case, in the order of what it says. None means that it says nothing to be checked.
+    """The verdicts on a case, in the order in which the case has its checks. A case without checks has none.
 
-    Exact checks come first. The judged ones are asked for even if one of those failed: whoever reads the report wants
-    to know all that is wrong.
+    Exact checks come first. Judges are asked even if an exact check failed, because a report names everything that is
+    wrong.
     """
     assertions = assertions_of(case)
     compiled, in_words = compiled_expectations(case)

@@ -1,4 +1,4 @@
-"""Comparing what was expected with what was found: JSON equality, recursive subsets, matchers.
+"""Compares an expected value with the value found: JSON equality, recursive subsets, matchers.
 
 True is not 1, but 1 is 1.0; key order doesn't matter. A subset has the keys that are expected and perhaps more, at
 every level; of a list it has each expected element somewhere, and an empty list expects an empty list.
@@ -13,26 +13,26 @@ from atp.base.text import cut
 from atp.checks.patterns import search
 from atp.suite.matcher import is_matcher
 
-# Written out once: building `int | float` anew costs more than looking at a value does.
+# Tuples, because building `int | float` for each value would cost more than the check.
 _LIST = (list, tuple)
 _NUMBER = (int, float)
 
 
 class Difference(NamedTuple):
-    """Where two values part."""
+    """The first place at which two values differ."""
 
     path: str
     """From the value's root, as in `.a[0]`."""
     expected: Any
-    """What should be there."""
+    """The value that should be there."""
     found: Any
-    """What is there; `MISSING` if nothing is."""
+    """The value that is there, or `MISSING`."""
 
 
 def difference(expected: Any, actual: Any, *, subset: bool = False, matchers: bool = True) -> Difference | None:
-    """The first place where `actual` is not what is expected, or nothing.
+    """The first place at which `actual` differs from what is expected, or None.
 
-    With `subset`, objects and lists may hold more; without `matchers`, an object such as `{"$gt": 3}` is only that.
+    With `subset`, objects and lists may have more; without `matchers`, an object such as `{"$gt": 3}` is a plain value.
     """
     if isinstance(expected, dict):
         if matchers and is_matcher(expected):

@@ -1,4 +1,4 @@
-"""Evidence: all that a check may look at, and what several checks need of it worked out once."""
+"""Evidence: everything that a check may look at. What several checks need is computed once."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Subject:
-    """A value, with its text and the JSON in it worked out when they are needed, and once."""
+    """A value to be checked: an answer, a tool's result, a file's content."""
 
     def __init__(self, value: Any, name: str, where: str) -> None:
         self.value = value
         """Text or any JSON value; nothing is an empty answer."""
         self.name = name
-        """What it is, in a sentence: `the output`."""
+        """What the value is, for a sentence: `the output`."""
         self.where = where
-        """Its place, for a verdict."""
+        """Where the value was found, for a verdict."""
 
     @cached_property
     def text(self) -> str:
-        """The text; of a JSON value, its canonical text."""
+        """The value as text; of a JSON value, the canonical text."""
         if isinstance(self.value, str):
             return self.value
         return "" if self.value is None else canonical(self.value)
@@ -41,7 +41,7 @@ class Subject:
 
     @cached_property
     def json_text(self) -> str | None:
-        """The canonical text of a JSON object or list, also of one that was given as text; else nothing."""
+        """The canonical text of a JSON value, or of a text that is a JSON object or list; otherwise None."""
         if not isinstance(self.value, str):
             return None if self.value is None else self.text
         read = read_whole(self.value) if self.value.lstrip()[:1] in ("{", "[") else MISSING
@@ -49,7 +49,7 @@ class Subject:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is text, with or without JSON in it."""
+        """True if the value is text, with or without JSON in it."""
         return isinstance(self.value, str)
 
 
@@ -58,7 +58,7 @@ class Workspace(Protocol):
 
     @property
     def exists(self) -> bool:
-        """Whether there is one: a trial that never asked for its folder has none."""
+        """False if the trial never asked for its folder, so that none was made."""
 
     def path(self) -> Path:
         """The folder."""
@@ -68,7 +68,7 @@ class Workspace(Protocol):
 
 
 class Evidence:
-    """What came of a trial, or of one turn of it."""
+    """The result of a trial, or of one turn of a trial."""
 
     def __init__(
         self,
@@ -84,20 +84,20 @@ class Evidence:
         self.case = case
         """What was asked for: input, expected output, limits."""
         self.transcript = transcript
-        """What was said and seen."""
+        """The conversation, the tool calls, events and artifacts."""
         self.workspace = workspace
         """The trial's folder."""
         self.folders = tuple(folders)
         """Where `scripts/` is looked for, in this order: the agent's folder, the suite's, the project's root."""
         self.context = context or {}
-        """Who the trial ran as, and what else its scripts should know."""
+        """The user, team and other context of the trial, for scripts."""
         self.turn = turn
-        """Only this turn counts, from 1; left out, the whole conversation does, and the last answer is the output."""
+        """The turn to check, from 1. If None, the whole conversation is checked, and the last answer is the output."""
         self.judge = judge
         """The judges of the trial; none if no check of the suite needs a judge."""
 
     def of_turn(self, turn: int) -> "Evidence":
-        """The same trial, but only this turn of it."""
+        """The evidence of one turn of the same trial."""
         return Evidence(
             case=self.case,
             transcript=self.transcript,
@@ -110,7 +110,7 @@ class Evidence:
 
     @cached_property
     def answer(self) -> Subject:
-        """What the agent answered."""
+        """The answer of the agent."""
         turns = self.transcript.turns
         if self.turn is not None:
             output = next((one.output for one in turns if one.turn == self.turn), None)
@@ -125,7 +125,7 @@ class Evidence:
 
     @cached_property
     def input(self) -> Any:
-        """What was said to the agent: as the case gives it, or what this turn or this variation of it said."""
+        """The input of the agent: the case's, or that of this turn or variation."""
         turns = self.transcript.turns
         if self.turn is not None:
             return next((one.input for one in turns if one.turn == self.turn), None)
@@ -135,13 +135,13 @@ class Evidence:
 
     @cached_property
     def tool_calls(self) -> list[ToolCall]:
-        """The tools called, in order."""
+        """The tool calls, in order."""
         calls = self.transcript.tool_calls
         return calls if self.turn is None else [call for call in calls if call.turn == self.turn]
 
     @cached_property
     def events(self) -> list[Event]:
-        """What else was seen, in order."""
+        """All other events, in order."""
         events = self.transcript.events
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 

@@ -100,7 +100,7 @@ class NoneOf(Group):
 
 
 def at_least_outcome(wanted: int, total: int, outcomes: Sequence[Outcome]) -> Outcome | None:
-    """Whether at least `wanted` of `total` hold, as far as they are known; nothing while it is open."""
+    """The outcome of "at least `wanted` of `total` hold" by the outcomes known so far; None while it is open."""
     holding, failing = outcomes.count("passed"), outcomes.count("failed")
     if holding >= wanted:
         return "passed"
@@ -110,7 +110,7 @@ def at_least_outcome(wanted: int, total: int, outcomes: Sequence[Outcome]) -> Ou
 
 
 async def _parts(group: Group, evidence: Evidence, wanted: int) -> list[Verdict]:
-    """The verdicts of the parts, in their order; a judged one that no longer matters has none."""
+    """The verdicts of the parts, in their order. A judge is not asked about a part that no longer matters."""
     total = len(group.assertions)
     found: dict[int, Verdict] = {}
     for place, assertion in sorted(enumerate(group.assertions), key=lambda one: one[1].needs_judge):

@@ -1,4 +1,4 @@
-"""Places in a JSON value: what a JSONPath (RFC 9535) finds there."""
+"""Evaluates JSONPath (RFC 9535) on a JSON value."""
 
 import re
 from functools import lru_cache
@@ -17,18 +17,18 @@ class Place(NamedTuple):
     query: Any
     """The compiled path."""
     single: bool
-    """It names one place, by names and indexes only."""
+    """True if the path has names and indexes only, so that it finds at most one value."""
     steps: tuple[str | int, ...] | None
-    """Those names and indexes, if they are simple."""
+    """The names and indexes of a single path, unless they need escapes."""
 
 
 _STEPS = re.compile(r"\['([^'\\]*)'\]|\[(-?\d+)\]")
 
 
 def look_up(path: str, value: Any) -> Any:
-    """What a path finds: the value of the one place it names, or the list of all that it finds.
+    """The value that a path finds, or the list of all values if it finds several.
 
-    `MISSING` if there is nothing. A list of one counts as its element.
+    `MISSING` if the path finds nothing. A list of one counts as its element.
     """
     place = _place(path)
     if place.steps is not None:
@@ -45,8 +45,8 @@ def names_one_place(path: str) -> bool:
 def unlike(path: str, value: Any, found: Any) -> bool:
     """Whether what a path found is not the value that was expected there.
 
-    A list is also one of several values that a single one may have. Nothing at all is like no value; only where a path
-    could have found many is it like an empty list.
+    An expected list may also list the values that a single value may have. A path that finds nothing differs from every
+    value, except that a path which could find many is like an empty list.
     """
     if found is MISSING:
         return names_one_place(path) or not _allows_none(value)

@@ -1,4 +1,4 @@
-"""Checks that a model or an agent of the user's decides: `llm_eval`, `agent`, and expectations in words."""
+"""Checks that a model or an agent of the user decides: `llm_eval`, `agent`, and expectations in words."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -121,7 +121,7 @@ class AgentAssertion(Assertion):
 
 
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
-    """What the assessor says of expectations in words. Only a genuine cancellation is raised from here."""
+    """The verdicts of the assessor on expectations in words. Raises nothing but a cancellation."""
     try:
         judges, assessor = _assessor(evidence, None, "expectations in words need")
         found = await assessor.assess(
@@ -151,7 +151,7 @@ def _with_hint(error: ConfigurationError) -> str:
 
 
 async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Record:
-    """What the judge is shown."""
+    """What a judge reads of the trial."""
     task = evidence.case.task
     given = task.input_data if task is not None else None
     files = await in_thread(files_of, evidence)
@@ -164,7 +164,7 @@ def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
 
 
 def _count(found: Assessment, judges: Judges, assessor: "Assessor", evidence: Evidence) -> None:
-    """Write down what judging used, and what to know about it."""
+    """Add the usage and the warnings of an assessment to those of the trial."""
     judges.usage.add(found.usage)
     models = {str(one.payload.get("model")) for one in evidence.transcript.events if one.type == "llm_request"}
     for warning in (*found.notes, assessor.same_model(models)):

@@ -13,18 +13,18 @@ from atp.suite.meter import Meter, fill, read_meter
 from atp.suite.result import ToolCall, Transcript, Verdict
 
 _CENT_DUST = 1e-9
-"""Sums of prices are not exact: less than this is no overrun."""
+"""Dollars. Sums of prices are not exact: a smaller difference is no overrun."""
 
 
 class Overrun(NamedTuple):
     """A limit that was passed."""
 
     limit: str
-    """Its name."""
+    """The key of the limit: `max_steps`."""
     allowed: Any
-    """What it allows."""
+    """The value that the case allows."""
     found: Any
-    """What there was."""
+    """The value that the agent reached."""
     message: str
     """Which limit and by how much, in words."""
 
@@ -47,7 +47,7 @@ class LimitMeter(Meter):
             self._forbidden = call.name
 
     def overruns(self) -> list[Overrun]:
-        """The limits that are passed by now."""
+        """The limits that the agent has passed so far."""
         limits = self._limits
         found = []
         steps, tokens, usd = self.steps, self.tokens, self.usd
@@ -77,7 +77,7 @@ def overruns(limits: Limits, transcript: Transcript) -> list[Overrun]:
 
 
 def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
-    """Limits on what the agent could have reported and did not: they count as kept by nobody."""
+    """Warnings about limits on something that the agent could have reported and did not."""
     meter = read_meter(transcript)
     reported = {
         "max_steps": ("steps or tool calls", meter.steps),
@@ -95,7 +95,7 @@ def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
 
 
 def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:
-    """Limits that nobody can say were kept, although the agent reports what they are about; each is unjudged."""
+    """Unjudged verdicts on limits that may have been passed by tool calls that the agent did not describe."""
     gap = unreported_calls(transcript)
     if limits.allowed_tools is None or gap is None or overruns(limits, transcript):
         return []
@@ -104,7 +104,7 @@ def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:
 
 
 def disagreements(transcript: Transcript) -> list[str]:
-    """Figures that events and the agent's own report give differently; the larger one counts."""
+    """Figures that differ between the events and the agent's own report. The larger figure counts."""
     by_events = read_meter(Transcript(events=transcript.events, tool_calls=transcript.tool_calls))
     by_report = read_meter(Transcript(usage=transcript.usage))
     pairs = [

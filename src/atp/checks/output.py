@@ -40,7 +40,7 @@ class Equals(Assertion):
 
 
 def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
-    """Whether a subject is a value; one that isn't text is also looked for as JSON in the subject's text."""
+    """The verdict on a subject that should be a value. A value that isn't text is compared with JSON in the text."""
     if is_matcher(value):
         return equals_matcher(value, subject)
     found = subject.value
@@ -63,7 +63,7 @@ def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
 
 
 def equals_matcher(matcher: dict[str, Any], subject: Subject) -> Verdict:
-    """Whether a subject fits all that a matcher object says."""
+    """The verdict on a subject that should fit a matcher object."""
     for name, operand in matcher.items():
         found = _looked_at(name, operand, subject)
         if not fits_one(name, operand, found):
@@ -73,7 +73,7 @@ def equals_matcher(matcher: dict[str, Any], subject: Subject) -> Verdict:
 
 
 def _looked_at(name: str, operand: Any, subject: Subject) -> Any:
-    """The text, or the JSON in it if there is any and the matcher asks about such values."""
+    """The text, or the JSON in the text if there is any and the matcher is about JSON values."""
     if not subject.is_text or not _asks_for_json(name, operand) or subject.json is MISSING:
         return subject.value
     if name == "$length" and not isinstance(subject.json, dict | list):
@@ -124,7 +124,7 @@ class Contains(Assertion):
 
 
 def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
-    """Whether a value is in a subject."""
+    """The verdict on a subject that should contain a value."""
     if _contains(value, subject, ignore_case):
         return passed(f"{subject.name} contains {show(value, SHORT)}", expected=value, where=subject.where)
     expected = f"expected {subject.name} to contain {show(value, SHORT)}"
@@ -177,7 +177,7 @@ def _text_contains(value: str, subject: Subject, ignore_case: bool) -> bool:
 
 
 def _folded(value: Any) -> Any:
-    """A copy in which letter case doesn't matter."""
+    """A copy with all texts and keys case-folded."""
     if isinstance(value, str):
         return value.casefold()
     if isinstance(value, dict):
@@ -186,7 +186,7 @@ def _folded(value: Any) -> Any:
 
 
 def _around(value: str, text: str) -> str:
-    """The text around a find, so that one sees it."""
+    """The text around the first occurrence of `value`."""
     at = max(text.find(value), 0)
     return text[max(at - SHORT, 0) : at + len(value) + SHORT]
 
@@ -204,7 +204,7 @@ class RegexMatch(Assertion):
 
 
 def has_match(pattern: str, subject: Subject) -> Verdict:
-    """Whether a regular expression is found in a subject's text."""
+    """The verdict on a subject in whose text a regular expression should be found."""
     match = search(pattern, subject.text)
     if match is None and subject.is_text and subject.json_text is not None:
         match = search(pattern, subject.json_text)
@@ -231,7 +231,7 @@ class JsonPath(Assertion):
 
 
 def is_at_path(path: str, value: Any, subject: Subject) -> Verdict:
-    """Whether a place in a subject's JSON holds a value, or, if that is `MISSING`, exists."""
+    """The verdict on a subject whose JSON should have a value at a path; with `MISSING`, any value."""
     given = None if value is MISSING else value
     expected = f"expected {path} to exist" if value is MISSING else f"expected {path} to be {show(value, SHORT)}"
     if subject.json is MISSING:

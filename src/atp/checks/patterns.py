@@ -1,4 +1,4 @@
-"""Regular expressions on text that an agent wrote.
+"""Searches text that an agent wrote with regular expressions, within a time limit.
 
 A pattern that is harmless on what its author had in mind can take years on what an agent sends (`(a|aa)+$`), and `re`
 can't be interrupted. So searches are done by the `regex` package, which reads the same syntax and can: each check has
@@ -21,10 +21,10 @@ LONGEST = 2.0
 
 
 class TooSlow(Exception):
-    """A check has used up its time for searching."""
+    """The check has used up its time for searching."""
 
 
-class Patience:
+class SearchTime:
     """How many seconds of searching are left, and how long a text may be."""
 
     __slots__ = ("left", "longest_text")
@@ -34,17 +34,17 @@ class Patience:
         self.longest_text = longest_text
 
 
-_patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+_time: ContextVar[SearchTime | None] = ContextVar("search_time", default=None)
 
 
-def be_quick() -> None:
-    """Whatever is searched from here on, in this task, has to be done at once."""
-    _patience.set(Patience(AT_ONCE, LONGEST_AT_ONCE))
+def allow_short_searches() -> None:
+    """Limit all searches of this task from now on to what the event loop can wait for."""
+    _time.set(SearchTime(AT_ONCE, LONGEST_AT_ONCE))
 
 
-def be_patient(seconds: float = LONGEST) -> None:
-    """Whatever is searched from here on, in this task or thread, takes no longer than this in all."""
-    _patience.set(Patience(seconds, math.inf))
+def allow_searching(seconds: float = LONGEST) -> None:
+    """Limit all searches of this task or thread from now on to so many seconds together."""
+    _time.set(SearchTime(seconds, math.inf))
 
 
 def search(pattern: str, text: str) -> Any:
@@ -54,23 +54,23 @@ def search(pattern: str, text: str) -> Any:
 
 def run(method: Any, text: str) -> Any:
     """Call a method of a compiled pattern within the time that is left."""
-    patience = _patience.get()
-    if patience is None:
-        patience = Patience(LONGEST, math.inf)
-    elif patience.left <= 0 or len(text) > patience.longest_text:
+    time = _time.get()
+    if time is None:
+        time = SearchTime(LONGEST, math.inf)
+    elif time.left <= 0 or len(text) > time.longest_text:
         raise TooSlow
     began = perf_counter()
     try:
-        return method(text, timeout=patience.left)
+        return method(text, timeout=time.left)
     except TimeoutError:
         raise TooSlow from None
     finally:
-        patience.left -= perf_counter() - began
+        time.left -= perf_counter() - began
 
 
 @lru_cache(maxsize=512)
 def _compiled(pattern: str) -> Any:
-    import regex  # type: ignore[import-untyped]  # not before somebody searches
+    import regex  # type: ignore[import-untyped]  # loaded for the first search
 
     return regex.compile(_as_re_reads_it(pattern))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.patterns import LONGEST, TooSlow, be_patient, be_quick
+from atp.checks.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
 from atp.checks.verdicts import show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.result import Verdict
@@ -20,7 +20,7 @@ from atp.usercode.threads import in_thread
 async def run_check(assertion: Assertion, evidence: Evidence) -> Verdict:
     """Check an assertion. Raises nothing but a cancellation of the task that it runs in."""
     try:
-        be_quick()
+        allow_short_searches()
         found = assertion.check(evidence)
         verdict = found if type(found) is Verdict else await _awaited(found)
     except TooSlow:
@@ -38,14 +38,14 @@ async def _awaited(found: Any) -> Verdict:
 
 
 async def in_background(check: Callable[[Evidence], Any], evidence: Evidence) -> Verdict:
-    """A check done in a thread, with more time to search: the event loop belongs to all trials."""
+    """Run a check in a thread, with more time for regular expressions: the event loop belongs to all trials."""
 
-    def patiently() -> Any:
-        be_patient(LONGEST)
+    def checked() -> Any:
+        allow_searching(LONGEST)
         return check(evidence)
 
     try:
-        return await _awaited(await in_thread(patiently))
+        return await _awaited(await in_thread(checked))
     except TooSlow:
         return unjudged(f"the regular expression took longer than {LONGEST:g} s on what the agent gave")
     except BaseException as error:
@@ -53,7 +53,7 @@ async def in_background(check: Callable[[Evidence], Any], evidence: Evidence) ->
 
 
 def _contained(error: BaseException) -> Verdict:
-    """An error in a check as its verdict. A cancellation counts as one only if nobody cancelled us."""
+    """The verdict on an error in a check. A `CancelledError` is an error too, unless the task was really cancelled."""
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, asyncio.CancelledError):
@@ -64,7 +64,7 @@ def _contained(error: BaseException) -> Verdict:
 
 
 def last_line(error: BaseException) -> str:
-    """An exception in a line, as the last line of its traceback."""
+    """An exception in one line, like the last line of a traceback."""
     if isinstance(error, RecursionError):
         return "RecursionError: the data is nested too deeply"
     text = str(error).strip().splitlines()
@@ -72,21 +72,21 @@ def last_line(error: BaseException) -> str:
 
 
 def _settle(verdict: Verdict, assertion: Assertion) -> Verdict:
-    """Apply to a verdict what every assertion takes."""
+    """Apply the keys that every assertion takes to a verdict."""
     verdict.type = assertion.type
     verdict.weight = assertion.weight
     verdict.judged = verdict.judged or assertion.judged
     if verdict.name is None:
         verdict.name = name_of(assertion)
     if assertion.negate:
-        _turn_round(verdict)
+        _negate(verdict)
     verdict.critical = verdict.critical or assertion.critical
     if assertion.message is not None and verdict.outcome == "failed":
         verdict.message = assertion.message
     return verdict
 
 
-def _turn_round(verdict: Verdict) -> None:
+def _negate(verdict: Verdict) -> None:
     if verdict.outcome == "passed":
         verdict.outcome, verdict.message = "failed", f"this should not hold, but it does: {verdict.message}"
     elif verdict.outcome == "failed":
@@ -103,7 +103,7 @@ _naming: dict[type[Assertion], tuple[str, ...]] = {}
 
 
 def name_of(assertion: Assertion) -> str | None:
-    """What tells an assertion from others of its kind: the path, tool, text or pattern it is about."""
+    """What tells an assertion from others of its kind: its path, tool, text or pattern."""
     kind = type(assertion)
     if kind not in _naming:
         _naming[kind] = tuple(key for key in _NAMED_BY if key in kind.model_fields)

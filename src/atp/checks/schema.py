@@ -1,4 +1,4 @@
-"""Values against a JSON Schema, in bounded time and without the network."""
+"""Validates values against a JSON Schema, in bounded time and without the network."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def allows_text(schema: dict[str, Any]) -> bool:
 
 
 def fits_schema(schema: dict[str, Any], value: Any, where: str) -> Verdict:
-    """Whether a value fits a schema; if not, the first thing that is wrong with it."""
+    """The verdict on a value against a schema; a failure names the first mistake."""
     error = next(iter(_validator(canonical(schema)).iter_errors(value)), None)
     if error is None:
         return passed("it fits the schema", found=value, where=where)
@@ -44,7 +44,7 @@ def _validator(schema_text: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _bounded(standard: Any) -> Any:
-    """A draft whose keywords can't be made to take for ever by what an agent sends."""
+    """The validator of a draft, with keywords that take bounded time on whatever an agent sends."""
     ours = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,

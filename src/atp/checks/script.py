@@ -1,4 +1,4 @@
-"""The check whose verdict is a Python function of the user's."""
+"""`script`: a Python function of the user decides."""
 
 import copy
 import traceback
@@ -24,9 +24,9 @@ from atp.usercode.signature import match_in_order
 from atp.usercode.unusable import Unusable
 
 OFFERED = ("output", "input", "expected", "context")
-"""What a function is called with, as many of them as it takes."""
+"""The names of the values that a function may take."""
 MOST_LINES = 20
-"""Lines that a script printed and a verdict keeps."""
+"""Printed lines that a verdict keeps."""
 
 
 class ScriptAssertion(Assertion):
@@ -74,7 +74,7 @@ def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
 
 
 def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
-    """What a script may see: copies, so that what it changes is its own."""
+    """The values for a script. They are copies, so that a script can't change the evidence."""
     expected = assertion.value if "value" in assertion.model_fields_set else evidence.case.expected
     return {
         "output": copy.deepcopy(evidence.output),
@@ -85,7 +85,7 @@ def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
 
 
 def script_context(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
-    """The trial, as scripts see it."""
+    """The `context` of a script: the trial as plain data."""
     options = assertion.options.model_dump(exclude_none=True) if assertion.options is not None else {}
     case, transcript, workspace = evidence.case, evidence.transcript, evidence.workspace
     context: dict[str, Any] = {
@@ -104,7 +104,7 @@ def script_context(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, 
 
 
 def read_answer(answer: Any, name: str) -> Verdict:
-    """A function's answer as a verdict: a bool, or `{"pass", "message", "score"}`, and nothing else."""
+    """The verdict that a function returned: a bool, or an object with `pass` and perhaps `message` and `score`."""
     if isinstance(answer, bool):
         text = f"{name} says {'yes' if answer else 'no'}"
         return passed(text, where=name) if answer else failed(text, where=name)
@@ -118,7 +118,7 @@ def read_answer(answer: Any, name: str) -> Verdict:
 
 
 def _wrong(answer: Any) -> str | None:
-    """Why an answer is none."""
+    """Why what a function returned is no verdict, or None."""
     if not isinstance(answer, dict):
         return f"returned {show(answer, 100)} ({type(answer).__name__})"
     if not isinstance(answer.get("pass"), bool):

@@ -28,7 +28,7 @@ MOST_NAMED = 10
 
 
 def arguments_of(call: ToolCall) -> Any:
-    """What a tool was called with; models write it as a JSON text."""
+    """The arguments of a call, decoded if they are JSON text, as models write them."""
     given = call.arguments
     if isinstance(given, str):
         read = read_whole(given)
@@ -37,12 +37,12 @@ def arguments_of(call: ToolCall) -> Any:
 
 
 def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:
-    """Whether the arguments that are asked for are among those of a call."""
+    """Whether a call has these arguments, and perhaps more."""
     return arguments is None or difference(arguments, arguments_of(call), subset=True) is None
 
 
 def in_words(calls: Sequence[ToolCall]) -> str:
-    """The calls of an agent, in a line."""
+    """The names of the called tools, in a line."""
     if not calls:
         return "no tool calls"
     names = [cut(call.name, 60) for call in calls[:MOST_NAMED]]
@@ -51,14 +51,14 @@ def in_words(calls: Sequence[ToolCall]) -> str:
 
 
 def first_call(calls: Sequence[ToolCall], tool: str) -> int | None:
-    """The place of the first call of a tool, from 0."""
+    """The index of the first call of a tool."""
     return next((place for place, call in enumerate(calls) if call.is_of(tool)), None)
 
 
 def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: str, sure: Sequence[Outcome]) -> Verdict:
-    """The verdict, unless it speaks for the agent and further calls could have turned it.
+    """The verdict; unjudged if it is in the agent's favour and calls that the agent did not describe could change it.
 
-    `what` would be shown by it; the `sure` outcomes stand, whatever else was called.
+    `what` says what the verdict would show. The `sure` outcomes stand, whatever else was called.
     """
     gap = unreported_calls(evidence.transcript)
     if gap is None or verdict.outcome in sure:
@@ -103,7 +103,7 @@ class ToolCalled(Assertion):
 
 
 def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
-    """The verdict by the calls that were told of, and how many of them are meant."""
+    """The verdict by the calls that the agent described, and how many of them match."""
     calls, name = evidence.tool_calls, assertion.name
     begin, end = 0, len(calls)
     if assertion.after is not None:
@@ -251,7 +251,7 @@ def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
 
 
 def _result(assertion: ToolResult, call: ToolCall, where: str) -> Verdict:
-    """Whether one call gave what is wanted. Of a call that failed, the error is the result."""
+    """The verdict on the result of one call. If the call failed, the error is the result."""
     name = assertion.name
     wanted = None if assertion.status is None else assertion.status == "success"
     if wanted is not None and wanted != (call.error is None):
@@ -291,7 +291,7 @@ def _rules(assertion: ToolResult, subject: Subject) -> Iterator[Verdict]:
 
 
 def out_of_order(tools: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
-    """The first tool that was not called when its turn came, others between them being allowed."""
+    """The first tool that was not called in this order. Other calls may come between."""
     rest = iter(calls)
     return next((tool for tool in tools if not any(call.is_of(tool) for call in rest)), None)
 

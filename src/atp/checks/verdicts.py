@@ -1,6 +1,6 @@
-"""Verdicts as checks give them, with all that they show cut to a readable size.
+"""Makes verdicts, with every value in them cut to a readable size.
 
-A check says only what it found. The registry adds what every assertion has: type, name, weight, `negate`, `message`.
+A check says only what it found. `run_check` adds what every assertion has: type, name, weight, `negate`, `message`.
 """
 
 import json
@@ -10,12 +10,12 @@ from atp.base.text import cut
 from atp.suite.result import Outcome, Verdict
 
 READABLE = 300
-"""So many characters of a value are shown."""
+"""Characters of a value that a verdict shows."""
 SHORT = 100
-"""So many of it stand in a sentence."""
+"""Characters of a value in a sentence."""
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), default=repr).encode
 _WIDEST_INT = 64
-"""Bits; a longer number is shown as text, because not every reader of the journal could hold it."""
+"""Bits; a longer number is shown as text, because JSON readers in other languages can't represent it."""
 
 
 def passed(
@@ -26,7 +26,7 @@ def passed(
     where: str | None = None,
     score: float | None = None,
 ) -> Verdict:
-    """It holds."""
+    """The assertion holds."""
     return _verdict("passed", message, expected, found, where, score)
 
 
@@ -38,12 +38,12 @@ def failed(
     where: str | None = None,
     score: float | None = None,
 ) -> Verdict:
-    """It does not hold."""
+    """The assertion does not hold."""
     return _verdict("failed", message, expected, found, where, score)
 
 
 def unjudged(reason: str, *, where: str | None = None) -> Verdict:
-    """Nobody can say, for this reason."""
+    """Whether the assertion holds can't be decided, for this reason."""
     return Verdict(type="", outcome="unjudged", message=cut(reason), where=where)
 
 
@@ -62,7 +62,7 @@ def _verdict(
 
 
 def small(value: Any, most: int = READABLE) -> Any:
-    """The value itself if it is small, else the beginning of its text."""
+    """The value itself if its JSON is short, otherwise the beginning of its JSON."""
     if value is None or value is True or value is False or type(value) is float:
         return value
     if isinstance(value, str):
@@ -74,12 +74,12 @@ def small(value: Any, most: int = READABLE) -> Any:
 
 
 def show(value: Any, most: int = READABLE) -> str:
-    """A value in words: JSON, text in quotes, never more of it than is shown."""
+    """The JSON of a value for a message, cut. Only what is shown is encoded."""
     return _text(value, most)[0]
 
 
 def _text(value: Any, most: int) -> tuple[str, bool]:
-    """The beginning of a value's JSON text, and whether it is all of it."""
+    """The beginning of a value's JSON, and whether that is all of the value."""
     if isinstance(value, str):
         return _ENCODE(cut(value, most)), len(value) <= most
     beginning, room = _beginning(value, most)

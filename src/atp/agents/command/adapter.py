@@ -29,6 +29,9 @@ _ELSEWHERE = frozenset(("docker", "podman", "kubectl", "ssh"))
 class CliAdapter(Adapter):
     """Runs a command for each turn."""
 
+    type = "cli"
+    Config = CliConfig
+
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: CliConfig = agent.config
         self._config = config

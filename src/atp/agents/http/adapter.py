@@ -18,6 +18,9 @@ _START = "start the agent, or wait until it is up"
 class HttpAdapter(Adapter):
     """Posts each turn to an address, after `health_endpoint` has answered."""
 
+    type = "http"
+    Config = HttpConfig
+
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: HttpConfig = agent.config
         self._health = Address("health_endpoint", config.health_endpoint) if config.health_endpoint else None

@@ -33,6 +33,9 @@ _MAKING: contextvars.ContextVar[tuple[Path, ...]] = contextvars.ContextVar("maki
 class PromptAdapter(Adapter):
     """Runs an agent that is a prompt on a model."""
 
+    type = "prompt"
+    Config = PromptConfig
+
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: PromptConfig = agent.config
         if context.services is None:

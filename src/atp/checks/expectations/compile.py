@@ -1,6 +1,6 @@
-"""Expectations in words that have an exact meaning become exact checks; a judge decides on the rest.
+"""Compiles expectations in words that have an exact meaning to exact checks. A judge decides on all others.
 
-Conservative on purpose: a sentence with anything in it beyond a form that is known goes to the judge.
+Conservative on purpose: a sentence with anything beyond a known form goes to the judge.
 """
 
 import re
@@ -15,12 +15,12 @@ from atp.suite.assertion import Assertion, Group
 
 _NAMED_BY = ("name", "path", "tools", "pattern", "value", "check_", "criteria", "script", "use")
 _NAMES = frozenset({"name", "path", "before", "after", "check_", "script", "use"})
-"""What is shown without quotation marks."""
+"""Fields whose values are shown without quotation marks."""
 _OF_EVERY_KIND = frozenset(Assertion.model_fields)
 
 
 def compile_expectation(text: str) -> Assertion | None:
-    """The assertion that an expectation stands for, or nothing if it takes a judge."""
+    """The assertion that an expectation stands for, or None if a judge must decide."""
     return _compiled(text) if len(text) <= LONGEST else None
 
 
@@ -31,7 +31,7 @@ def _compiled(text: str) -> Assertion | None:
 
 
 def describe(assertion: Assertion) -> str:
-    """An assertion in short, with all that decides on its verdict: `tool_called warm_ocean, times 2`."""
+    """An assertion in short, with all fields that decide on its verdict: `tool_called warm_ocean, times 2`."""
     if isinstance(assertion, Group):
         inner = "; ".join(describe(one) for one in assertion.assertions)
         more = f" {assertion.k}" if isinstance(assertion, AtLeast) else ""
@@ -49,7 +49,7 @@ def describe(assertion: Assertion) -> str:
 
 
 def _says(name: str, value: Any) -> bool:
-    """Whether a field decides on anything; a null that is expected does."""
+    """Whether a field has an effect. A null `value` has: null is expected then."""
     return name == "value" or (value is not None and value is not False)
 
 

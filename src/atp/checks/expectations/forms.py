@@ -1,7 +1,7 @@
 """The sentences that have an exact meaning: a table of their forms, and the assertion that each stands for.
 
-To teach ATP a new one, add a line to `FORMS`. A form must leave nothing to judge: whoever reads the sentence must come
-to the same verdict as the check. What is not here on purpose, because no check says exactly this:
+To add a form, add a line to `FORMS`. A form must leave nothing to judge: every reader of the sentence must come to the
+same verdict as the check. Left out on purpose, because no check means exactly this:
 
 - "the response is …": by document 2 an answer need only be reasonably close, and the assessor decides on that;
 - "the response is valid JSON": checks look for JSON in prose, too;
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from atp.checks.artifacts import ArtifactExists
 from atp.checks.behavior import Behavior
-from atp.checks.expectations.grammar import Form, Said
+from atp.checks.expectations.grammar import Form, Match
 from atp.checks.expectations.names import Often
 from atp.checks.expectations.words import Sentence, read_object
 from atp.checks.groups import AllOf, AnyOf, NoneOf
@@ -28,23 +28,23 @@ MOST_TIMES = 20
 """A bound on the calls of one tool becomes a check for each number below it."""
 
 
-def _called(said: Said) -> Assertion | None:
-    """Called at all, or so often."""
-    if not said.has("times"):
-        name = said.tool()
-        return ToolCalled(type="tool_called", name=name) if name and not said.has("only") else None
-    how_often = said.often("times")
-    if said.has("only") and how_often and how_often.least != how_often.most:
+def _called(match: Match) -> Assertion | None:
+    """A tool was called, or called so often."""
+    if not match.has("times"):
+        name = match.tool()
+        return ToolCalled(type="tool_called", name=name) if name and not match.has("only") else None
+    how_often = match.often("times")
+    if match.has("only") and how_often and how_often.least != how_often.most:
         return None
-    return _so_often(said, how_often)
+    return _so_often(match, how_often)
 
 
-def _calls_to(said: Said) -> Assertion | None:
-    return _so_often(said, said.often("number"))
+def _calls_to(match: Match) -> Assertion | None:
+    return _so_often(match, match.often("number"))
 
 
-def _so_often(said: Said, how_often: Often | None) -> Assertion | None:
-    name = said.tool(absent=how_often is not None and not how_often.least)
+def _so_often(match: Match, how_often: Often | None) -> Assertion | None:
+    name = match.tool(absent=how_often is not None and not how_often.least)
     if name is None or how_often is None:
         return None
     least, most = how_often
@@ -64,101 +64,101 @@ def _times(name: str, number: int) -> Assertion:
     return ToolCalled(type="tool_called", name=name, times=number)
 
 
-def _not_called(said: Said) -> Assertion | None:
-    name = said.tool(absent=True)
+def _not_called(match: Match) -> Assertion | None:
+    name = match.tool(absent=True)
     return NotToolCalled(type="not_tool_called", name=name) if name else None
 
 
-def _not_more_often(said: Said) -> Assertion | None:
-    most = said.often("times")
-    return _so_often(said, Often(0, most.most)) if most and most.least == most.most else None
+def _not_more_often(match: Match) -> Assertion | None:
+    most = match.often("times")
+    return _so_often(match, Often(0, most.most)) if most and most.least == most.most else None
 
 
-def _called_when(said: Said) -> Assertion | None:
-    name, other = said.tool(), said.tool("other")
+def _called_when(match: Match) -> Assertion | None:
+    name, other = match.tool(), match.tool("other")
     if name is None or other is None or name == other:
         return None
-    return ToolCalled.model_validate({"type": "tool_called", "name": name, said.word("when"): other})
+    return ToolCalled.model_validate({"type": "tool_called", "name": name, match.word("when"): other})
 
 
-def _arguments(said: Said) -> dict[str, Any] | None:
-    """The arguments, each to be exactly what is written: otherwise a part of a list or of an object would do."""
-    piece = said.piece("arguments")
+def _arguments(match: Match) -> dict[str, Any] | None:
+    """The arguments, with `$literal` around lists and objects, so that a part of them is not enough."""
+    piece = match.piece("arguments")
     given = read_object(piece.text) if piece else None
     if given is None or any(key.startswith("$") for key in given):
         return None
     return {key: {"$literal": value} if isinstance(value, dict | list) else value for key, value in given.items()}
 
 
-def _called_with(said: Said) -> Assertion | None:
-    name, arguments = said.tool(), _arguments(said)
+def _called_with(match: Match) -> Assertion | None:
+    name, arguments = match.tool(), _arguments(match)
     return ToolCalled(type="tool_called", name=name, arguments=arguments) if name and arguments else None
 
 
-def _not_called_with(said: Said) -> Assertion | None:
-    name, arguments = said.tool(absent=True), _arguments(said)
+def _not_called_with(match: Match) -> Assertion | None:
+    name, arguments = match.tool(absent=True), _arguments(match)
     return NotToolCalled(type="not_tool_called", name=name, arguments=arguments) if name and arguments else None
 
 
-def _no_tools(said: Said) -> Assertion | None:
-    return None if said.may_be_about_code(said.word("noun")) else Behavior(type="behavior", max_tool_calls=0)
+def _no_tools(match: Match) -> Assertion | None:
+    return None if match.may_be_about_code(match.word("noun")) else Behavior(type="behavior", max_tool_calls=0)
 
 
-def _tool_calls(said: Said) -> Assertion | None:
-    how_often = said.often("number")
-    if how_often is None or (said.word("noun") == "function" and not said.has("made")):
-        return None  # "no function calls" may be said of code
+def _tool_calls(match: Match) -> Assertion | None:
+    how_often = match.often("number")
+    if how_often is None or (match.word("noun") == "function" and not match.has("made")):
+        return None  # "no function calls" may be match of code
     return Behavior(type="behavior", min_tool_calls=how_often.least or None, max_tool_calls=how_often.most)
 
 
-def _some_tool(_said: Said) -> Assertion:
+def _some_tool(_match: Match) -> Assertion:
     return Behavior(type="behavior", min_tool_calls=1)
 
 
-def _in_order(said: Said) -> Assertion | None:
-    tools = said.tools()
+def _in_order(match: Match) -> Assertion | None:
+    tools = match.tools()
     return ToolOrder(type="tool_order", tools=tools) if tools else None
 
 
-def _no_errors(_said: Said) -> Assertion:
+def _no_errors(_match: Match) -> Assertion:
     return Behavior(type="behavior", check_="no_errors")
 
 
-def _file(said: Said) -> Assertion | None:
-    path = said.file()
-    if path is None or (said.has("text") and said.text() is None):
+def _file(match: Match) -> Assertion | None:
+    path = match.file()
+    if path is None or (match.has("text") and match.text() is None):
         return None
-    return ArtifactExists(type="artifact_exists", path=path, contains=said.text())
+    return ArtifactExists(type="artifact_exists", path=path, contains=match.text())
 
 
-def _no_file(said: Said) -> Assertion | None:
-    path = said.file()
+def _no_file(match: Match) -> Assertion | None:
+    path = match.file()
     return ArtifactExists(type="artifact_exists", path=path, negate=True) if path else None
 
 
-def _file_without(said: Said) -> Assertion | None:
-    there = _file(said)
+def _file_without(match: Match) -> Assertion | None:
+    there = _file(match)
     if not isinstance(there, ArtifactExists):
         return None
     alone = ArtifactExists(type="artifact_exists", path=there.path)
     return AllOf(type="all_of", assertions=[alone, there.model_copy(update={"negate": True})])
 
 
-def _contains(said: Said) -> Assertion | None:
-    text = said.text()
-    return Contains(type="contains", value=text, ignore_case=said.has("mention")) if text else None
+def _contains(match: Match) -> Assertion | None:
+    text = match.text()
+    return Contains(type="contains", value=text, ignore_case=match.has("mention")) if text else None
 
 
-def _contains_not(said: Said) -> Assertion | None:
-    text = said.text()
-    return NotContains(type="not_contains", value=text, ignore_case=said.has("mention")) if text else None
+def _contains_not(match: Match) -> Assertion | None:
+    text = match.text()
+    return NotContains(type="not_contains", value=text, ignore_case=match.has("mention")) if text else None
 
 
-def _matches(said: Said) -> Assertion | None:
-    piece = said.piece("pattern")
-    if piece is None or (piece.kind != "regex" and not said.has("is_regex")):
+def _matches(match: Match) -> Assertion | None:
+    piece = match.piece("pattern")
+    if piece is None or (piece.kind != "regex" and not match.has("is_regex")):
         return None
-    return RegexMatch(type="regex", pattern=piece.text, negate=said.has("not"))
+    return RegexMatch(type="regex", pattern=piece.text, negate=match.has("not"))
 
 
 _MATCH = (
@@ -171,7 +171,7 @@ _HAPPEN = (
     r"(?:occurs?|occurred|happens?|happened|(?:should|must|will) (?:occur|happen)|{be} (?:raised|thrown|encountered))"
 )
 
-FORMS: list[tuple[Form, Callable[[Said], Assertion | None]]] = [
+FORMS: list[tuple[Form, Callable[[Match], Assertion | None]]] = [
     (Form(template), build)
     for template, build in [
         # A tool was called, so often, or not.
@@ -229,9 +229,9 @@ FORMS: list[tuple[Form, Callable[[Said], Assertion | None]]] = [
 def find_form(sentence: Sentence) -> Assertion | None:
     """The assertion that a sentence stands for, if it has one of the forms."""
     for form, build in FORMS:
-        said = form.read(sentence)
+        match = form.read(sentence)
         try:
-            found = build(said) if said is not None else None
+            found = build(match) if match is not None else None
         except ValidationError:  # a regular expression that is none, for example
             continue
         if found is not None:

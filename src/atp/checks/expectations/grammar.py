@@ -1,4 +1,4 @@
-"""The building blocks of sentences that have an exact meaning, and what a sentence says in their places."""
+"""The building blocks of sentences with an exact meaning, and what a sentence has in their places."""
 
 import re
 
@@ -61,43 +61,43 @@ BLOCKS |= {
 
 
 class Form:
-    """One way of saying something."""
+    """The template of a sentence with an exact meaning."""
 
     def __init__(self, template: str) -> None:
         """`{block}` in a template is one of `BLOCKS`; the rest is a regular expression."""
         self._template = template
         self._pattern: re.Pattern[str] | None = None
 
-    def read(self, sentence: Sentence) -> "Said | None":
-        """What a sentence says, if all of it has this form."""
+    def read(self, sentence: Sentence) -> "Match | None":
+        """The parts of a sentence, if the whole sentence has this form."""
         if self._pattern is None:
             self._pattern = re.compile(re.sub(r"\{(\w+)\}", lambda block: BLOCKS[block[1]], self._template))
         match = self._pattern.fullmatch(sentence.words)
-        return Said(match.groupdict(), sentence) if match else None
+        return Match(match.groupdict(), sentence) if match else None
 
 
-class Said:
-    """What stands in the places of a form."""
+class Match:
+    """What a sentence has in the places of a form."""
 
     def __init__(self, places: dict[str, str | None], sentence: Sentence) -> None:
         self._places = places
         self._sentence = sentence
 
     def has(self, place: str) -> bool:
-        """Whether something stands there."""
+        """Whether the sentence has something in a place."""
         return self._places.get(place) is not None
 
     def word(self, place: str) -> str:
-        """The words that stand there."""
+        """The words in a place."""
         return self._places.get(place) or ""
 
     def piece(self, place: str) -> Piece | None:
-        """The piece that stands there."""
+        """The piece in a place."""
         mark = self._places.get(place)
         return self._sentence.pieces[int(re.sub(r"\D", "", mark))] if mark else None
 
     def may_be_about_code(self, noun: str) -> bool:
-        """Whether the verb could be meant otherwise: code uses and executes functions, too."""
+        """Whether the verb may be about code, which uses and executes functions, too."""
         return noun != "tool" and re.search("use|execute", self.word("verb")) is not None
 
     def tool(self, place: str = "tool", *, absent: bool = False) -> str | None:
@@ -117,24 +117,24 @@ class Said:
         return plain_tool(word, self._sentence.capitals)
 
     def tools(self) -> list[str] | None:
-        """The tools of a `list`; nothing if one of them is none."""
+        """The tools of a `list`; None if one of them is no tool."""
         marks = re.findall(r"(\d+)>", self.word("list"))
         found = [tool_of(self._sentence.pieces[int(mark)], called_tool=False) for mark in marks]
         known = [tool for tool in found if tool is not None]
         return known if len(known) == len(found) else None
 
     def file(self) -> str | None:
-        """The file that is named there."""
+        """The file that the sentence names."""
         for number in "123":
             if piece := self.piece(f"file_{number}"):
                 return file_of(piece, called_file=number != "3")
         return None
 
     def text(self) -> str | None:
-        """The text between quotation marks; blanks alone are none."""
+        """The quoted text; None if it is blank."""
         piece = self.piece("text")
         return piece.text if piece and piece.text.strip() else None
 
     def often(self, place: str) -> Often | None:
-        """How often; nothing if that makes no sense."""
+        """How often something happened; None if the words make no sense."""
         return often(self.word(place))

@@ -1,4 +1,4 @@
-"""Which words of an expectation name a tool or a file, and which say how often.
+"""Finds the words of an expectation that name a tool or a file, or say how often.
 
 A name that isn't one would make a check that always fails, or, if it says that something was *not* called, one that
 always passes. So what could be English is taken for a name only where its place in the sentence leaves no doubt.
@@ -48,7 +48,7 @@ def tool_of(piece: Piece, *, called_tool: bool) -> str | None:
 
 
 def _looks_like_tool(name: str) -> bool:
-    """Whether it is written as only names in programs are: neither a file nor a domain nor a brand."""
+    """Whether a word is written as only names in programs are, and is neither a file nor a domain nor a brand."""
     if _SNAKE.fullmatch(name) or _CAMEL.fullmatch(name):
         return True
     return bool(_DOTTED.fullmatch(name)) and name.rpartition(".")[2].lower() not in _EXTENSIONS | _DOMAINS

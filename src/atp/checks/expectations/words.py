@@ -1,7 +1,7 @@
 """An expectation as a sentence of plain words and pieces: quoted text, code, names, JSON, regular expressions.
 
-The forms of `compiled_forms` are written for the plain words, in which a piece is a mark such as `<code1>`. Whatever is
-neither a word nor a piece (a colon, a bracket, a letter that isn't ASCII) makes it no sentence that has an exact form.
+The forms in `forms.py` are written for the plain words, in which a piece is a mark such as `<code1>`. A text with
+anything else in it (a colon, a bracket, a letter that isn't ASCII) has no exact form.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from atp.base.found_json import MISSING, read_whole
 
 LONGEST = 1_000
-"""Characters. An exact sentence is short, and nobody's novel is to be searched for one."""
+"""Characters of the longest text that is compiled. A sentence with an exact meaning is short."""
 
 Kind = Literal["quoted", "code", "bold", "word", "json", "regex"]
 
@@ -20,20 +20,20 @@ class Piece(NamedTuple):
     """A part of a sentence that is data, not grammar."""
 
     kind: Kind
-    """How it is written; `word` is one that no English word looks like: `warm_ocean`, `out/x.json`."""
+    """How the piece is written. A `word` looks like no English word: `warm_ocean`, `out/x.json`."""
     text: str
-    """What stands in it, without its quotation marks."""
+    """The text without its quotation marks."""
 
 
 class Sentence(NamedTuple):
-    """What an expectation says, in order."""
+    """An expectation as words and pieces."""
 
     words: str
-    """In lower case, one blank between them, `<kind number>` for each piece, without the full stop."""
+    """The words in lower case, one blank between them, `<kind number>` for each piece, without the full stop."""
     pieces: tuple[Piece, ...]
-    """What the marks stand for."""
+    """The pieces that the marks stand for, by number."""
     capitals: frozenset[str]
-    """Words that were written with a capital letter somewhere, so that they can't be a name as they are here."""
+    """Words that have a capital letter somewhere in the text. In lower case they are not the name of a tool."""
 
 
 _BEGIN_OF_PATTERN = frozenset({"match", "matches", "matched", "regex", "expression", "pattern"})
@@ -60,7 +60,7 @@ _ODDLY_SHORT = {"won't": "will not", "won’t": "will not", "can't": "can not", 
 
 
 def read_sentence(text: str) -> Sentence | None:
-    """The sentence in a text, or nothing if it has anything in it that no exact form could have."""
+    """The sentence in a text; None if it has anything in it that no exact form has."""
     if len(text) > LONGEST:
         return None
     text = text.strip()
@@ -88,7 +88,7 @@ def read_sentence(text: str) -> Sentence | None:
 
 
 def _read_data(text: str, place: int, before: str) -> tuple[Piece, int] | None:
-    """JSON, or a regular expression between slashes, if one begins there."""
+    """JSON, or a regular expression between slashes, if one begins at this place."""
     if text[place] == "{":
         try:
             _, end = json.JSONDecoder().raw_decode(text, place)
@@ -134,6 +134,6 @@ def _long_form(word: str) -> str:
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that a piece is, with at least one key."""
+    """The JSON object in a piece, if it has at least one key."""
     value = read_whole(text)
     return value if value is not MISSING and isinstance(value, dict) and value else None
