@@ -286,7 +286,7 @@ def test_text_where_a_response_is_due(talk: Talk) -> None:
         told = str(broken(talk, raw))
         assert f"stdout begins with `{' '.join(raw.decode().split())}`: " in told
         assert "if it prints plain text, set `protocol: text`" in told
-        assert "stdout must hold only the response, log to stderr" in told
+        assert "stdout must contain only the response, log to stderr" in told
     assert "x" * 101 not in str(broken(talk, b"x" * 10_000))
     assert "protocol: text" not in str(broken(talk, b"\n"))
 

@@ -1,1 +1,1 @@
-"""How agents are reached: a turn of the conversation becomes events and a reply."""
+"""Reaches agents of every kind: a turn of the conversation becomes events and a reply."""

@@ -16,8 +16,18 @@ from atp.suite.result import Artifact
 VERSION = "1.0"
 LONGEST_DESCRIPTION = 100_000
 
-_IDENTITY = {"test_id": "case_id", "test_name": "case_name", "user_id": "user", "team_id": "team"}
-_HANDED_ON = ("run", "iteration", "session_id", "locale", "client_type", "client_ip", "referer", "accept", "connector")
+_RENAMED_KEYS = {"test_id": "case_id", "test_name": "case_name", "user_id": "user", "team_id": "team"}
+_SENT_KEYS = (
+    "run",
+    "iteration",
+    "session_id",
+    "locale",
+    "client_type",
+    "client_ip",
+    "referer",
+    "accept",
+    "connector",
+)
 
 
 def build_request(request: TurnRequest, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -56,8 +66,8 @@ def _task(request: TurnRequest) -> dict[str, Any]:
 
 def _metadata(request: TurnRequest) -> dict[str, Any]:
     context = request.context
-    given = {name: context.get(source) for name, source in _IDENTITY.items()}
-    given |= {name: context.get(name) for name in _HANDED_ON}
+    given = {name: context.get(source) for name, source in _RENAMED_KEYS.items()}
+    given |= {name: context.get(name) for name in _SENT_KEYS}
     given |= {"turn": request.turn, "options": request.options}
     own: dict[str, Any] = context.get("metadata") or {}
     return {**own, **{name: value for name, value in given.items() if value is not None}}
@@ -84,8 +94,8 @@ _RULES = {
 }
 """The rules that authors of agents break most often."""
 _NO_RESPONSE = (
-    "if it prints plain text, set `protocol: text`; if it prints something beside the JSON: stdout must hold only the "
-    "response, log to stderr"
+    "if it prints plain text, set `protocol: text`; if it prints something beside the JSON: stdout must contain only "
+    "the response, log to stderr"
 )
 
 
@@ -117,7 +127,7 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
     try:
         response = msgspec.convert(message, _Response)
     except msgspec.ValidationError as error:
-        raise ProtocolError(_breach(message, str(error))) from error
+        raise ProtocolError(_broken_rule(message, str(error))) from error
     if response.task_id != request.task_id:
         other = cut(response.task_id, 150)
         raise ProtocolError(
@@ -132,13 +142,12 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
         request.log(f"beside the response: {cut(beside, RAW_LENGTH)}")
     reply = Reply(output=_answer(response, artifacts), artifacts=artifacts, usage=usage)
     if response.status != "completed":
-        said = response.error if isinstance(response.error, str) else cut(response.error, RAW_LENGTH)
-        told = said if response.error else f"status `{response.status}`"
-        raise AgentError(f"agent error: {cut(told, RAW_LENGTH)}", reply=reply)
+        why = response.error or f"status `{response.status}`"
+        raise AgentError(f"agent error: {cut(why, RAW_LENGTH)}", reply=reply)
     return reply
 
 
-def _breach(message: Any, error: str) -> str:
+def _broken_rule(message: Any, error: str) -> str:
     """Explain a broken rule; a rare one in the validator's words."""
     if not isinstance(message, dict):
         return "the response is not an object"

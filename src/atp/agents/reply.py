@@ -80,8 +80,8 @@ class Answer:
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
-            except ProtocolError as breach:
-                raise broken(breach, value) from breach
+            except ProtocolError as error:
+                raise broken(error, value) from error
         else:
             self._answer(value)
 
@@ -97,8 +97,8 @@ class Answer:
             value["event_type"] = value.pop("type")
         try:
             event = read_event(value, self._request)
-        except ProtocolError as breach:
-            raise broken(breach, value) from breach
+        except ProtocolError as error:
+            raise broken(error, value) from error
         event.at_ms = at_ms
         self._request.emit(event)
 

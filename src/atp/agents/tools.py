@@ -1,4 +1,4 @@
-"""The interface of tools that ATP calls for an agent: the tools of prompt agents, whoever carries them out."""
+"""The interface of the tools that ATP calls for prompt agents: functions, other agents, MCP servers."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""Builds the turn requests of a conversation, whoever leads the conversation: a trial, a role or another agent."""
+"""Builds the turn requests of a conversation, for trials, roles and agents that are tools."""
 
 import json
 import time

@@ -1,1 +1,1 @@
-"""What authors of plugins test theirs with."""
+"""Tests for authors of plugins: the conformance suite and its reference agent."""

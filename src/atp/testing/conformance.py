@@ -1,7 +1,7 @@
-"""The conformance test: the same cases must give the same verdicts, whatever kind of agent the behaviour is wrapped in.
+"""The conformance suite: the same cases must give the same verdicts for every kind of agent with the same behaviour.
 
-For people who write a kind of their own: wrap `BEHAVIOUR` in it, write the suite with that agent, run it, and look for
-differences.
+For authors of a kind of agent: make an agent of the kind with the behaviour of `BEHAVIOUR`, write the suite with that
+agent, run it, and look for differences.
 
     suite = conformance.write_suite(folder, {"name": "mine", "type": "parrot", "config": {…}})
     report = atp.run_sync(atp.load(suite))
@@ -19,13 +19,13 @@ from atp.suite.result import Blame, CaseResult, Status, TrialResult
 from atp.testing.reference.behaviour import BIG, DATA, ODD, REASON
 
 BEHAVIOUR = Path(__file__).parent / "reference" / "behaviour.py"
-"""The behaviour: one file without dependencies, to be copied or imported."""
+"""The reference agent: one file without dependencies, to be copied or imported."""
 FEATURES = ("artifacts", "cost", "data", "steps", "tokens", "tools", "turns", "workspace")
-"""What a kind may not be able to carry. Cases are tagged with what they need."""
+"""Features that a kind of agent may lack. Each case has the features that it needs."""
 USER = "conformance-user"
-"""The agent that plays the user of a dialogue."""
+"""The name of the agent that simulates the user of a dialogue."""
 _USER_FILE = "conformance_user.py"
-_USER = '''"""Says what the user of a dialogue says."""
+_USER = '''"""Simulates the user of a dialogue."""
 
 import json
 
@@ -40,26 +40,23 @@ def user(prompt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What must come of a case."""
+    """The result that a case must have."""
 
     status: Status = "passed"
-    """How it ends."""
     blame: Blame | None = None
-    """Who is to blame for an error."""
     says: str = ""
-    """What the reason must hold."""
+    """Text that the reason must contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConformanceCase:
-    """A case and what must come of it."""
+    """A case and the result that it must have."""
 
     case: Mapping[str, Any]
-    """The case, as a YAML suite has it."""
+    """The case as in a YAML suite."""
     expected: Expected
-    """What must come of it."""
     needs: tuple[str, ...] = ()
-    """Which of `FEATURES` it needs."""
+    """Those of `FEATURES` that the case needs."""
 
 
 def _case(name: str, said: str | None, *checks: Mapping[str, Any], needs: str = "", **more: Any) -> ConformanceCase:
@@ -176,11 +173,11 @@ CASES: tuple[ConformanceCase, ...] = (
     _case("dies", "die", expected=Expected(status="error", blame="agent")),
     _case("times-out", "sleep", timeout="3s", expected=Expected(status="timeout", says="timeout after 3s")),
 )
-"""The cases. Of a reply of ten megabytes, a time limit and a stop in the middle of work, too."""
+"""The cases, a reply of ten megabytes, a time limit and a stop in the middle of work included."""
 
 
 def cases(without: Iterable[str] = ()) -> list[ConformanceCase]:
-    """The cases for a kind that lacks some `FEATURES`."""
+    """Return the cases for a kind without some `FEATURES`."""
     lacking = set(without)
     if unknown := lacking - set(FEATURES):
         raise ValueError(f"no such feature: {', '.join(sorted(unknown))}; there are {', '.join(FEATURES)}")
@@ -188,9 +185,9 @@ def cases(without: Iterable[str] = ()) -> list[ConformanceCase]:
 
 
 def write_suite(folder: Path, *agents: Mapping[str, Any], without: Iterable[str] = ()) -> Path:
-    """Write the suite with these agents (`name`, `type`, `config`), and the file of who plays the user of a dialogue.
+    """Write the suite for these agents (`name`, `type`, `config`), and the file of the simulated user.
 
-    `without` names what the kind can't carry, and leaves out the cases that need it. The suite's file is returned.
+    Cases that need one of the features in `without` are left out. Returns the suite's file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _USER_FILE).write_text(_USER, encoding="utf-8")
@@ -199,13 +196,13 @@ def write_suite(folder: Path, *agents: Mapping[str, Any], without: Iterable[str]
     tests = [{**one.case, "agents": names} for one in cases(without)]
     user = {"name": USER, "type": "custom", "config": {"entry": f"{_USER_FILE}:user"}}
     content = {"test_suite": "conformance", "agents": [*map(dict, agents), user], "tests": tests}
-    text = json.dumps(content, ensure_ascii=False, indent=1)  # YAML reads it, but for a line separator as such
+    text = json.dumps(content, ensure_ascii=False, indent=1)  # YAML reads JSON, except for a bare line separator
     suite.write_text(text.replace("\u2028", "\\u2028"), encoding="utf-8")
     return suite
 
 
 def differences(results: Iterable[CaseResult], without: Iterable[str] = ()) -> list[str]:
-    """In words, what came out otherwise than it must; a case that is missing, too. Nothing: the kind conforms."""
+    """Return what differs from the expected results, missing cases included; nothing if the kind conforms."""
     wanted = {str(one.case["id"]): one.expected for one in cases(without)}
     by_agent: dict[str, dict[str, CaseResult]] = {}
     for result in results:

@@ -229,7 +229,7 @@ def test_docstrings(text: str, said: str, about: dict[str, str]) -> None:
         ("tools.py:VALUE", "is not a function"),
         ("tools.py:Thing", "`Thing` is a class"),
         ("tools.py:broken_hint", "its type hints can't be read: NameError"),
-        ("tools.py:unsayable", "its parameters can't be told to a model"),
+        ("tools.py:unsayable", "its parameters can't be described to a model"),
     ],
 )
 def test_functions_that_are_no_tools(stage: Stage, entry: str, told: str) -> None:

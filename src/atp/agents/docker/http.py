@@ -130,10 +130,10 @@ class SharedContainer(DockerAdapter):
         """Collect the server's log, and keep its end. `listening` is done once the engine sends the log."""
         size = 0
         try:
-            async with server.listen() as heard:
+            async with server.listen() as stream:
                 if not listening.done():
                     listening.set_result(None)
-                while (message := await heard.read_out()) is not None:
+                while (message := await stream.read_out()) is not None:
                     self._log.append(message.data)
                     size += len(message.data)
                     while size > _TAIL and len(self._log) > 1:

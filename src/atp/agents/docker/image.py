@@ -114,24 +114,24 @@ async def _find_base_images(engine: Engine, context: "BuildContext", pull: bool)
 
 
 async def _run_build(engine: Engine, context: "BuildContext", tag: str) -> None:
-    said: deque[str] = deque(maxlen=_TAIL)
+    output: deque[str] = deque(maxlen=_TAIL)
     with tempfile.TemporaryFile(prefix="atp-build-") as archive:
         await _read_files(lambda: context.pack(archive))
         try:
             with engine.explained(f"the image can't be built from {context.folder}"):
-                await _follow_build(engine, archive, tag, said)
+                await _follow_build(engine, archive, tag, output)
         except AgentError as error:
-            told = cut("\n".join([str(error), *said]), RAW_LENGTH)
-            raise AgentError(told, error.blame, retryable=error.retryable) from error
+            message = cut("\n".join([str(error), *output]), RAW_LENGTH)
+            raise AgentError(message, error.blame, retryable=error.retryable) from error
 
 
-async def _follow_build(engine: Engine, archive: IO[bytes], tag: str, said: deque[str]) -> None:
+async def _follow_build(engine: Engine, archive: IO[bytes], tag: str, output: deque[str]) -> None:
     """Build, and collect the builder's output."""
     steps = engine.docker.images.build(
         fileobj=archive, encoding="identity", tag=tag, forcerm=True, labels={"atp.build": "1"}, stream=True
     )
     async for step in steps:
-        said.extend(line for line in str(step.get("stream", "")).splitlines() if line.strip())
+        output.extend(line for line in str(step.get("stream", "")).splitlines() if line.strip())
 
 
 class BuildContext:

@@ -141,7 +141,7 @@ class Connection:
             raise CallRefused(f"{type(error).__name__}: {error}") from error
         finally:
             if self._pipes is not None:
-                self._pipes.hear()
+                self._pipes.read_stderr()
 
     def _is_answer(self, error: BaseException) -> bool:
         """Return whether an error is an answer of the server, not the end of the connection."""

@@ -56,36 +56,36 @@ def _no_line_breaks(headers: dict[str, str]) -> dict[str, str]:
 
 
 class McpServer(Record):
-    """A server, as a file describes it."""
+    """A server as an agent's head or a server's file describes it."""
 
     name: Text | None = None
-    """What its tools are called after, in a list; in a mapping that is its key."""
+    """The prefix of its tools' names, for a server in a list; in a mapping the key is the name."""
     server_id: Text | None = None
-    """It is described in a file `mcps/ID.mcp.yao`."""
+    """The id of a file `mcps/ID.mcp.yao` that describes the server."""
     command: Text | list[Text] | None = None
-    """Starts it; a list, or text that is split without a shell. It is spoken to over stdin and stdout."""
+    """The command of a server that uses stdin and stdout: a list, or text that is split without a shell."""
     args: list[str] = Field(default_factory=list, validation_alias=AliasChoices("args", "arguments"))
     """Further arguments."""
     env: dict[str, str] = Field(default_factory=dict, validation_alias=AliasChoices("env", "environment"))
     """Environment variables, beside PATH, HOME, LANG and TERM."""
     cwd: Text | None = None
-    """Where it runs; otherwise in the folder of the file that describes it, with `scope: trial` in the workspace."""
+    """The working directory; by default the folder of the describing file, or the workspace with `scope: trial`."""
     url: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
-    """Where it is spoken to over HTTP."""
+    """The URL of a server that uses HTTP."""
     headers: Annotated[dict[str, str], AfterValidator(_no_line_breaks)] = Field(default_factory=dict)
     """Headers of every request."""
     tools: Annotated[list[Text], Field(min_length=1)] | None = None
-    """Which of its tools the agent has: names, and patterns with `*`; all by default."""
+    """The tools that the agent gets: names, and patterns with `*`; all by default."""
     exclude: list[Text] = Field(default_factory=list)
-    """Which it doesn't have."""
+    """The tools that the agent does not get."""
     scope: Literal["run", "trial"] | None = None
-    """One for the whole run, which is the default, or one for each trial."""
+    """One server for the whole run, which is the default, or one for each trial."""
     timeout: Seconds | None = None
-    """How long a call may take; a minute by default."""
+    """Seconds that a call may take; 60 by default."""
     ready_within: Seconds | None = None
-    """How long it may take until it answers; a minute by default."""
+    """Seconds that the server may take until it answers; 60 by default."""
     resources: Json = None
-    """Of no effect: the model calls tools and reads nothing else."""
+    """Without effect: the model calls tools and reads nothing else."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "McpServer":

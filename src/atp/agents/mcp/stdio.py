@@ -58,7 +58,7 @@ class Pipes:
         code = self._child.code
         return f"it has ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
-    def hear(self) -> None:
+    def read_stderr(self) -> None:
         """Read what is on stderr now."""
         if self._stderr is not None:
             self._stderr.read()
@@ -67,7 +67,7 @@ class Pipes:
         """Return how the process ended. Waits a moment, because a pipe may be closed before the process exits."""
         if self._child is not None and self._why is None and not self._ended_by_us:
             await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
-        self.hear()
+        self.read_stderr()
         return self.ended
 
     @asynccontextmanager
@@ -95,19 +95,19 @@ class Pipes:
 
         reader, stdout = await _reader(child)
         writer = await _writer(child)
-        to_session, heard = anyio.create_memory_object_stream[Any](0)
-        said, from_session = anyio.create_memory_object_stream[Any](0)
+        to_session, received = anyio.create_memory_object_stream[Any](0)
+        sent, from_session = anyio.create_memory_object_stream[Any](0)
         tasks = [
             asyncio.create_task(self._read(reader, to_session)),
             asyncio.create_task(self._write(writer, from_session, to_session)),
         ]
         try:
-            yield heard, said
+            yield received, sent
         finally:
             self.closing = True
             self._ended_by_us = not self.silent and not child.exited.done()
             writer.close()  # asks the server to end
-            for stream in (heard, said, to_session, from_session):
+            for stream in (received, sent, to_session, from_session):
                 stream.close()
             try:
                 await asyncio.wait({child.exited}, timeout=LAST_SECONDS)

@@ -39,7 +39,7 @@ class PromptAdapter(Adapter):
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: PromptConfig = agent.config
         if context.services is None:
-            raise ConfigurationError("it runs on a model, and there are no models here")
+            raise ConfigurationError("a prompt runs on a model, and there are no models here")
         path = find_prompt(config.path, context)
         with _making(path):
             files = AgentFiles(_root(path, context), context.environment)
@@ -63,11 +63,11 @@ class PromptAdapter(Adapter):
         """All files that decide what the agent does: its own, linked files, the code of its tools."""
         self.variables = {name: value for one in tools for name, value in one.variables.items()}
         self.variables |= files.variables.used
-        """What it took from the environment, by name."""
+        """The environment variables that decide what the agent does."""
         self.secrets = frozenset(files.secrets).union(*(tool.secrets for tool in tools))
         """Values that no output may show."""
         self.warnings = files.warnings
-        """What is worth a look in its files."""
+        """Warnings about the agent's files."""
         model = self._model(self._connector)
         self.model = model.name
         """The name of the agent's model."""

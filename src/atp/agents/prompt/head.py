@@ -23,14 +23,14 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class CannedAnswer(Record):
-    """How a tool answers that isn't really called. One of the three keys must be there."""
+    """A prepared answer. One of `result`, `error` and `results` must be given."""
 
     result: Json = None
-    """Always this."""
+    """The result of every call."""
     error: Text | None = None
-    """It always fails, and says this."""
+    """The error of every call."""
     results: Annotated[list[Json], Field(min_length=1)] | None = None
-    """One after the other; `{"error": "…"}` is a failure, `{"result": …}` a result of any form."""
+    """The results of the calls, in order; `{"error": "…"}` is an error, `{"result": …}` a result of any form."""
 
     @property
     def given(self) -> list[str]:
@@ -49,7 +49,7 @@ def _check_answer(answer: CannedAnswer, may_be_missing: bool) -> None:
 
 
 class CannedCase(CannedAnswer):
-    """An answer to certain calls."""
+    """A prepared answer to certain calls."""
 
     arguments: Annotated[JsonObject, AfterValidator(check_no_matchers)]
     """A recursive subset of the call's arguments."""
@@ -61,14 +61,14 @@ class CannedCase(CannedAnswer):
 
 
 class CannedTool(CannedAnswer):
-    """A tool with prepared answers. One that is called like a command or an agent stands in for it."""
+    """A tool with prepared answers. It stands in for a command, an agent or an MCP tool of the same name."""
 
     description: str | None = None
-    """What the model is told that it is for; by default what the tool says that it stands in for."""
+    """The description for the model; by default that of the tool that it stands in for."""
     parameters: JsonSchemaObject | None = None
     """The JSON Schema of its arguments; by default that of the tool that it stands in for."""
     when: list[CannedCase] = Field(default_factory=list)
-    """Answers to certain calls, the first that fits; the others get the answer that stands beside it."""
+    """Answers to certain calls: the first that matches. Other calls get the answer beside `when`."""
 
     @model_validator(mode="after")
     def _has_one_answer(self) -> "CannedTool":
@@ -77,16 +77,16 @@ class CannedTool(CannedAnswer):
 
 
 class PromptHead(Record):
-    """What a prompt agent is made of, beside its prompts."""
+    """The settings of a prompt agent, beside its prompts."""
 
     name: Text | None = None
-    """What people call it."""
+    """The name for people."""
     description: str | None = None
-    """What it is for; another agent that has it as a tool is told so."""
+    """The purpose of the agent; the description of the tool for an agent that uses it as one."""
     connector: Text | None = Field(default=None, validation_alias=AliasChoices("connector", "model"))
     """The model to use."""
     temperature: Amount | None = None
-    """How free the model is in its words."""
+    """The model's temperature."""
     max_tokens: Count | None = None
     """The longest answer."""
     options: JsonObject = Field(default_factory=dict, validation_alias=AliasChoices("options", "settings"))
@@ -96,13 +96,13 @@ class PromptHead(Record):
     agents: list[Text] = Field(default_factory=list)
     """Other agents as tools, by id or path."""
     mcp: Json = None
-    """MCP servers as tools; see `mcp_settings`."""
+    """MCP servers as tools."""
     tools: dict[str, CannedTool] = Field(default_factory=dict)
     """Tools with prepared answers, by name."""
     max_steps: Count = MOST_STEPS
     """How often the model may be called in one turn."""
     type: Text | None = None
-    """The kind of agent, if it isn't a prompt."""
+    """The kind of agent, if not a prompt."""
     config: Json = None
     """The configuration of that kind."""
 

@@ -120,10 +120,10 @@ class Loop:
     async def _through(self, cassette: Cassette, tool: CallableTool, arguments: dict[str, Any]) -> ToolOutcome:
         """Record or replay a call, together with the events of an agent that is the tool."""
         live = False
-        told: list[Any] = []
+        events: list[Any] = []
 
         def emit(event: Event) -> None:
-            told.append([event.type, {key: value for key, value in event.payload.items() if key != "duration_ms"}])
+            events.append([event.type, {key: value for key, value in event.payload.items() if key != "duration_ms"}])
             self._emit(event)
 
         async def call() -> Any:
@@ -132,8 +132,8 @@ class Loop:
             try:
                 called = await tool.call(arguments, replace(self._run, emit=emit))
             except ToolError as failure:
-                return {"error": str(failure), "usage": _as_json(failure.usage), "told": told}
-            return {"result": called.result, "usage": _as_json(called.usage), "told": told}
+                return {"error": str(failure), "usage": _as_json(failure.usage), "told": events}
+            return {"result": called.result, "usage": _as_json(called.usage), "told": events}
 
         parts = {"tool": tool.tool.name, "arguments": arguments, "run": self._request.context.get("run") or 1}
         found = await cassette.through("tool", parts, call)

@@ -60,7 +60,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
     for hook in HOOKS:
         if (path.parent / hook).is_file():
             notes.warn("no-effect", f"{hook} has no effect here: only the prompts, the model and the tools are tested")
-    own = _own_keys(data, notes, locate)
+    own = _known_keys(data, notes, locate)
     kind = own.pop("type", None)  # Yao's own kind of agent
     if kind in AGENTS.names and kind != "prompt":
         hint = f"describe an agent of type `{kind}` in `agents/x.md`, in the project's settings or in the suite"
@@ -69,7 +69,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
     return read_head(own, notes, locate), locate
 
 
-def _own_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
+def _known_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
     """Return the keys that ATP reads, without those that are null."""
     own: dict[str, Any] = {}
     known = {*PromptHead.model_fields, "model", "settings"} - {"config"}
@@ -92,9 +92,9 @@ def _fill_connector(own: dict[str, Any], files: AgentFiles, notes: Diagnostics, 
     for key in ("connector", "model"):
         text = own.get(key)
         if isinstance(text, str) and "$ENV." in text:
-            told = len(notes)
+            before = len(notes)
             check_variables(text, files.variables, notes, lambda _, key=key: locate.value((key,)))  # type: ignore[misc]
-            own[key] = fill(text, files.variables, {}) if len(notes) == told else text
+            own[key] = fill(text, files.variables, {}) if len(notes) == before else text
 
 
 def _read_prompts(folder: Path, files: AgentFiles) -> list[dict[str, str]]:

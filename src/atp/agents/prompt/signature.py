@@ -84,7 +84,7 @@ def _adapter(fields: dict[str, Any], is_open: bool) -> tuple["TypeAdapter[Any]",
         schema = adapter.json_schema()
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         why = str(error).partition("\n")[0]
-        raise ConfigurationError(f"its parameters can't be told to a model: {why}") from error
+        raise ConfigurationError(f"its parameters can't be described to a model: {why}") from error
     return adapter, _tidy(schema)
 
 

@@ -1,1 +1,1 @@
-"""The agent of the conformance test, in a folder of its own: as a script it must find nothing of ours beside it."""
+"""The reference agent, in a folder of its own: as a script it must find no module of ATP beside it."""

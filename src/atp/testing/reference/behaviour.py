@@ -1,4 +1,4 @@
-"""The agent of the conformance test: it does what the first word of a message says, and the same over every kind.
+"""The reference agent of the conformance suite: the first word of a message says what the agent does.
 
 One file that needs nothing but Python's standard library, so it can be copied into a container or beside a framework.
 `steps` is the behaviour; `agent` is it as a function, `python behaviour.py cli` as a command, and
@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import Any
 
 BIG = 5_000_000
-"""So many characters of two bytes each are in an answer of ten million bytes."""
+"""The number of two-byte characters in an answer of ten million bytes."""
 ODD = 'ünïcödé ✓ 日本語 🎉 e\u0301 "quotes" \\ \u202eright to left\u202c\ttab\nnew line\u2028line'
-"""An answer with all that encodings get wrong."""
+"""An answer with characters that are easily encoded wrongly."""
 DATA = {"text": "ünïcödé ✓", "list": [1, 2.5, None, True], "object": {"": {}}}
 """An answer that is JSON."""
 REASON = "the reference agent was told to fail ✗"
-"""Why it fails."""
+"""The reason of a failure."""
 Step = dict[str, Any]
-"""What it does next: `do` is `call`, `think`, `make`, `answer`, `fail`, `sleep` or `die`; the other keys say how."""
+"""One step: `do` is `call`, `think`, `make`, `answer`, `fail`, `sleep` or `die`; the other keys say how."""
 
 
 def steps(messages: list[dict[str, Any]], data: dict[str, Any] | None, workspace: str | None) -> Iterator[Step]:
-    """What the agent does in a turn. `data` is the task's own data, `workspace` the folder that it may write to."""
+    """Yield the steps of a turn. `data` is the task's `input_data`, `workspace` the folder to write to."""
     heard = [_text(one) for one in messages if one["role"] == "user"]
     word, _, rest = heard[-1].partition(" ")
     match word:
@@ -88,7 +88,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 class Failed(Exception):
-    """The agent was told to fail."""
+    """The failure of the word `fail`."""
 
 
 def agent(messages: list[dict[str, Any]], task: dict[str, Any], workspace: Path) -> Iterator[Any]:
@@ -111,7 +111,7 @@ def agent(messages: list[dict[str, Any]], task: dict[str, Any], workspace: Path)
 
 
 def event(step: Step) -> tuple[str, dict[str, Any]]:
-    """A call or a thought as an event of the wire protocol."""
+    """Return a call or a thought as an event of the wire protocol."""
     if step["do"] == "think":
         return "llm_request", {"model": "reference", **{key: value for key, value in step.items() if key != "do"}}
     failed = {"output": step["error"], "status": "error"} if "error" in step else {"output": step["output"]}
@@ -119,7 +119,7 @@ def event(step: Step) -> tuple[str, dict[str, Any]]:
 
 
 class Turn:
-    """A request of the wire protocol, answered: events one by one, and then the response."""
+    """Answers a request of the wire protocol: with events, then with the response."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._task_id = request["task_id"]
@@ -128,12 +128,12 @@ class Turn:
         messages = (data or {}).get("messages") or [{"role": "user", "content": task["description"]}]
         self._steps = steps(messages, data, context.get("workspace_path"))
         self.response: dict[str, Any] = {}
-        """What it comes to, once all events are told."""
+        """The response, once all events were yielded."""
         self.end = ""
-        """`die` if it does not come to an answer."""
+        """`die` if the agent must end without a response."""
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The events as they happen."""
+        """Yield the events as they happen."""
         artifacts: list[Step] = []
         ending: dict[str, Any] = {"status": "completed"}
         for number, step in enumerate(self._steps):
@@ -175,14 +175,14 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """It is well."""
+        """Answer a health check."""
         self._answer(200)
 
     def do_POST(self) -> None:
         """Answer a request."""
         turn = Turn(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        told = turn.events()
-        first = next(told, None)
+        events = turn.events()
+        first = next(events, None)
         if turn.end == "die":
             self._answer(500)
             return
@@ -190,13 +190,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Connection", "close")
         self.end_headers()
-        with contextlib.suppress(ConnectionError):  # whoever asked has heard enough
-            for one in itertools.chain([] if first is None else [first], told):
+        with contextlib.suppress(ConnectionError):  # the client has closed the connection
+            for one in itertools.chain([] if first is None else [first], events):
                 self._send(f"data: {json.dumps(one)}\n\n")
             self._send(f"event: response\ndata: {json.dumps(turn.response)}\n\n")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
     def _answer(self, status: int) -> None:
         self.send_response(status)
