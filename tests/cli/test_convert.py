@@ -62,9 +62,9 @@ def test_text_stays_what_it_is_whatever_the_locale(atp: Run, here: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "-"], "does not tell the format"),
-        (["-o", "out.txt"], "does not tell the format"),
-        (["-o", "out.md"], "does not tell the format"),
+        (["-o", "-"], "does not show the format"),
+        (["-o", "out.txt"], "does not show the format"),
+        (["-o", "out.md"], "does not show the format"),
         (["-o", "out.yaml", "--to", "md"], "out.yaml is yaml by its name, and --to says md"),
         (["--to", "md"], "Missing option '-o'"),
         (["-o", "out.toml", "--to", "toml"], "'toml' is not one of"),

@@ -70,5 +70,5 @@ def _words(value: Any) -> str:
         return str.__str__(value)
     try:
         return str(value)
-    except Exception:  # somebody else's `__str__`
+    except Exception:  # user code
         return f"({type(value).__name__})"

@@ -42,7 +42,7 @@ def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> in
         chat = Chat(agent, flags, Path(folder) / "workspace")
         try:
             code = run_to_end(_talk(chat))
-        except KeyboardInterrupt:  # what was said until then is not lost
+        except KeyboardInterrupt:  # the conversation so far is still saved
             code = INTERRUPTED
     if path is not None and not chat.transcript.turns:
         click.echo("Nothing is saved: there was no answer.", err=True)

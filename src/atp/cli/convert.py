@@ -62,13 +62,13 @@ def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:
 
 
 def _dialect(output: str, to: str | None) -> FileDialect:
-    told = None if output == "-" else dialect_of(Path(output))
+    by_name = None if output == "-" else dialect_of(Path(output))
     wanted = _NAMES[to] if to else None
-    if told and wanted and told != wanted and (told, wanted) != ("json", "jsonl"):
-        raise click.UsageError(f"{output} is {told} by its name, and --to says {to}.")
-    dialect = told or wanted
+    if by_name and wanted and by_name != wanted and (by_name, wanted) != ("json", "jsonl"):
+        raise click.UsageError(f"{output} is {by_name} by its name, and --to says {to}.")
+    dialect = by_name or wanted
     if dialect is None:
-        raise click.UsageError(f"{output} does not tell the format: give --to, or end it in .yaml, .jsonl or .test.md.")
+        raise click.UsageError(f"{output} does not show the format: give --to, or end it in .yaml, .jsonl or .test.md.")
     return dialect
 
 

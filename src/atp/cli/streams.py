@@ -46,6 +46,6 @@ def stdout_reserved() -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):  # an agent may have closed it
             os.dup2(own, 1)
-        with contextlib.suppress(OSError):  # nobody reads it any more
+        with contextlib.suppress(OSError):  # the reader is gone
             ours.close()  # what stands in `sys.stdout` by now may be an agent's
         sys.stdout = stream

@@ -207,16 +207,16 @@ def _check_order(checkpoints: list[Checkpoint], notes: Diagnostics, locate: Loca
             if before not in seen:
                 at = locate.value((*base, number, "after", place))
                 notes.error("unknown-checkpoint", f"there is no checkpoint `{before}`", at, _meant(before, seen))
-    told: set[str] = set()
+    reported: set[str] = set()
     for number, one in enumerate(checkpoints):
-        if one.id not in told and (circle := _circle(one.id, seen)):
+        if one.id not in reported and (cycle := _cycle(one.id, seen)):
             at = locate.value((*base, number, "after"))
-            message = f"the checkpoint waits for itself: {' → '.join(circle)}"
+            message = f"the checkpoint waits for itself: {' → '.join(cycle)}"
             notes.error("checkpoint-cycle", message, at, "remove one `after`")
-            told.update(circle)
+            reported.update(cycle)
 
 
-def _circle(start: str, checkpoints: dict[str, Checkpoint]) -> list[str]:
+def _cycle(start: str, checkpoints: dict[str, Checkpoint]) -> list[str]:
     """The checkpoints from `start` through `after` back to `start`; empty if there is no cycle."""
     trail: list[str] = []
     todo: list[tuple[str, int]] = [(start, 0)]

@@ -36,9 +36,9 @@ def _expand(argument: str, notes: Diagnostics) -> Iterator[Path]:
         hint = "a variable may be unset; leave the argument out, or write . for this folder"
         notes.error("no-such-file", "an empty path was given to test", hint=hint)
     elif os.path.isdir(argument):
-        told = len(notes)
+        noted = len(notes)
         inside = list(_in_folder(path, notes))
-        if not inside and len(notes) == told:
+        if not inside and len(notes) == noted:
             hint = "test files are *.test.md, *.jsonl, and *.yaml with a `test_suite`"
             notes.error("no-test-files", f"no test files in {argument}", hint=hint)
         yield from inside
@@ -83,7 +83,7 @@ def _is_recorded(path: Path) -> bool:
         with path.open("rb") as file:
             return _RECORDED.match(file.read(100)) is not None
     except OSError:
-        return False  # that it can't be read should be said, not passed over
+        return False  # loading will report that the file can't be read
 
 
 def _has_suite(path: Path) -> bool:
@@ -91,7 +91,7 @@ def _has_suite(path: Path) -> bool:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES)
     except OSError:
-        return True  # that it can't be read should be said, not passed over
+        return True  # loading will report that the file can't be read
     if b"\0" in data[:4]:  # UTF-16 or 32, which loading refuses with a reason
         data = data.replace(b"\0", b"")
     return _names_suite(data.removeprefix(b"\xef\xbb\xbf").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff"))

@@ -100,8 +100,8 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
         yield f"     checks: {one['type']}{f' ({rest})' if rest else ''}"
     if case.get("expected") is not None:
         yield f"     expected: {_short(case['expected'])}"
-    if made := (case.get("task") or {}).get("expected_artifacts"):
-        yield f"     makes: {', '.join(map(_short, made))}"
+    if artifacts := (case.get("task") or {}).get("expected_artifacts"):
+        yield f"     makes: {', '.join(map(_short, artifacts))}"
     for one, check in zip_longest(case["expectations"], case.get("exact", ())):
         yield f"     expects: {_short(one)}{f' → {check}' if check else ''}"
     for one in case["checkpoints"]:

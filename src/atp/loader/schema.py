@@ -39,19 +39,19 @@ _READS_DURATION = next(rule.func for rule in get_args(Seconds) if hasattr(rule, 
 def schema(name: SchemaName) -> Schema:
     """The schema of a YAML suite, of one record of a JSONL file, or of a Markdown file's frontmatter."""
     record, generator, title = _SCHEMAS[name]
-    made = record.model_json_schema(schema_generator=generator)
+    result = record.model_json_schema(schema_generator=generator)
     for kinds in (ANY_AGENT, ANY_ASSERTION):
-        made = _with_kinds(made, kinds, generator)
-    return {"$schema": generator.schema_dialect, **made, "title": title}
+        result = _with_kinds(result, kinds, generator)
+    return {"$schema": generator.schema_dialect, **result, "title": title}
 
 
-def _with_kinds(made: Schema, kinds: OneOf, generator: type[GenerateJsonSchema]) -> Schema:
+def _with_kinds(result: Schema, kinds: OneOf, generator: type[GenerateJsonSchema]) -> Schema:
     """Put the schemas of all kinds, those of plugins included, where a field takes one of them."""
     mark = kinds.json_schema_mark
-    if not _has(made, mark):
-        return made
+    if not _has(result, mark):
+        return result
     kinds.registry.discover()
-    defined: Schema = dict(made.get("$defs", {}))
+    defined: Schema = dict(result.get("$defs", {}))
     union: Schema = {"oneOf": []}
     for record in kinds.records():
         own = record.model_json_schema(schema_generator=generator)
@@ -60,7 +60,7 @@ def _with_kinds(made: Schema, kinds: OneOf, generator: type[GenerateJsonSchema])
         union["oneOf"].append({"$ref": f"#/$defs/{record.__name__}"})
     if kinds is ANY_ASSERTION:  # assertions stand in many places
         defined["Assertion"], union = union, {"$ref": "#/$defs/Assertion"}
-    filled: Schema = _replaced(made | {"$defs": dict(sorted(defined.items()))}, mark, union)
+    filled: Schema = _replaced(result | {"$defs": dict(sorted(defined.items()))}, mark, union)
     return filled
 
 
@@ -76,35 +76,35 @@ class _Schema(GenerateJsonSchema):
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
         """Leave OpenAPI's list of tags out: each kind has its `type`."""
-        made = super().tagged_union_schema(schema)
-        made.pop("discriminator", None)
-        return made
+        result = super().tagged_union_schema(schema)
+        result.pop("discriminator", None)
+        return result
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Schema:
         """Accept durations as text."""
-        made = super().function_before_schema(schema)
-        return _either(made, _DURATION) if schema["function"]["function"] is _READS_DURATION else made
+        result = super().function_before_schema(schema)
+        return _either(result, _DURATION) if schema["function"]["function"] is _READS_DURATION else result
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         """A record with every spelling of its keys."""
-        made, shape = super().model_schema(schema), schema["cls"]
+        result, shape = super().model_schema(schema), schema["cls"]
         allowed = SUITE_KEYS if shape is Suite else self.case_keys if shape is Case else None
         names = _spellings(shape, allowed)
-        _spell_out(made, shape, names)
+        _spell_out(result, shape, names)
         if issubclass(shape, Assertion):
-            _allow_config(made)
-            _require(made, shape, names, _beside_or_in_config)
-            return made
-        _require(made, shape, names, _beside)
+            _allow_config(result)
+            _require(result, shape, names, _beside_or_in_config)
+            return result
+        _require(result, shape, names, _beside)
         if shape is Suite:
-            _finish_suite(made)
+            _finish_suite(result)
         elif shape is Case:
-            _finish_case(made, self.case_needs)
+            _finish_case(result, self.case_needs)
         elif shape is Simulator:
-            made["required"] = ["use"]
+            result["required"] = ["use"]
         elif shape is Frontmatter:
-            _finish_frontmatter(made)
-        return made
+            _finish_frontmatter(result)
+        return result
 
 
 class _YamlSchema(_Schema):
@@ -127,13 +127,13 @@ class _YamlSchema(_Schema):
 
     def str_schema(self, schema: core_schema.StringSchema) -> Schema:
         """Accept a variable, too, where the text has a pattern."""
-        made = super().str_schema(schema)
-        return _either(made, _VARIABLE) if "pattern" in made else made
+        result = super().str_schema(schema)
+        return _either(result, _VARIABLE) if "pattern" in result else result
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> Schema:
         """Accept a variable, too, except for `type`."""
-        made = super().literal_schema(schema)
-        return _either(made, _VARIABLE) if len(schema["expected"]) > 1 else made
+        result = super().literal_schema(schema)
+        return _either(result, _VARIABLE) if len(schema["expected"]) > 1 else result
 
 
 class _FrontmatterSchema(_Schema):
@@ -182,16 +182,16 @@ def _spellings(shape: type[BaseModel], allowed: frozenset[str] | None) -> dict[s
     return found
 
 
-def _spell_out(made: Schema, shape: type[BaseModel], names: dict[str, list[str]]) -> None:
+def _spell_out(result: Schema, shape: type[BaseModel], names: dict[str, list[str]]) -> None:
     """Give each spelling its property, with the field's docstring."""
     docstrings = field_docstrings(shape)
-    known: dict[str, Schema] = made.get("properties", {})
-    made["properties"] = {}
+    known: dict[str, Schema] = result.get("properties", {})
+    result["properties"] = {}
     for name, spellings in names.items():
         found = next(known[one] for one in spellings if one in known)
         described = {"description": docstrings[name]} if name in docstrings else {}
         plain = {key: value for key, value in found.items() if (key, value) != ("default", None)}
-        made["properties"] |= dict.fromkeys(spellings, plain | described)
+        result["properties"] |= dict.fromkeys(spellings, plain | described)
 
 
 Places = Callable[[str], list[Schema]]
@@ -205,7 +205,7 @@ def _beside_or_in_config(key: str) -> list[Schema]:
     return [{"required": [key]}, {"properties": {"config": {"required": [key]}}, "required": ["config"]}]
 
 
-def _require(made: Schema, shape: type[BaseModel], names: dict[str, list[str]], places: Places) -> None:
+def _require(result: Schema, shape: type[BaseModel], names: dict[str, list[str]], places: Places) -> None:
     """Add which keys are required, and which exclude each other."""
     required: list[str] = []
     rules: list[Schema] = []
@@ -218,61 +218,61 @@ def _require(made: Schema, shape: type[BaseModel], names: dict[str, list[str]], 
                 rules.append({"oneOf": given})
         elif len(spellings) > 1 and (shape, name) != (Case, "messages"):
             rules += [{"not": {"allOf": list(pair)}} for pair in combinations(given, 2)]
-    made.pop("required", None)
+    result.pop("required", None)
     if required:
-        made["required"] = required
+        result["required"] = required
     if rules:
-        made["allOf"] = rules
+        result["allOf"] = rules
 
 
-def _allow_config(made: Schema) -> None:
+def _allow_config(result: Schema) -> None:
     """Accept the keys in `config`, too, as document 1 writes them."""
-    inside = {key: value for key, value in made["properties"].items() if key != "type"}
-    made["properties"]["config"] = {
+    inside = {key: value for key, value in result["properties"].items() if key != "type"}
+    result["properties"]["config"] = {
         "type": "object",
         "description": "The keys of this kind; they may also stand beside `type`.",
         "properties": inside,
-        "additionalProperties": made.get("additionalProperties", True),
+        "additionalProperties": result.get("additionalProperties", True),
     }
 
 
-def _finish_suite(made: Schema) -> None:
-    properties = made["properties"]
+def _finish_suite(result: Schema) -> None:
+    properties = result["properties"]
     properties["version"] = _either({"type": "string", "minLength": 1}, {"type": "number"}) | {
         "description": properties["version"]["description"]
     }
     for key in ("agents", "tests"):
         properties[key]["minItems"] = 1
-    made["required"] = ["test_suite", "agents", "tests"]
+    result["required"] = ["test_suite", "agents", "tests"]
 
 
-def _finish_case(made: Schema, needs: list[str]) -> None:
+def _finish_case(result: Schema, needs: list[str]) -> None:
     """Accept the short forms of lists, and require exactly one form of prompt."""
-    properties = made["properties"]
+    properties = result["properties"]
     for key in ("assertions", "assert", "messages", "input"):
         many = properties[key]
         short = [many["items"]] if "assert" in key else [many["items"], {"type": "string", "pattern": r"\S"}]
         listed = {"type": "array", "items": many["items"], **({} if "assert" in key else {"minItems": 1})}
         properties[key] = {"anyOf": [listed, *short], "description": many["description"]}
     properties["checkpoints"]["minItems"] = 1
-    made["required"] = needs
-    made["anyOf"] = [{"required": [key]} for key in ("task", "input", "messages", "simulator", "checkpoints")]
-    made.setdefault("allOf", []).extend({"not": {"required": ["task", other]}} for other in ("input", "messages"))
-    made["dependentRequired"] = {"simulator": ["checkpoints"], "checkpoints": ["simulator"]}
+    result["required"] = needs
+    result["anyOf"] = [{"required": [key]} for key in ("task", "input", "messages", "simulator", "checkpoints")]
+    result.setdefault("allOf", []).extend({"not": {"required": ["task", other]}} for other in ("input", "messages"))
+    result["dependentRequired"] = {"simulator": ["checkpoints"], "checkpoints": ["simulator"]}
 
 
-def _finish_frontmatter(made: Schema) -> None:
+def _finish_frontmatter(result: Schema) -> None:
     """Accept the keys of other tools, and refuse empty values of our own."""
-    for key, value in made["properties"].items():
+    for key, value in result["properties"].items():
         choices = [one for one in value.pop("anyOf", []) if one != {"type": "null"}]
-        made["properties"][key] = value | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
-    listed = made["properties"]["tags"]
-    made["properties"]["tags"] = {
+        result["properties"][key] = value | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
+    listed = result["properties"]["tags"]
+    result["properties"]["tags"] = {
         "anyOf": [{"type": "array", "items": listed["items"]}, {"type": "string"}],
         "description": f"{listed['description']} A list, or text with commas.",
     }
-    made["required"] = ["target"]
-    made["additionalProperties"] = True
+    result["required"] = ["target"]
+    result["additionalProperties"] = True
 
 
 def field_docstrings(shape: type[BaseModel]) -> dict[str, str]:

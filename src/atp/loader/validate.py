@@ -264,8 +264,8 @@ def _at(raw: Any, path: DataPath) -> Any:
 def _path_in(raw: Any, loc: tuple[str | int, ...], is_missing: bool) -> DataPath:
     """pydantic's location as a path of the data.
 
-    It is told without the members of unions and the list around an object that stands for a list of one, and with the
-    `config` we look through.
+    The path leaves out members of unions and the list around an object that stands for a list of one, and has the
+    `config` that validation looks through.
     """
     path: list[str | int] = []
     tag_possible = True

@@ -70,11 +70,11 @@ class _Uses:
         """Replace the variables in a value."""
         text: str = dollar.node.value
         only = _USE.fullmatch(text)
-        number, told = count(), len(self.notes)
+        number, noted = count(), len(self.notes)
         filled = _USE.sub(lambda use: self.one(use, next(number), dollar), text)
         is_default = only is not None and only.group(1) in self.defaults and only.group(1) not in self.env
         whole = Filled if only is not None and only.group(1) else str
-        kind = Unfilled if len(self.notes) > told else Defaulted if is_default else whole
+        kind = Unfilled if len(self.notes) > noted else Defaulted if is_default else whole
         dollar.holder[dollar.key] = kind(filled)
 
     def one(self, use: "re.Match[str]", number: int, dollar: Dollar) -> str:

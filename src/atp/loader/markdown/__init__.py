@@ -6,10 +6,12 @@ becomes a tree of blocks (`blocks`), headings and labels make sections and field
 step knows the steps after it, and each notes the mistakes that it finds.
 """
 
+from dataclasses import dataclass
+
 from atp.base.diagnostics import Diagnostics
-from atp.loader.markdown.blocks import read_blocks
+from atp.loader.markdown.blocks import Block, read_blocks
 from atp.loader.markdown.cases import CaseBuilder
-from atp.loader.markdown.frontmatter import Frontmatter, cut, read_frontmatter
+from atp.loader.markdown.frontmatter import Frontmatter, Head, cut, read_frontmatter
 from atp.loader.markdown.names import Titles, stem
 from atp.loader.markdown.outline import Outline
 from atp.loader.markdown.page import Page, read_page
@@ -24,27 +26,44 @@ MOST_LINES = 2_000_000
 """How many lines a file may have. Each costs some hundred bytes while it is read, even if empty."""
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """A text after the steps that know Markdown and labels, but not cases."""
+
+    head: Head
+    page: Page
+    blocks: list[Block]
+    outline: Outline
+
+
 def load_markdown(source: Source, context: LoadContext, notes: Diagnostics) -> Suite:
     """The suite in a Markdown text, as far as it can be read. Mistakes are noted."""
     if source.text.count("\n") > MOST_LINES:
         notes.error("too-large", f"the file has more than {MOST_LINES:,} lines", hint="split it")
         return Suite(name=stem(source.path), dialect="markdown", path=source.path)
-    head = cut(source.text, notes)
-    front = read_frontmatter(head, context, notes)
+    return build_suite(parse_file(source.text, notes), source.path, context, notes)
+
+
+def parse_file(text: str, notes: Diagnostics) -> ParsedFile:
+    """The frontmatter's text and the outline of the body."""
+    head = cut(text, notes)
     page = read_page(head.body, head.body_line, notes)
-    outline = read_outline(read_blocks(page, notes), page, notes)
-    return _suite(source, front, page, outline, notes)
+    blocks = read_blocks(page, notes)
+    return ParsedFile(head, page, blocks, read_outline(blocks, page, notes))
 
 
-def _suite(source: Source, front: Frontmatter, page: Page, outline: Outline, notes: Diagnostics) -> Suite:
-    name = stem(source.path)
+def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, notes: Diagnostics) -> Suite:
+    """The suite of a parsed file at `path`."""
+    front = read_frontmatter(parsed.head, context, notes)
+    outline = parsed.outline
+    name = stem(path)
     titles = Titles(outline)
-    cases = CaseBuilder(page, front, name, notes).build(outline, titles)
+    cases = CaseBuilder(parsed.page, front, name, notes).build(outline, titles)
     not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
     return Suite(
         name=next((title for title in not_cases if title), name),
         dialect="markdown",
-        path=source.path,
+        path=path,
         description=front.description,
         target=front.target,
         assessor=front.assessor,

@@ -188,7 +188,7 @@ def _find_content(item: Block, line: str, outer: Block | None) -> None:
     """Set the columns of an item's marker and content. An item may begin on the line of the item around it."""
     start = outer.offset if outer is not None and outer.line == item.line else 0
     marker = _MARKER.match(line, start)
-    if marker is None:  # in a quote, whose items nobody asks about
+    if marker is None:  # in a quote, whose items need no columns
         return
     item.column = marker.start(1)
     after = width(" " * _columns(line, marker.end(1)) + marker[2]) - _columns(line, marker.end(1))

@@ -8,15 +8,14 @@ stays as it is.
 import re
 
 from atp.base.diagnostics import Diagnostics, has_errors
-from atp.loader.markdown import load_markdown
-from atp.loader.markdown.blocks import Block, read_blocks
+from atp.loader.markdown import ParsedFile, build_suite, parse_file
+from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.frontmatter import Frontmatter, Head, cut
 from atp.loader.markdown.items import chain_of, grouped
 from atp.loader.markdown.outline import Field, Outline, Section
-from atp.loader.markdown.page import Page, find_comments, read_page
+from atp.loader.markdown.page import Page, find_comments
 from atp.loader.markdown.render import render, text_of
-from atp.loader.markdown.sections import read_outline
-from atp.loader.source import LoadContext, Source, check_text
+from atp.loader.source import LoadContext, check_text
 from atp.suite.suite import Suite
 
 _KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
@@ -36,20 +35,22 @@ def format_markdown(text: str) -> str:
 def try_format(text: str) -> str | None:
     """The text in canonical form; None if it has errors, or the canonical form would not mean the same."""
     unified = check_text(text.removeprefix("\ufeff"), Diagnostics())
-    before = None if unified is None else _parsed(unified)
+    before = None if unified is None else _read(unified)
     if unified is None or before is None:
         return None
-    result = _written(unified)
-    same = _parsed(result) == before and _comments(result) == _comments(unified) and _written(result) == result
+    suite, result = before
+    same = _read(result) == (suite, result) and _comments(result) == _comments(unified)
     if not same:
         return None
     return result.replace("\n", "\r\n") if "\r\n" in text else result
 
 
-def _parsed(text: str) -> Suite | None:
+def _read(text: str) -> tuple[Suite, str] | None:
+    """The suite in a text, and the text's canonical form. None if the text has errors."""
     notes = Diagnostics()
-    suite = load_markdown(Source(text), LoadContext(env={}, agent=True, assessor=True), notes)
-    return None if has_errors(notes) else suite
+    parsed = parse_file(text, notes)
+    suite = build_suite(parsed, None, LoadContext(env={}, agent=True, assessor=True), notes)
+    return None if has_errors(notes) else (suite, _written(parsed))
 
 
 def _comments(text: str) -> list[str]:
@@ -57,13 +58,9 @@ def _comments(text: str) -> list[str]:
     return [" ".join(body[start:stop].split()) for start, stop in find_comments(body)]
 
 
-def _written(text: str) -> str:
-    notes = Diagnostics()
-    head = cut(text, notes)
-    page = read_page(head.body, head.body_line, notes)
-    blocks = read_blocks(page, notes)
-    chunks = _Writer(page, blocks).write(read_outline(blocks, page, notes))
-    lines = ["---", *_frontmatter(head), "---", *(line for chunk in chunks for line in ("", *chunk))]
+def _written(parsed: ParsedFile) -> str:
+    chunks = _Writer(parsed.page, parsed.blocks).write(parsed.outline)
+    lines = ["---", *_frontmatter(parsed.head), "---", *(line for chunk in chunks for line in ("", *chunk))]
     return "\n".join(lines) + "\n"
 
 

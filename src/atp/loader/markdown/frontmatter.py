@@ -134,10 +134,10 @@ def _fold(data: dict[str, Any], locator: Locator, notes: Diagnostics) -> tuple[d
     return raw, written
 
 
-def _check_parts(said: set[str], opening: Place, context: LoadContext, notes: Diagnostics) -> None:
-    if "target" not in said and not context.agent and not context.spare_agent:
+def _check_parts(keys: set[str], opening: Place, context: LoadContext, notes: Diagnostics) -> None:
+    if "target" not in keys and not context.agent and not context.spare_agent:
         notes.error("missing-target", "there is no `target`", opening, "add `target: agents/…`, or name an agent (-n)")
-    if "assessor" not in said and not context.assessor:
+    if "assessor" not in keys and not context.assessor:
         message = "there is no `assessor`: the built-in one judges what has no exact meaning, on a model that you name"
         notes.warn("missing-assessor", message, opening, "add `assessor: agents/…`, or give --assessor")
 

@@ -1,6 +1,6 @@
 """Splits paragraphs and items at labels.
 
-`- warm` with `**Expectations:**` on the next line is one item to CommonMark, and a label to whoever wrote it.
+`- warm` with `**Expectations:**` on the next line is one item to CommonMark, and an item and a label to its author.
 """
 
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ def split_paragraph(block: Block, page: Page, before_list: bool = False) -> list
     """Split a paragraph into prose and labels, in order."""
     pieces: list[Block | LabelLine] = []
     lines = block.text.split("\n")
-    held: list[str] = []
-    held_from = block.line
+    collected: list[str] = []
+    collected_from = block.line
     opened: LabelLine | None = None
     for number, line in enumerate(lines):
         at = block.line + number
@@ -38,24 +38,26 @@ def split_paragraph(block: Block, page: Page, before_list: bool = False) -> list
         last = label_at_end(line, before_list and number == len(lines) - 1) if label is None else None
         found = label or last
         if found is None:
-            if held or line.strip():
-                held_from = held_from if held else at
-                held.append(line)
+            if collected or line.strip():
+                collected_from = collected_from if collected else at
+                collected.append(line)
             continue
         if last is not None:
-            held_from = held_from if held else at
-            held.append(line[: last.start])
-        _settle(pieces, opened, held, held_from, at + 1 if last else at)
+            collected_from = collected_from if collected else at
+            collected.append(line[: last.start])
+        _add_piece(pieces, opened, collected, collected_from, at + 1 if last else at)
         column = max(0, page.lines[at].rfind(line.strip())) - (len(line) - len(line.lstrip()))
         opened = LabelLine(found, at, column + found.start, None, not found.alone)
-        held, held_from = ([] if found.alone else [line[found.end :]]), at
-    _settle(pieces, opened, held, held_from, block.end)
+        collected, collected_from = ([] if found.alone else [line[found.end :]]), at
+    _add_piece(pieces, opened, collected, collected_from, block.end)
     return pieces
 
 
-def _settle(pieces: list[Block | LabelLine], opened: LabelLine | None, held: list[str], start: int, end: int) -> None:
+def _add_piece(
+    pieces: list[Block | LabelLine], opened: LabelLine | None, collected: list[str], start: int, end: int
+) -> None:
     """Add the collected lines: as the value of the open label, or as prose."""
-    text = Block("paragraph", start, end, "\n".join(held)) if held else None
+    text = Block("paragraph", start, end, "\n".join(collected)) if collected else None
     if opened is not None:
         opened.value = text
         pieces.append(opened)
