@@ -28,3 +28,19 @@ def shell(commands: list[str], folder: Path, env: dict[str, str]) -> "subprocess
     return subprocess.run(
         script, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=WAIT_LIMIT, check=False
     )
+
+
+def call(environment: Path, folder: Path, command: str) -> str:
+    """What a command prints that finds the programs of an environment."""
+    done = shell([command], folder, plain_environment(environment / "bin"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files(package: Path) -> set[str]:
+    """The files of a package, without what Python compiled."""
+    return {
+        one.relative_to(package).as_posix()
+        for one in package.rglob("*")
+        if one.is_file() and "__pycache__" not in one.parts
+    }
