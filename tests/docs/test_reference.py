@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from atp.journal import records
+from atp.report import records as report_records
 from atp.suite import result
 
 ROOT = Path(__file__).parents[2]
@@ -55,3 +56,9 @@ def test_every_field_of_the_journal_is_documented() -> None:
 
 def _is_record(value: object) -> TypeGuard[type[msgspec.Struct]]:
     return isinstance(value, type) and issubclass(value, msgspec.Struct)
+
+
+def test_formats_on_the_page_are_the_current_ones() -> None:
+    page = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
+    assert f"of `format: {records.FORMAT}` |" in page
+    assert f"[`format: {report_records.FORMAT}`](reports.md#json)" in page
