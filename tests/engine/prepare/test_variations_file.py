@@ -14,7 +14,7 @@ from tests.roles.support.doubles import Scripted
 from tests.waiting import WAIT_LIMIT
 
 from atp.base.diagnostics import LoadError
-from atp.engine.prepare.variations_file import Sidecar, sidecar_path, variations_for, varied_digest
+from atp.engine.prepare.variations_file import VariationsFile, variations_for, variations_path, varied_digest
 from atp.loader.load import load_text
 from atp.roles.ask import RoleClient, RoleError
 from atp.roles.generate.variator import Variation, Variations
@@ -32,7 +32,7 @@ def generated(text: str, by: str = "maker") -> Variation:
 
 
 def make(case: Case, count: int, path: Path, client: RoleClient | None = None) -> Variations:
-    return asyncio.run(variations_for(case, count, Sidecar(path), client))
+    return asyncio.run(variations_for(case, count, VariationsFile(path), client))
 
 
 def client(*texts: str) -> Scripted:
@@ -49,9 +49,9 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_it_stands_beside_the_test_file() -> None:
-    assert sidecar_path("a/ocean.test.md") == Path("a/ocean.variations.jsonl")
-    assert sidecar_path("a/Ocean.TEST.MD") == Path("a/Ocean.variations.jsonl")
-    assert sidecar_path("a/suite.yaml") == Path("a/suite.variations.jsonl")
+    assert variations_path("a/ocean.test.md") == Path("a/ocean.variations.jsonl")
+    assert variations_path("a/Ocean.TEST.MD") == Path("a/Ocean.variations.jsonl")
+    assert variations_path("a/suite.yaml") == Path("a/suite.variations.jsonl")
 
 
 def test_what_a_line_says(path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_file_that_can_not_be_read_is_an_error(path: Path) -> None:
 
 def test_without_a_file_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = asyncio.run(variations_for(a_case(), 3, Sidecar.beside(None), None))
+    made = asyncio.run(variations_for(a_case(), 3, VariationsFile.beside(None), None))
     assert len(made) == 3
     assert list(tmp_path.iterdir()) == []
 
@@ -204,7 +204,7 @@ def test_the_documents_example(tmp_path: Path) -> None:
 
 
 def test_of_two_processes_the_quicker_one_counts(path: Path) -> None:
-    mine, theirs = Sidecar(path), Sidecar(path)
+    mine, theirs = VariationsFile(path), VariationsFile(path)
     assert mine.read("c", "d") == theirs.read("c", "d") == {}
     first = theirs.append("c", "d", {1: generated("a"), 2: generated("b")})
     assert mine.append("c", "d", {2: generated("x"), 3: generated("y")}) == {2: first[2], 3: generated("y")}
@@ -213,8 +213,9 @@ def test_of_two_processes_the_quicker_one_counts(path: Path) -> None:
 
 def test_processes_at_the_same_time_leave_a_sound_file(path: Path) -> None:
     program = (
-        "import sys\nfrom pathlib import Path\nfrom atp.engine.prepare.variations_file import Sidecar\n"
-        "from atp.roles.generate.variator import Variation\nme = sys.argv[2]\nside = Sidecar(Path(sys.argv[1]))\n"
+        "import sys\nfrom pathlib import Path\nfrom atp.engine.prepare.variations_file import VariationsFile\n"
+        "from atp.roles.generate.variator import Variation\nme = sys.argv[2]\n"
+        "side = VariationsFile(Path(sys.argv[1]))\n"
         "for n in range(40):\n"
         "    text = f'{me} says {n} ' + 'x' * 5000\n"
         "    made = {n: Variation(chain=[text], origin='generated', by=me)}\n"
@@ -238,9 +239,9 @@ def test_what_is_written_is_read_again(tmp_path: Path, chains: dict[int, list[st
     file = tmp_path / "round.variations.jsonl"
     file.unlink(missing_ok=True)
     made = {n: Variation(chain=chain, origin="generated", by="m") for n, chain in chains.items()}
-    assert Sidecar(file).append(case_id, "d", made) == made
-    assert Sidecar(file).read(case_id, "d") == made
-    assert Sidecar(file).read(case_id, "e") == {}
-    assert Sidecar(file).append(case_id, "d", made) == made
+    assert VariationsFile(file).append(case_id, "d", made) == made
+    assert VariationsFile(file).read(case_id, "d") == made
+    assert VariationsFile(file).read(case_id, "e") == {}
+    assert VariationsFile(file).append(case_id, "d", made) == made
     if other != case_id:
-        assert Sidecar(file).read(other, "d") == {}
+        assert VariationsFile(file).read(other, "d") == {}

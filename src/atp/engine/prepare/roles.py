@@ -72,15 +72,15 @@ async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:
     for unit in plan.units:
         if not unit.source.survey.varied:
             continue
-        from atp.engine.prepare.variations_file import Sidecar, variations_for
+        from atp.engine.prepare.variations_file import VariationsFile, variations_for
 
-        sidecar = Sidecar.beside(unit.source.suite.path)
+        kept = VariationsFile.beside(unit.source.suite.path)
         client = roles.variator(unit.source)
         for case in unit.source.cases():
             if is_varied(case) and plan.runs_case(unit, case):
                 assert case.iterations is not None
                 try:
-                    made = await variations_for(case, case.iterations, sidecar, client, unit.source.suite.path)
+                    made = await variations_for(case, case.iterations, kept, client, unit.source.suite.path)
                 except (CassetteMiss, CassetteError) as error:
                     raise _unrecorded(unit, case, error) from error
                 warnings += made.warnings

@@ -15,9 +15,10 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from atp.base.line_file import LineFile, StoredLine
 from atp.base.secrets import mask
 from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain
-from atp.models.cassettes.store import KeyedLocks, LineFile, Place
+from atp.models.cassettes.store import KeyedLocks
 from atp.models.model import CassetteError, CassetteMiss
 
 Boundary = Literal["model", "tool", "simulator", "judge", "generator"]
@@ -57,7 +58,7 @@ class Cassette:
         self.mode = mode
         self._secrets = frozenset(secrets)
         self._files: dict[str, LineFile] = {}
-        self._known: dict[tuple[str, int], Place] = {}
+        self._known: dict[tuple[str, int], StoredLine] = {}
         self._secret_answers: dict[tuple[str, int], Any] = {}
         self._taken: dict[str, set[int]] = {}
         self._locks = KeyedLocks()
@@ -178,7 +179,7 @@ class Cassette:
         return "; ".join(shown) or "its key is another, so its line was changed by hand"
 
 
-def _entries(file: LineFile) -> Iterator[tuple[_Entry, Place, bytes]]:
+def _entries(file: LineFile) -> Iterator[tuple[_Entry, StoredLine, bytes]]:
     """The entries of a file, without a last line that a crash cut off. Raises `CassetteError`."""
     for number, (place, line) in enumerate(file.lines(), 1):
         try:
