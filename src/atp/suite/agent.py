@@ -295,11 +295,11 @@ class Agent(Record):
 
     @property
     def place(self) -> Place:
-        """Where its suite describes it; line 0 if it stands in none."""
+        """Where the agent is described in its suite; line 0 if it is not in a suite."""
         return self._place
 
     def stands_at(self, place: Place) -> None:
-        """Its suite's loader says where it was found: no file can."""
+        """Set the place. The loader calls this, because the place is not part of what a file says."""
         self._place = place
 
 
