@@ -42,7 +42,7 @@ class Child:
         """Done once the process has exited."""
         self._marker = secrets.token_hex(8)
         self._handle: int | None = None
-        self.popen = subprocess.Popen(  # noqa: S603  (running the user's command is what we are for)
+        self.popen = subprocess.Popen(  # noqa: S603  (running the user's command is the purpose)
             command.argv,
             cwd=command.folder,
             env={**command.environment, OF_PROCESS: self._marker},
@@ -57,12 +57,12 @@ class Child:
 
     @property
     def code(self) -> int:
-        """The exit code, once it is over; the negative number of the signal that ended it."""
+        """The exit code after the exit, or the negative number of the signal that ended the process."""
         code: int | None = self.popen.returncode
         return -signal.SIGKILL if code is None else code
 
     async def end(self, sweep: bool, grace: float = GRACE) -> None:
-        """End it and its group, those who left the group too if it is not sure that there are none."""
+        """End the process and its group; with `sweep`, processes that left the group, too."""
         try:
             if not self.exited.done():
                 self._signal(signal.SIGTERM)
@@ -76,19 +76,19 @@ class Child:
             self._drop_handle()
 
     def kill(self) -> None:
-        """End the group now; collect the process if it is over."""
+        """Kill the group, and collect the process if it has exited."""
         self._signal(signal.SIGKILL)
         self.popen.poll()
 
     def _signal(self, number: signal.Signals) -> None:
-        if self.popen.returncode is None:  # not collected yet, so the number is still its own
+        if self.popen.returncode is None:  # not collected yet, so no other process has its number
             with contextlib.suppress(OSError):
                 os.killpg(self.popen.pid, number)
 
     def _watch_exit(self) -> None:
         try:
             self._handle = os.pidfd_open(self.popen.pid)
-        except (AttributeError, OSError):  # not Linux, or an old one
+        except (AttributeError, OSError):  # not Linux, or an old kernel
             waiting = asyncio.ensure_future(in_thread(self.popen.wait))
             waiting.add_done_callback(lambda _: self._set_exited())
             return

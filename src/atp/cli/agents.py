@@ -43,7 +43,7 @@ def command(context: click.Context, as_json: bool, env_file: str | None) -> int:
 
 
 def _list(as_json: bool, env_file: str | None) -> int:
-    from atp.agents.needs import kinds
+    from atp.agents.kinds import kinds
     from atp.base.project import find_root
     from atp.engine.prepare.agents import Project, known_agents
     from atp.engine.prepare.settings import environment
