@@ -24,9 +24,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()  # a symbolic link stays one
     if target.exists() and not target.is_file():  # a file must not replace a device
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    half = target.with_name(
-        f".atp-{secrets.token_hex(8)}.tmp"
-    )  # not a longer name: the file's own may be as long as allowed
+    # Not the file's name with an ending: that name may be as long as is allowed.
+    half = target.with_name(f".atp-{secrets.token_hex(8)}.tmp")
     try:
         with half.open("xb") as file:
             yield file

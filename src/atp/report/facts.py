@@ -78,7 +78,7 @@ def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
 
 
 def warnings(trials: list[TrialResult]) -> list[str]:
-    """What could not be observed, each said once."""
+    """What could not be observed, without repetitions."""
     found = [warning for trial in trials for warning in trial.warnings if warning != NO_ASSERTIONS]
     return list(dict.fromkeys(found))
 
@@ -140,7 +140,7 @@ def class_text(found: Stability) -> str:
 
 
 def trials_text(trials: int, variations: int, runs: int) -> str:
-    """`10 variations × 5 runs`: what the trials are made of; without the runs, where their numbers differ."""
+    """`10 variations × 5 runs`: the variations and runs of the trials; only variations, where the runs differ."""
     if trials != variations * runs:
         return f"{variations} variations, not all with as many runs"
     return f"{variations} variations × {runs} runs" if runs > 1 else f"{variations} variations"

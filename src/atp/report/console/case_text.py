@@ -73,21 +73,21 @@ def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbos
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
         for one in case.trials:
-            said = conversation_lines(case, one, hide)
-            lines.extend([(f"  {_which(case, one)}:", "detail")] if said and len(case.trials) > 1 else [])
-            lines.extend(said)
+            conversation = conversation_lines(case, one, hide)
+            lines.extend([(f"  {_which(case, one)}:", "detail")] if conversation and len(case.trials) > 1 else [])
+            lines.extend(conversation)
     return lines
 
 
 def _checked(case: CaseResult, trial: TrialResult) -> str:
-    said = f"  Messages: {messages_count(case, trial)}"
+    text = f"  Messages: {messages_count(case, trial)}"
     if points := trial.checkpoints:
-        said += f", Checkpoints: {sum(one.passed for one in points)}/{len(points)} reached"
+        text += f", Checkpoints: {sum(one.passed for one in points)}/{len(points)} reached"
     if checks := trial.verdicts:
-        return f"{said}, Assertions: {sum(one.passed for one in checks)}/{len(checks)} passed"
+        return f"{text}, Assertions: {sum(one.passed for one in checks)}/{len(checks)} passed"
     if points:
-        return said
-    return f"{said}, {'no assertions' if no_assertions(case.trials) else 'Assertions: not reached'}"
+        return text
+    return f"{text}, {'no assertions' if no_assertions(case.trials) else 'Assertions: not reached'}"
 
 
 def _reached(trial: TrialResult, hide: Hide) -> str:

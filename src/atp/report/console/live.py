@@ -198,8 +198,8 @@ class LivePage:
 
 def _size(variable: str, stream: TextIO) -> int | None:
     """The terminal's size where a variable is 0, which some set for unknown; rich would draw nothing then."""
-    said = os.environ.get(variable, "")
-    if not said.isdigit() or int(said):
+    value = os.environ.get(variable, "")
+    if not value.isdigit() or int(value):
         return None  # rich finds the size
     usual = 80 if variable == "COLUMNS" else 25
     try:

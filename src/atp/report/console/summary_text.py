@@ -59,12 +59,12 @@ def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
     if planned <= cases:
         return
     variations = counts.get("total_variations", cases)
-    said = str(total) if planned == total else f"{total} of {planned} planned"
+    number = str(total) if planned == total else f"{total} of {planned} planned"
     rate = f"{counts['overall_pass_rate']:g}% passed"
     if variations > cases:
-        yield f"  Trials:  {said} ({trials_text(planned, variations, runs)}), {rate}", ""
+        yield f"  Trials:  {number} ({trials_text(planned, variations, runs)}), {rate}", ""
     else:
-        yield f"  Runs:    {said}, {rate}", ""
+        yield f"  Runs:    {number}, {rate}", ""
     yield f"  Stable:  {counts['stable_cases']} of {counted(cases, 'case')}", ""
 
 

@@ -140,8 +140,8 @@ def _test(case: CaseResult, class_name: str, hide: Hide) -> str:
         why = attributes(message=reason(case, hide), type=_type(case, trial))
         text = "\n".join(line.removeprefix("  ") for line, _ in went_wrong(case, trial, hide))
         lines.append(f"      <{kind}{why}>{xml_text(text)}</{kind}>\n")
-    said = "\n".join(line.strip() for line, _ in conversation_lines(case, trial, hide))
-    shown = said if len(said) <= LONGEST else f"{said[:LONGEST]}\n…"
+    conversation = "\n".join(line.strip() for line, _ in conversation_lines(case, trial, hide))
+    shown = conversation if len(conversation) <= LONGEST else f"{conversation[:LONGEST]}\n…"
     if out := "\n\n".join(part for part in ("\n".join(_known(case, hide)), shown) if part):
         lines.append(f"      <system-out>{xml_text(out)}</system-out>\n")
     lines.append("    </testcase>\n")

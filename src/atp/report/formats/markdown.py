@@ -103,12 +103,12 @@ def summary_section(end: RunEnd, hide: Hide) -> list[str]:
 
 def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     total, variations = counts["total_runs"], counts.get("total_variations", counts["total_cases"])
-    said = f"{counts['passed_runs']} of {counts.get('planned_runs', total)} passed"
+    text = f"{counts['passed_runs']} of {counts.get('planned_runs', total)} passed"
     if "planned_runs" in counts:
-        said += f", {total} ran"
+        text += f", {total} ran"
     if variations <= counts["total_cases"]:
-        return "Runs", said
-    return "Trials", f"{said} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
+        return "Runs", text
+    return "Trials", f"{text} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
 
 
 _RARE = ("errors", "blocked", "cancelled", "skipped")
