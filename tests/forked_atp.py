@@ -19,7 +19,7 @@ IMPORTED = (
     *(
         "atp.engine.signals",
         "atp.engine.prepare.dry_run",
-        "atp.engine.prepare.planning",
+        "atp.engine.prepare.plan",
         "atp.report.choose",
         "atp.agents.registry",
     ),

@@ -19,10 +19,10 @@ from atp.engine.prepare.generated import (
     Reference,
     generate_suite,
     generated_path,
-    is_reference,
     parse_reference,
     script_generator,
 )
+from atp.engine.prepare.sources import is_reference
 from atp.roles.ask import RoleClient, RoleError
 
 GEN = Reference("agents", "test.gen", 2)

@@ -1,4 +1,4 @@
-"""Input that is generated: `-i agents:a.b?count=10&focus=…` and `-i scripts:a.b?count=10`.
+"""Input that is generated: `-i agents:a.b?count=10&focus=…` and `-i scripts:a.b?count=10`; and tests in Python.
 
 The cases are kept in a file of the project's `.atp/generated/`, which is then loaded like any other, so that `--resume`
 finds the same cases and users can look at them, keep them and run them again.
@@ -16,62 +16,61 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors, load_error
+from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.near import near_miss
+from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.keys import digest
+from atp.engine.prepare.sources import CaseSource, in_memory
+from atp.engine.role_clients import RoleClients
+from atp.engine.run_context import RunContext
+from atp.engine.scripts.file import is_test_name
+from atp.engine.signals import run_to_end
 from atp.loader.load import load_path
 from atp.loader.source import LoadContext
+from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import FunctionClient, RoleClient, RoleError
 from atp.roles.generate.generator import CasesRequest, as_jsonl, generate
+from atp.suite.assertion import Decider
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
-from atp.usercode.code_path import load_function
+from atp.usercode.code_path import find_script, load_function
 from atp.usercode.signature import match_by_name
 
 USUAL_COUNT = 10
-"""Cases to make if nobody says how many."""
+"""The number of cases where `count` is not given."""
 MOST_CASES = 10_000
-"""More than this can only be a slip."""
+"""The largest `count`: a larger one is taken for a slip."""
 _OURS = ("test_mode", "target_agent", "existing", "repair")
-"""What the generator is told by us."""
+"""Parameters that ATP sets itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An agent or a script that input comes from, and what it is told."""
+    """An agent or a script that generates input, and its parameters."""
 
     kind: Literal["agents", "scripts"]
     id: str
-    """Without prefix and parameters."""
+    """The id without prefix and parameters."""
     count: int = USUAL_COUNT
-    """How many cases it shall make."""
+    """The number of cases to generate."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """All else behind the `?`: text, numbers, true, false and null."""
 
     @property
     def name(self) -> str:
-        """With its prefix, without parameters."""
+        """The id with its prefix, without parameters."""
         return f"{self.kind}:{self.id}"
 
     @property
     def is_script_test(self) -> bool:
-        """A module `test_…` or `…_test` holds tests in Python; any other function makes cases."""
-        steps = self.id.lower().replace("-", "_").split(".")
-        return self.kind == "scripts" and any(_is_test(step) for step in steps[-2:])
-
-
-def _is_test(step: str) -> bool:
-    return step.startswith("test_") or step.endswith("_test")
-
-
-def is_reference(text: str) -> bool:
-    """Whether an input is a reference to an agent or a script."""
-    return text.startswith(("agents:", "scripts:"))
+        """True if the module is named `test_…` or `…_test`: it has tests. Any other function generates cases."""
+        return self.kind == "scripts" and any(map(is_test_name, self.id.split(".")[-2:]))
 
 
 def parse_reference(text: str, notes: Diagnostics) -> Reference | None:
-    """What a reference says; nothing if it can't be used, and why among the diagnostics."""
+    """Parse a reference; None, with the reason in `notes`, if it can't be used."""
     kind, _, rest = text.partition(":")
     name, mark, query = rest.partition("?")
     errors = sum(one.severity == "error" for one in notes)
@@ -89,7 +88,7 @@ def _is_id(kind: str, name: str) -> bool:
     steps = name.split(".")
     if not all(steps) or not name.isprintable() or re.search(r"[\s:?&=]", name):
         return False
-    return kind == "agents" or len(steps) > 1 or _is_test(name.lower().replace("-", "_"))
+    return kind == "agents" or len(steps) > 1 or is_test_name(name)
 
 
 def _parameters(query: str, text: str, notes: Diagnostics) -> Iterator[tuple[str, Any]]:
@@ -112,12 +111,12 @@ def _parameters(query: str, text: str, notes: Diagnostics) -> Iterator[tuple[str
 
 
 def _writable(text: str) -> bool:
-    """Whether it is Unicode: a shell hands on any bytes."""
+    """True if the text is Unicode: a shell passes any bytes."""
     return text.encode(errors="replace").decode() == text
 
 
 def _scalar(value: str) -> Any:
-    """A number, true, false or null if it reads as one, else text."""
+    """Return a number, bool or None if the text is one in JSON, else the text."""
     try:
         read = msgspec.json.decode(value)
     except (msgspec.MsgspecError, UnicodeError):
@@ -135,20 +134,20 @@ def _count(value: Any, text: str, notes: Diagnostics) -> int:
 
 
 class Generated(msgspec.Struct, kw_only=True):
-    """Cases that were made, or found again."""
+    """Generated cases, new or from an earlier run."""
 
     path: Path
-    """The file that they are kept in."""
+    """The file with the cases."""
     suite: Suite
     """The suite in that file."""
     warnings: list[Diagnostic] = []
-    """What could not be had, and what the loader says."""
+    """Warnings of the generator and of the loader."""
     usage: Usage = msgspec.field(default_factory=Usage)
-    """What making them used."""
+    """The usage of the generator."""
 
 
 def generated_path(reference: Reference, target: str, root: Path) -> Path:
-    """Where the cases of a reference for an agent are kept: the same for the same request."""
+    """Return the file for the cases of a reference and an agent: the same for the same request."""
     slug = re.sub(r"[^a-z0-9]+", "-", reference.id.lower()).strip("-")[:60] or reference.kind
     asked = digest(reference.kind, reference.id, reference.count, reference.parameters, target)[:12]
     return root / ".atp" / "generated" / f"{slug}-{asked}.jsonl"
@@ -163,7 +162,7 @@ async def generate_suite(
     given: LoadContext | None = None,
     reuse: bool = False,
 ) -> Generated:
-    """The suite that a reference stands for; with `reuse`, as it was made before. Raises `LoadError`."""
+    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`."""
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
     warnings: list[Diagnostic] = []
@@ -180,7 +179,9 @@ async def generate_suite(
         try:
             made = await generate(client, request)
         except RoleError as error:
-            raise _refused(f"{reference.name} made no cases: {error}", "check the generator") from error
+            raise load_error(
+                "no-generated-cases", f"{reference.name} made no cases: {error}", "check the generator"
+            ) from error
         warnings, usage = made.warnings, made.usage
         _save(path, as_jsonl(made.cases))
     loaded = load_path(path, given)
@@ -194,13 +195,15 @@ def _save(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, text)
     except OSError as error:
-        raise _refused(f"{path} can't be written: {error.strerror or error}", "check the folder's rights") from error
+        raise load_error(
+            "no-generated-cases", f"{path} can't be written: {error.strerror or error}", "check the folder's rights"
+        ) from error
 
 
 def script_generator(reference: Reference, folders: Sequence[Path]) -> RoleClient:
-    """A script's function as a client. Raises `ConfigurationError` if there is none.
+    """Return the client that calls a function of a script. Raises `ConfigurationError` if there is no function.
 
-    It is called with those of `count`, `target_agent`, `options`, `context` and the parameters that it names.
+    The function is called with those of `count`, `target_agent`, `options`, `context` and the parameters that it names.
     """
     function = load_function(reference.name, folders)
 
@@ -214,7 +217,7 @@ def script_generator(reference: Reference, folders: Sequence[Path]) -> RoleClien
 
 
 def _listed(made: Any, count: int) -> Any:
-    """What an iterator gives, as a list, and no more of it than is wanted: it may have no end."""
+    """Take at most `count` items of an iterator, which may be endless, as a list."""
     if isinstance(made, AsyncIterable):
         return _gathered(made, count)
     if inspect.isawaitable(made):
@@ -236,7 +239,98 @@ async def _awaited(made: Awaitable[Any], count: int) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _refused(message: str, hint: str) -> LoadError:
-    notes = Diagnostics()
-    notes.error("no-generated-cases", message, hint=hint)
+def generate_source(text: str, given: LoadContext, context: RunContext) -> tuple[CaseSource, list[Diagnostic]]:
+    """Return the cases that an agent or a script generates, or the tests of a script. On resume, those of before.
+
+    Raises `LoadError`.
+    """
+    notes = Diagnostics("<command line>")
+    reference = parse_reference(text, notes)
+    if reference is not None and reference.is_script_test:
+        tests = _script_tests(reference, text, context)
+        if tests is not None:
+            return tests
+    elif reference is not None and reference.kind == "scripts":
+        _check_script(reference, text, context, notes)
+    if not context.options.name:
+        notes.error("no-agent", f"{text}: its cases are for an agent, and none is named", hint="name one with -n")
+    if reference is None or has_errors(notes):
+        raise LoadError(notes)
+    source, warnings = _generate(reference, text, given, context)
+    return source, [*notes, *warnings]
+
+
+def _check_script(reference: Reference, text: str, context: RunContext, notes: Diagnostics) -> None:
+    """Report a missing script before a missing agent."""
+    try:
+        find_script(reference.name, _folders(context))
+    except ConfigurationError as error:
+        message = str(error) if reference.name in str(error) else f"{text}: {error}"
+        notes.error("no-generator", message, hint=error.hint)
+
+
+def _generate(
+    reference: Reference, text: str, given: LoadContext, context: RunContext
+) -> tuple[CaseSource, list[Diagnostic]]:
+    options, roles = context.options, context.new_roles()
+    try:
+        client = _client(reference, roles, _folders(context))
+    except ConfigurationError as error:
+        raise _command_line_error("no-generator", f"{text}: {error}", error) from error
+    reuse = options.resume or options.resume_from is not None
+
+    async def make() -> Generated:
+        try:
+            return await generate_suite(reference, client, options.name[0], context.root, given=given, reuse=reuse)
+        except (CassetteMiss, CassetteError) as error:
+            raise _command_line_error("cassette", f"{text}: {error}") from error
+        finally:
+            await roles.close()
+
+    made = run_to_end(make())
+    return in_memory(made.suite, context.filter.wants), made.warnings
+
+
+def _script_tests(reference: Reference, text: str, context: RunContext) -> tuple[CaseSource, list[Diagnostic]] | None:
+    """Return the tests that a reference names; None if it names a generator after all."""
+    from atp.engine.scripts.file import ScriptCase, find_tests, script_suite
+
+    try:
+        found = find_tests(reference.id, _folders(context))
+    except ConfigurationError as error:
+        raise _command_line_error("no-script-tests", f"{text}: {error}", error) from error
+    if found is None:
+        return None
+    path, only = found
+    notes = Diagnostics(str(path))
+    if reference.parameters:
+        notes.error("no-script-tests", f"{text}: tests take no parameters", hint="leave out what stands after the ?")
+    suite = script_suite(path, only, notes, agent_named=bool(context.options.name))
+    if has_errors(notes):
+        raise LoadError(notes)
+    source = in_memory(suite, context.filter.wants)
+    for case in suite.cases:
+        assert isinstance(case, ScriptCase)
+        for name in case.validators if context.filter.wants(case) else ():
+            decider = Decider("validator", name, "`agent`")
+            source.survey.deciders.setdefault(decider, []).append((case.id, case.place))
+    return source, list(notes)
+
+
+def _folders(context: RunContext) -> list[Path]:
+    """Return the folders below which `scripts/` is looked for: working directory, agents under test, root."""
+    project = Project(context.root, context.env)
+    named = [find_agent(name, None, project, Diagnostics()) for name in context.options.name]
+    return [Path.cwd(), *(one.base for one in named if one is not None), context.root]
+
+
+def _client(reference: Reference, roles: RoleClients, folders: Sequence[Path]) -> RoleClient:
+    if reference.kind == "scripts":
+        return roles.generator(script_generator(reference, folders))
+    return roles.generator(roles.client(reference.id, "generator", None))
+
+
+def _command_line_error(code: str, message: str, error: ConfigurationError | None = None) -> LoadError:
+    notes = Diagnostics("<command line>")
+    notes.error(code, message, hint=error.hint if error is not None else None)
     return LoadError(notes)

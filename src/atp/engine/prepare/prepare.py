@@ -8,8 +8,7 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, load_error
 from atp.base.errors import ConfigurationError
 from atp.base.project import find_root
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Plan
-from atp.engine.prepare.planning import make_plan
+from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
 from atp.engine.prepare.roles import resolve_roles
 from atp.engine.prepare.settings import environment, misnamed
@@ -40,7 +39,7 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
     )
     sources, found = open_input(given_input, given, context.filter.wants)
     for text in filter(is_reference, given_input.texts):
-        from atp.engine.prepare.generating import generate_source
+        from atp.engine.prepare.generated import generate_source
 
         source, said = generate_source(text, given, context)
         sources.append(source)
