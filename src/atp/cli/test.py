@@ -65,7 +65,6 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
     from atp.base.project import unreadable
-    from atp.engine.prepare.dry_run import DryRun
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
     from atp.engine.signals import run_to_end
@@ -83,6 +82,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     if run.warnings and not run.options.quiet:
         click.echo(render(run.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
     if run.options.dry_run:
+        from atp.engine.prepare.dry_run import DryRun
+
         dry = DryRun(run)
         for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
             click.echo(line)

@@ -93,7 +93,7 @@ class Run:
         async with self.context.opened():
             try:
                 await self.start(listeners)
-                await self.run_trials(self.plan.trials(), self.plan.counts()[1])
+                await self.run_trials(self.plan.trials(), self._running.info.trials)
                 code = await self.finish()
             finally:
                 await self.close()

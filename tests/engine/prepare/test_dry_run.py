@@ -1,4 +1,4 @@
-"""Expectations that have an exact meaning: planned, checked and reported without a judge."""
+"""What a plan shows of expectations: which ones are exact and need no judge, and who decides on the rest."""
 
 import json
 import sys

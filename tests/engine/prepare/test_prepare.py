@@ -1,4 +1,4 @@
-"""What is found out before the first trial, and what is left for the next one."""
+"""Mistakes that are found before the first trial: checks, scripts, plugins and agents that can't work."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""kill -9, and what comes after it: nothing that was finished is lost or done again."""
+"""Going on with a run after kill -9, a signal or an edit: nothing that was finished is lost or done again."""
 
 import json
 import random
