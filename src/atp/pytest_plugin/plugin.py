@@ -6,6 +6,7 @@ here before somebody asks for it, and pytest need not look for asserts in it (PY
 
 import inspect
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +86,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fail a test whose assertions by `t` failed without being raised."""
+    """Refuse exits to a test that uses our fixtures, and fail one whose assertions by `t` failed unraised."""
+    refusing: AbstractContextManager[Any] = nullcontext()
+    if _RUNNER in item.stash:
+        from atp.usercode.exits import foreign
+
+        refusing = foreign()
     try:
-        yield
+        with refusing as code:
+            yield
     except BaseException as error:
         if _is_atp_error(error) and type(error).__name__ == "Skipped":
             raise pytest.skip.Exception(str(error), _use_item_location=True) from None
         raise
+    if code is not None and code.refused:
+        pytest.fail(str(code.refused[0]), pytrace=False)
     if _RUNNER in item.stash:
         from atp.pytest_plugin.session import left_unsaid
 

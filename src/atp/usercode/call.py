@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from atp.usercode.contain import value_of
-from atp.usercode.exits import EndsProcess, mark_foreign, refusing_exits
+from atp.usercode.exits import ForeignCode, mark_foreign, refusing_exits
 from atp.usercode.printed import Printed, capturing, restore_streams
 from atp.usercode.signature import is_async
 from atp.usercode.threads import Raised
@@ -35,18 +35,18 @@ async def call(
     is raised as it is. When cancelled, the call is abandoned: blocking code runs on in its thread until it prints.
     """
     own = Printed() if printed is None else printed
-    refused: list[EndsProcess] = []
+    code = ForeignCode()
     context = contextvars.copy_context()
     context.run(own.capture)
-    context.run(mark_foreign, refused)
+    context.run(mark_foreign, code)
     kwargs = kwargs or {}
     try:
         with hosting():
             value = await value_of(
                 lambda: _watched(function, args, kwargs), context, blocks=not is_async(function), on_yield=on_yield
             )
-            if refused:  # in a thread of the function's own, or caught by the function
-                raise Raised(refused[0])
+            if code.refused:  # in a thread of the function's own, or caught by the function
+                raise Raised(code.refused[0])
             _check_streams()
             return value
     except ClosedStreams as error:

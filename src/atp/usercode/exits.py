@@ -11,7 +11,7 @@ import contextvars
 import os
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,8 +28,8 @@ _REAL: dict[str, Callable[..., NoReturn]] = {name: getattr(os, name) for name in
 _REAL_START = threading.Thread.start
 _REAL_START_NEW_THREAD = _thread.start_new_thread
 
-_REFUSED: ContextVar[list[EndsProcess] | None] = ContextVar("refused", default=None)
-"""Set while code that is not ours runs: the exits that were refused to that code."""
+_FOREIGN: ContextVar[ForeignCode | None] = ContextVar("foreign", default=None)
+"""Set while code that is not ours runs."""
 
 
 class EndsProcess(SystemExit):
@@ -38,6 +38,16 @@ class EndsProcess(SystemExit):
     def __init__(self, call: str) -> None:
         super().__init__(f"{call} would have ended the tests themselves")
         self.code = ENDED
+
+
+class ForeignCode:
+    """What one call of code that is not ours has done to the process."""
+
+    def __init__(self) -> None:
+        self.refused: list[EndsProcess] = []
+        """The exits that were refused to it."""
+        self.threads = 0
+        """How many threads of its own are alive."""
 
 
 class _Guard:
@@ -51,7 +61,7 @@ class _Guard:
     def refuses(self, name: str, args: tuple[Any, ...]) -> bool:
         if os.getpid() != self.process:
             return False
-        if self.everywhere or _REFUSED.get() is not None:
+        if self.everywhere or _FOREIGN.get() is not None:
             return True
         # The host's own code, or a thread whose starter is unknown. A crash is its right, but it can't end a run well.
         fails = name == "abort" or (name == "_exit" and args[:1] != (0,))
@@ -100,23 +110,24 @@ def end_copy(process: int) -> None:
         leave(0)
 
 
-def mark_foreign(refused: list[EndsProcess]) -> None:
-    """Mark what runs in this context from now on as code that is not ours. The exits refused to it go to `refused`.
+def mark_foreign(code: ForeignCode) -> None:
+    """Mark what runs in this context from now on as code that is not ours.
 
     Threads that it starts are marked too, and print where it prints.
     """
-    _REFUSED.set(refused)
+    _FOREIGN.set(code)
 
 
 @contextmanager
-def foreign() -> Iterator[None]:
+def foreign() -> Iterator[ForeignCode]:
     """Mark what runs inside as code that is not ours."""
     refuse_exits()
-    before = _REFUSED.set([])
+    code = ForeignCode()
+    before = _FOREIGN.set(code)
     try:
-        yield
+        yield code
     finally:
-        _REFUSED.reset(before)
+        _FOREIGN.reset(before)
 
 
 def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
@@ -125,9 +136,9 @@ def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoRetur
         if _GUARD.refuses(name, args or tuple(kwargs.values())):
             shown = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
             error = EndsProcess(f"os.{name}({shown})")
-            refused = _REFUSED.get()
-            if refused is not None:
-                refused.append(error)
+            code = _FOREIGN.get()
+            if code is not None:
+                code.refused.append(error)
             raise error
         real(*args, **kwargs)
 
@@ -138,21 +149,31 @@ def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoRetur
 
 
 def _start(thread: threading.Thread) -> None:
-    if _REFUSED.get() is not None:
-        thread.run = _inheriting(thread.run)  # type: ignore[method-assign]
+    code = _FOREIGN.get()
+    if code is not None:
+        thread.run = _inheriting(thread.run, code)  # type: ignore[method-assign]
     _REAL_START(thread)
 
 
 def _start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> int:
-    return _REAL_START_NEW_THREAD(function if _REFUSED.get() is None else _inheriting(function), args, *more)
+    code = _FOREIGN.get()
+    return _REAL_START_NEW_THREAD(function if code is None else _inheriting(function, code), args, *more)
 
 
-def _inheriting(function: Callable[..., Any]) -> Callable[..., None]:
+def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[..., None]:
     context = contextvars.copy_context()
+    code.threads += 1
 
     def run(*args: Any, **kwargs: Any) -> None:
-        # As in any thread, an exit ends just the thread; what was refused is known already.
-        with suppress(SystemExit):
+        try:
             context.run(function, *args, **kwargs)
+        except SystemExit:
+            return  # as in any thread, it ends just the thread; what was refused is known already
+        except BaseException:
+            # In the context, so that the traceback is printed where the code prints.
+            args = (*sys.exc_info(), threading.current_thread())
+            context.run(threading.excepthook, threading.ExceptHookArgs(args))
+        finally:
+            code.threads -= 1
 
     return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -22,6 +23,8 @@ HEAD = 500
 TAIL = 500
 LONGEST = 2000
 """Characters of a line that are kept."""
+MOST_DROPS = 1000
+"""A thread that prints more often in a second, after its call has ended, does so without end."""
 
 _PRINTED: ContextVar[Printed | None] = ContextVar("printed", default=None)
 
@@ -63,7 +66,7 @@ class Abandoned(SystemExit):
 class Printed:
     """What one call prints, in whatever thread. Its cost grows with what is printed, not with the length of a line."""
 
-    __slots__ = ("_begun", "_kept", "_length", "_lines", "_over", "abandoned")
+    __slots__ = ("_begun", "_drops", "_drops_since", "_kept", "_length", "_lines", "_over", "abandoned")
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -73,6 +76,8 @@ class Printed:
         self._length = 0
         """The length of that line."""
         self._over = False
+        self._drops = 0
+        self._drops_since = 0.0
         self.abandoned = False
         """The call was given up while it ran."""
 
@@ -83,8 +88,7 @@ class Printed:
     def write(self, text: str) -> None:
         """Take a piece of text. What code prints after its call has ended is dropped."""
         if self._over:
-            if self.abandoned:
-                raise Abandoned
+            self._drop()
             return
         *lines, rest = text.split("\n")
         for line in lines:
@@ -100,6 +104,15 @@ class Printed:
         if self._kept is not None:
             self._kept.finish()
         return self._lines
+
+    def _drop(self) -> None:
+        """Drop a text that was printed too late; end a thread that was given up, or that does nothing but print."""
+        now = time.monotonic()
+        if now - self._drops_since > 1.0:
+            self._drops_since, self._drops = now, 0
+        self._drops += 1
+        if self.abandoned or self._drops > MOST_DROPS:
+            raise Abandoned
 
     def _add(self, piece: str) -> None:
         if piece and self._length <= LONGEST:

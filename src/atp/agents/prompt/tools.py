@@ -24,9 +24,10 @@ from atp.base.text import cut
 from atp.loader.validate import DataPath
 from atp.models.model import Tool
 from atp.suite.result import Event
-from atp.usercode.call import Raised
+from atp.usercode.call import ClosedStreams, Raised
 from atp.usercode.call import call as call_user_code
 from atp.usercode.code_path import load_function
+from atp.usercode.exits import EndsProcess
 from atp.usercode.json_values import NotJson, plain
 
 
@@ -62,6 +63,9 @@ class FunctionTool(CallableTool):
         try:
             value = await call_user_code(self._function, by_place, by_name, printed=run.printed)
         except Raised as raised:
+            if isinstance(raised.error, EndsProcess | ClosedStreams):  # not for the model to get over
+                message = f"agent error: the tool `{self.tool.name}`: {cut(str(raised), RAW_LENGTH)}"
+                raise AgentError(message) from raised.error
             raise ToolError(cut(str(raised), RAW_LENGTH)) from raised.error
         return ToolOutcome(result=_as_json(value))
 
