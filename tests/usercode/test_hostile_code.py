@@ -104,6 +104,7 @@ HOSTILE = f"""{ACTS}
 """
 FINITE = ("exit at once", "exit", "interrupt", "close streams", "change folder")
 ENDLESS = ("print for ever", "never end")
+STUCK = tuple(f"<{one}>" for one in ENDLESS)
 DIRECT = [*FINITE, *ENDLESS]
 IN_THREAD = [f"{one} in a thread" for one in DIRECT]
 
@@ -173,8 +174,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         {"name": name, "type": "custom", "config": {"entry": f"scripts/hostile.py:{name}"}} for name in entries
     ]
     agents.append({"name": "prompt", "type": "prompt", "config": {"path": "agents/prompt.md"}})
-    tests = [{"name": one["id"], **one} for one in cases()]
-    suite = {"test_suite": "hostile", "defaults": {"timeout_seconds": 1}, "agents": agents, "tests": tests}
+    soon = {"constraints": {"timeout_seconds": 1}}
+    tests = [{"name": one["id"], **one, **(soon if one["id"].endswith(STUCK) else {})} for one in cases()]
+    suite = {"test_suite": "hostile", "agents": agents, "tests": tests}
     project.write("suite.yaml", suite)
     program = """
         import sys, atp

@@ -28,8 +28,11 @@ class Reporter(Listener):
     """The extensions of the files that get this report: `.json`."""
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
-        self.path = path
+        # Absolute, because the user's code may change the working directory.
+        self.path = None if path is None else path.absolute()
         """The file to write; stdout if there is none."""
+        self.shown_path = str(path or "stdout")
+        """The file as the user named it, for messages."""
         self.hide = hider(secrets)
         """Masks secrets. Every text in a report goes through this function."""
         self._problems: list[str] = []
@@ -42,7 +45,7 @@ class Reporter(Listener):
     def problem(self, error: OSError) -> None:
         """Note that the report could not be written. A reader of stdout that ended (`| head`) is no problem."""
         if self.path is not None or error.errno != errno.EPIPE:
-            self._problems.append(f"{self.path or 'stdout'}: {error.strerror or error}")
+            self._problems.append(f"{self.shown_path}: {error.strerror or error}")
 
 
 class SpooledReport(Reporter, ABC):

@@ -62,7 +62,7 @@ class AgentReport(Reporter):
         if why is None:
             return
         instead = "the built-in report was written instead"
-        self._problems.append(f"{self.path or 'stdout'}: -r {one_line(self.hide(why))}; {instead}")
+        self._problems.append(f"{self.shown_path}: -r {one_line(self.hide(why))}; {instead}")
         kind = (REPORTERS.for_file(self.path) if self.path else None) or SummaryReport
         built_in = kind(self.path, self._secrets)
         RecordedRun(Path(end.info.folder)).repeat(built_in)
