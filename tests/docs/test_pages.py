@@ -177,7 +177,8 @@ def _environment(models: MockModels) -> dict[str, str]:
 
 
 def _carry_out(page: Path, folder: Path, environment: dict[str, str]) -> None:
-    PageRun(folder, {**environment, "PORT": str(_free_port())}).carry_out(page.read_text(encoding="utf-8"))
+    own = {"PORT": str(_free_port()), "XDG_DATA_HOME": str(folder / "data")}  # with no model installed
+    PageRun(folder, {**environment, **own}).carry_out(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
