@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.agents.support.talk import HERE, Talk, cli
+from tests.waiting import until
 
 from atp.agents.leftovers import end_leftovers, marked
 
@@ -17,11 +17,7 @@ ROOT = HERE.parents[2]
 
 
 def wait_for(talk: Talk, number: int) -> None:
-    for _ in range(500):
-        if len(talk.alive()) >= number:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{len(talk.alive())} of {number}")
+    until(lambda: len(talk.alive()) >= number)
 
 
 @pytest.fixture(autouse=True)

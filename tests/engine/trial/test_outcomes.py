@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -527,28 +528,9 @@ def test_an_agent_that_blocks_the_loop_is_still_timed(project: Project) -> None:
     assert ran.code == 1
 
 
-def test_time_spent_waiting_is_not_the_agents(project: Project) -> None:
-    project.write(
-        "server.py",
-        """
-        from aiohttp import web
-
-        async def busy(request):
-            return web.Response(status=429, headers={"Retry-After": "3600"})
-
-        def before(context):
-            import threading, asyncio
-            app = web.Application(); app.router.add_post("/", busy)
-            async def main():
-                runner = web.AppRunner(app); await runner.setup()
-                await web.TCPSite(runner, "127.0.0.1", 18765).start()
-                await asyncio.sleep(30)
-            threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
-            import time; time.sleep(1)
-        """,
-    )
+def test_time_spent_waiting_is_not_the_agents(project: Project, busy: str) -> None:
     file = project.cases({"id": "busy", "input": "x", "timeout": "1s", "assert": HELLO})
-    ran = project.test(file, "-n", "http://127.0.0.1:18765/", "--before-all", "server.py:before")
+    ran = project.test(file, "-n", busy)
     (result,) = ran.results.values()
     assert (result["status"], result["blame"]) == ("error", "environment")
     assert ran.code == 3
@@ -569,14 +551,36 @@ class Own(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-@pytest.fixture
-def own_json() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Own) as server:
+class Busy(Own):
+    """A server that has no time for an hour."""
+
+    def do_POST(self) -> None:
+        self.send_response(429)
+        self.send_header("Retry-After", "3600")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def own_json() -> Iterator[str]:
+    with serving(Own) as url:
+        yield url
+
+
+@pytest.fixture
+def busy() -> Iterator[str]:
+    with serving(Busy) as url:
+        yield url
 
 
 def test_a_server_with_json_of_its_own(project: Project, own_json: str) -> None:
