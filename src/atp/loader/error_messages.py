@@ -175,12 +175,12 @@ def unknown_key(key: str, known: Iterable[str]) -> Mistake:
     return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")
 
 
-def word(
+def mistake_of(
     error: ErrorDetails, key: str, value: Any, spellings: Callable[[], dict[str, str]], *, is_item: bool = False
 ) -> Mistake:
-    """The mistake behind a pydantic error at `key`, or at an item of its list, whose value is `value`.
+    """The mistake that a pydantic error stands for, at `key` or at an item of its list, with its `value`.
 
-    `spellings` gives the keys that are known beside it, each with the one name it stands for.
+    `spellings` returns the known keys of the record, each with the name of its field.
     """
     kind, context = error["type"], error.get("ctx") or {}
     if kind == "missing":

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import mask
-from atp.loader.error_messages import Mistake, word
+from atp.loader.error_messages import Mistake, mistake_of
 from atp.suite.kinds import OneOf
 from atp.suite.record import Defaulted, Filled
 
@@ -156,13 +156,13 @@ class _Recovery(Generic[Shape]):
         self.notes.error(mistake.code, mistake.message, find(self.base + here + mistake.below), mistake.hint)
 
     def _takes_record_along(self, mistake: Mistake, path: DataPath) -> bool:
-        """A record without a key it needs is no record."""
+        """Whether the whole record is left out with the mistake, because a required key is missing."""
         is_record_itself = mistake.below or (len(path) == 1 and path[0] in self.spare)
         return mistake.code == "missing-key" and not is_record_itself
 
 
 def _follows(mistake: Mistake, path: DataPath, left_out: list[DataPath]) -> bool:
-    """Whether something is only wrong because something in it, or its value under another spelling, was left out."""
+    """Whether a mistake follows from a value that was left out."""
     flat = tuple(step for step in path if step != "config")
     if mistake.code == "missing-key" and not mistake.below:
         flat = flat[:-1]
@@ -170,7 +170,7 @@ def _follows(mistake: Mistake, path: DataPath, left_out: list[DataPath]) -> bool
 
 
 class _Numbered(list[Any]):
-    """A list that remembers where its elements stood before some were left out."""
+    """A list that keeps the original indexes of its items after some were left out."""
 
     def __init__(self, items: list[Any], numbers: list[int]) -> None:
         super().__init__(items)
@@ -219,7 +219,7 @@ def _mistakes(
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
         shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
         known = partial(_spellings, shape, raw, path[:-1])
-        mistake = word(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
+        mistake = mistake_of(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
         if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):
             mistake = _REPORTED
         if path not in by_path:
@@ -233,7 +233,7 @@ def _mistakes(
 
 
 def _either(one: Mistake, other: Mistake) -> Mistake:
-    """`must be text, found …` and `must be a list, found …` said in one."""
+    """`must be text, found …` and `must be a list, found …` in one mistake."""
     expected = other.message.partition(" must be ")[2].partition(", found ")[0]
     if f"{expected}, found" in one.message:
         return one
@@ -241,7 +241,7 @@ def _either(one: Mistake, other: Mistake) -> Mistake:
 
 
 def _place_in(raw: Any, error: ErrorDetails) -> DataPath:
-    """The path in the data of what an error is about."""
+    """The path in the data that an error is about."""
     path = _path_in(raw, error["loc"], error["type"] == "missing")
     context = error.get("ctx") or {}
     if "key" in context:  # our own rules look at a whole record and name the key they are about
@@ -300,7 +300,7 @@ def _is_tag(raw: dict[str, Any], loc: tuple[str | int, ...], is_missing: bool) -
 
 
 def _spellings(shape: type[BaseModel], raw: Any, path: DataPath) -> dict[str, str]:
-    """The keys that are known at a path, each with the name of the field it stands for."""
+    """The known keys at a path, each with the name of its field."""
     here: Any = shape
     for step in path:
         raw = _item(raw, step)
@@ -344,11 +344,11 @@ def _shape_of(annotation: Any, raw: Any) -> Any:
     parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
     found = [one for part in parts if (one := _shape_of(part, raw)) is not None]
     kinds = [one for one in found if isinstance(one, OneOf)]
-    return kinds[0] if kinds else _told_apart(found, raw)
+    return kinds[0] if kinds else _by_type(found, raw)
 
 
-def _told_apart(shapes: list[Any], raw: Any) -> Any:
-    """Of several shapes the one that fits the value's `type`."""
+def _by_type(shapes: list[Any], raw: Any) -> Any:
+    """The shape that fits the value's `type`."""
     for shape in shapes:
         field = shape.model_fields.get("type")
         if field is not None and _item(raw, "type") in get_args(field.annotation):

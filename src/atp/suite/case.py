@@ -14,7 +14,7 @@ from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, R
 from atp.suite.reference import BareAgent
 
 MOST_TURNS = 20
-"""Of a dialogue, where the case doesn't say."""
+"""The default of `max_turns`."""
 
 
 class Task(Record):
@@ -43,7 +43,7 @@ class Limits(Record):
     """The most it may cost."""
 
     def fill(self, wider: "dict[str, Any]") -> None:
-        """Take what is left open here from wider limits."""
+        """Take the limits that are not set here from wider ones."""
         for name, value in wider.items():
             if getattr(self, name) is None:
                 setattr(self, name, value)
@@ -104,12 +104,12 @@ class Checkpoint(Record):
 
 
 def _listed(value: Any) -> Any:
-    """One object may stand for a list of one."""
+    """Accept one object for a list of one."""
     return [value] if isinstance(value, dict) else value
 
 
 def _messages(value: Any) -> Any:
-    """Document 4's `input`: text and a single message are short for a conversation."""
+    """Accept text and a single message for a conversation (document 4's `input`)."""
     if not isinstance(value, str | dict | list):
         raise PydanticCustomError("messages_type", "expected text, a message or a list of messages")
     return [{"role": "user", "content": value}] if isinstance(value, str) else _listed(value)
@@ -208,12 +208,12 @@ class Case(Record):
 
     @property
     def skip_reason(self) -> str | None:
-        """Why it is left out, where that is known: files don't say."""
+        """Why the case is skipped, if known. Files give no reason."""
         return None
 
     @property
     def mode(self) -> Literal["task", "messages", "chains", "dialogue", "script"]:
-        """How the conversation with the agent is led; in a `script`, by a function of the user's."""
+        """How the conversation with the agent is led. In a `script`, a Python function leads it."""
         if self.simulator is not None or self.checkpoints:
             return "dialogue"
         if self.task is not None:
@@ -222,17 +222,17 @@ class Case(Record):
 
     @property
     def says_nothing(self) -> bool:
-        """It has only expectations, about what its befores have left."""
+        """True if the case has no prompt, only expectations about what its befores left."""
         return self.mode == "chains" and not self.chains
 
     @property
     def only_before(self) -> bool:
-        """It says something and expects nothing of it: others may go on from it, but by itself it is no test."""
+        """True if the case has a prompt but expects nothing: it is only run as a before of other cases."""
         return bool(self.chains) and self.mode == "chains" and not self.expectations and not self.assertions
 
     @property
     def input(self) -> Any:
-        """What is said to the agent, in the shortest form of document 4: text, or a list of messages."""
+        """The prompt in the shortest form of document 4: text, or a list of messages."""
         if self.task is not None:
             return self.task.description
         if not self.messages:
@@ -244,7 +244,7 @@ class Case(Record):
 
     @property
     def asserted(self) -> list[Assertion]:
-        """All its assertions, those of its checkpoints included."""
+        """The assertions of the case and of its checkpoints."""
         if not self.checkpoints:
             return self.assertions
         return [*self.assertions, *(checkpoint.assertion for checkpoint in self.checkpoints)]

@@ -27,7 +27,7 @@ _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 def memory_bytes(amount: str | int) -> int | None:
-    """The bytes of `512m`, `1.5g` and the like; nothing if it is no amount."""
+    """The bytes of `512m`, `1.5g` and the like; None for anything else."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([bkmg]?)b?", str(amount).lower())
     if found is None:
         return None
@@ -64,7 +64,7 @@ def mounts(volumes: list[str] | dict[str, str]) -> list[str]:
 
 
 def mount_points(volumes: list[str] | dict[str, str]) -> list[str]:
-    """Where volumes are seen in the container, without detours."""
+    """The paths of volumes in the container, normalised."""
     found = (VOLUME.fullmatch(one) for one in mounts(volumes))
     return [posixpath.normpath(f"/{one['container'].lstrip('/')}") for one in found if one is not None]
 

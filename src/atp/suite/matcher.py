@@ -35,7 +35,7 @@ TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
 
 def is_matcher(value: Any) -> bool:
-    """An object all of whose keys begin with a dollar sign."""
+    """Whether a value is an object all of whose keys begin with a dollar sign."""
     if not isinstance(value, dict) or not value:
         return False
     for key in value:  # noqa: SIM110  (asked of every object that is compared, and `all` takes three times as long)
@@ -45,7 +45,7 @@ def is_matcher(value: Any) -> bool:
 
 
 def check_matchers(value: Any) -> Any:
-    """The value, if the matchers in it are ones that exist and are used rightly; else a mistake for pydantic."""
+    """The value, if its matchers exist and are used correctly. Raises a pydantic error otherwise."""
     if isinstance(value, dict):
         if is_matcher(value):
             _check_matcher(value)
@@ -65,7 +65,7 @@ def check_matchers(value: Any) -> Any:
 
 
 def check_no_matchers(value: Any) -> Any:
-    """The value, if there is no matcher in it but `$literal`: where none is tried, one would never be found."""
+    """The value, if it has no matcher but `$literal`. For values that are compared as they are."""
     if isinstance(value, dict):
         if value.keys() == {"$literal"}:
             return value
@@ -85,7 +85,7 @@ def check_no_matchers(value: Any) -> Any:
 
 
 def _mixed_in(value: dict[str, Any]) -> str | None:
-    """A key that is a matcher's name, or a slip of one, among others that aren't."""
+    """A key that is a matcher's name, or close to one, among keys that aren't."""
     for key in value:
         if key[:1] == "$" and (key in MATCHERS or (len(key) > 3 and near_miss(key, MATCHERS))):
             return key

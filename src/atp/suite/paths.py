@@ -1,4 +1,4 @@
-"""JSONPath and JSON Schema as they stand in a file: checked there, so that a slip is found before a run."""
+"""JSONPath and JSON Schema in a file, validated when the file is loaded."""
 
 import re
 from functools import lru_cache
@@ -23,7 +23,7 @@ _SINGLE = re.compile(r"\$(?:\['(?:[^'\\]|\\.)*'\]|\[-?\d+\])*")
 
 
 def is_one_place(path: object) -> bool:
-    """Whether a compiled path names one place at the most, by the form that every version of the library writes."""
+    """Whether a compiled path matches at most one place, judged by its text."""
     return _SINGLE.fullmatch(str(path)) is not None
 
 

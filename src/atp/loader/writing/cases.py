@@ -1,4 +1,4 @@
-"""What YAML tests and JSONL records have in common: a case as the keys that both take, and the losses of both."""
+"""Writes a case as the keys that YAML tests and JSONL records both have, and notes what neither has."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class CaseWriter:
     assertion: Callable[[Assertion], dict[str, Any]]
     """How the dialect writes an assertion."""
     defaults: Defaults = field(default_factory=Defaults)
-    """What the file says once for all cases, so that they needn't."""
+    """The file's defaults, which cases need not repeat."""
 
     def write(self, case: Case) -> dict[str, Any] | None:
         """The case as a record in the documents' order of keys, or None if its prompt can't be written."""
@@ -106,7 +106,7 @@ class CaseWriter:
 
 
 def plain_message(messages: list[Message]) -> str | None:
-    """The text of a conversation that is nothing but one thing a user says."""
+    """The text of a conversation that is one plain message of the user; None for any other."""
     text = messages[0].content if len(messages) == 1 else None
     return text if isinstance(text, str) and to_plain(messages[0]) == {"role": "user", "content": text} else None
 

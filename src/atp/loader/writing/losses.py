@@ -1,4 +1,4 @@
-"""What a written file can't say: the losses, and the secrets that variables replace."""
+"""The result of writing a suite: the text, what the format can't say, and secrets replaced by variables."""
 
 import re
 from collections.abc import Callable, Iterable

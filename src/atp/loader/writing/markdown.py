@@ -64,7 +64,7 @@ def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, An
 
 
 def _target(suite: Suite, losses: Losses) -> str | None:
-    """The target of a Markdown file, or an only agent that can be one."""
+    """The target of a Markdown file: the suite's, or its only agent if that is a prompt in `agents/`."""
     if len(suite.agents) == 1 and suite.agents[0].type == "prompt":
         agent = suite.agents[0]
         path = str(agent.config.path)
@@ -131,7 +131,7 @@ def _sections(sheets: list[Sheet], open_path: list[str]) -> Iterator[str]:
 
 
 def _first_heading(sheets: list[Sheet]) -> str | None:
-    """The first heading that isn't a case's: the reader calls the suite so."""
+    """The first heading that isn't a case's, from which the reader names the suite."""
     open_path: list[str] = []
     for sheet in sheets:
         known = _still_open(open_path, sheet)

@@ -17,7 +17,7 @@ _SETTINGS = (
     *("skip", "runs", "pass_rate", "scoring", "min_score", "team", "locale", "metadata", "options"),
     *("workspace", "before_hook", "after_hook"),
 )
-"""What a label of the same name says."""
+"""The keys that are labels in Markdown."""
 _NO_TAG = re.compile(r",|^[#`\s]|[`\s]$")
 
 
@@ -27,7 +27,7 @@ class Sheet:
 
     case: Case
     path: list[str]
-    """The headings it stands under, its own last."""
+    """The headings around the case, its own last."""
     id: str
     intent: str | None
     user: str | None
@@ -40,12 +40,12 @@ class Sheet:
 
     @property
     def name(self) -> str:
-        """What the reader will call it."""
+        """The name that the reader will give the case."""
         return case_name(self.path[-1])
 
 
 def make_sheets(cases: list[Case], suite_name: str, hiding: SecretHider, losses: Losses) -> list[Sheet]:
-    """The sheets of all cases that still have something to say."""
+    """The sheets of all cases that Markdown can represent."""
     sheets = {case.index: sheet for case in cases if (sheet := _sheet(case, suite_name, hiding, losses))}
     for sheet in sheets.values():
         sheet.befores = [sheets[index] for index in sheet.case.befores if index in sheets]
@@ -56,7 +56,7 @@ def make_sheets(cases: list[Case], suite_name: str, hiding: SecretHider, losses:
 
 
 def _set_ids(sheets: list[Sheet]) -> None:
-    """Where an id can't be said, the one that the reader would make."""
+    """Give sheets without an id the id that the reader would make."""
     uniques = Uniques()
     for sheet in sheets:
         uniques.take(sheet.id)

@@ -1,4 +1,4 @@
-"""Texts as Markdown that is read again as they were: plain where the reader takes them so, else fenced or escaped."""
+"""Writes texts as Markdown that is read back unchanged: plain if possible, else fenced or escaped."""
 
 import re
 from functools import lru_cache
@@ -26,20 +26,20 @@ assessor: agents/a.md
 - x
 """
 _SURELY_PLAIN = re.compile(r"[^\W\d_][\w ,.;?!/()-]*[\w.?!)]")
-"""Most of what people write. The reader is asked about the rest."""
+"""Texts that are surely read unchanged. Others are tried with the reader."""
 _TICKS = re.compile(r"`+")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&!#]")
 _NEEDS_ESCAPES = re.compile(r"^#|#$|<!--")
-"""What Markdown takes out of a heading before it is read."""
+"""Text that Markdown would remove from a heading."""
 
 
 def can_say(text: str) -> bool:
-    """Whether Markdown has any form for a text: line ends become one kind, and blanks alone say nothing."""
+    """Whether Markdown can represent a text: not a blank one, nor one with carriage returns or NUL."""
     return bool(text.strip()) and "\r" not in text and "\0" not in text
 
 
 def item(text: str, indent: str = "") -> str:
-    """The item of a list that says a text."""
+    """A list item with a text."""
     if reads_plainly(text):
         return f"{indent}- {text}\n"
     first, *more = fenced(text).split("\n")
@@ -54,7 +54,7 @@ def fenced(text: str, info: str = "") -> str:
 
 @lru_cache(maxsize=1024)
 def reads_plainly(text: str) -> bool:
-    """Whether an item that is just the text is read as the text, without a remark."""
+    """Whether a list item with the plain text is read as the text, without diagnostics."""
     if "\n" in text or label_alone(text):
         return False
     if _SURELY_PLAIN.fullmatch(text):
@@ -65,7 +65,7 @@ def reads_plainly(text: str) -> bool:
 
 
 def title(name: str) -> str | None:
-    """The heading that gives a section this name, or nothing if none does."""
+    """The heading that gives a section this name, or None if no heading does."""
     text = (
         _SPECIAL.sub(lambda one: f"\\{one.group()}", name)
         if _NEEDS_ESCAPES.search(name) or plain(name) != name
