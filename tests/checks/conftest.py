@@ -31,7 +31,7 @@ class Folder:
     def path(self) -> Path:
         return self._root
 
-    def made(self) -> Mapping[str, Path]:
+    def changed_files(self) -> Mapping[str, Path]:
         files = {one.relative_to(self._root).as_posix(): one for one in self._root.rglob("*") if not one.is_dir()}
         return {name: path for name, path in files.items() if name not in self._seeded}
 

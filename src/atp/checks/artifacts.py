@@ -152,8 +152,8 @@ def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
     """The verdict on the first candidate that is as wanted; of several, one is enough."""
     unlike: Verdict | None = None
     open_question: Verdict | None = None
-    for made in islice(made_at(assertion.path, evidence), MOST_CANDIDATES):
-        verdict = _is_as_wanted(assertion, made)
+    for file in islice(files_at(assertion.path, evidence), MOST_CANDIDATES):
+        verdict = _is_as_wanted(assertion, file)
         if verdict.passed:
             return verdict
         if verdict.outcome == "unjudged":
@@ -162,63 +162,63 @@ def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
     return open_question or unlike or _not_made(assertion.path, evidence)
 
 
-def _is_as_wanted(assertion: ArtifactExists, made: AgentFile) -> Verdict:
-    where = f"artifact {cut(made.name, 100)}"
+def _is_as_wanted(assertion: ArtifactExists, file: AgentFile) -> Verdict:
+    where = f"artifact {cut(file.name, 100)}"
     try:
-        made.must_be_a_file()
-        for rule in _rules(assertion, made, where):
+        file.must_be_a_file()
+        for rule in _rules(assertion, file, where):
             verdict = rule()
             if not verdict.passed:
                 return verdict
     except NoFile as error:
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
     except Unreadable as error:
-        return unjudged(f"`{made.name}` could not be looked into: {error}", where=where)
-    return passed(f"`{cut(made.name, 100)}` was made", expected=assertion.path, found=made.name, where=where)
+        return unjudged(f"`{file.name}` could not be looked into: {error}", where=where)
+    return passed(f"`{cut(file.name, 100)}` was made", expected=assertion.path, found=file.name, where=where)
 
 
-def _rules(assertion: ArtifactExists, made: AgentFile, where: str) -> Iterator[Callable[[], Verdict]]:
+def _rules(assertion: ArtifactExists, file: AgentFile, where: str) -> Iterator[Callable[[], Verdict]]:
     """The rules for the content, the cheap ones first."""
     least, digest, schema = assertion.min_bytes, assertion.sha256, assertion.json_schema
     text, pattern = assertion.contains, assertion.matches
     if least is not None:
-        yield lambda: _long_enough(least, made, where)
+        yield lambda: _long_enough(least, file, where)
     if digest is not None:
-        yield lambda: _has_digest(digest, made, where)
+        yield lambda: _has_digest(digest, file, where)
     if text is not None:
-        yield lambda: has(text, made.subject())
+        yield lambda: has(text, file.subject())
     if pattern is not None:
-        yield lambda: has_match(pattern, made.subject())
+        yield lambda: has_match(pattern, file.subject())
     if schema is not None:
-        yield lambda: _fits(schema, made, where)
+        yield lambda: _fits(schema, file, where)
 
 
-def _long_enough(least: int, made: AgentFile, where: str) -> Verdict:
-    size = made.size()
+def _long_enough(least: int, file: AgentFile, where: str) -> Verdict:
+    size = file.size()
     if size >= least:
         return passed(where=where)
     return failed(f"expected at least {least} bytes, found {size}", expected=least, found=size, where=where)
 
 
-def _has_digest(wanted: str, made: AgentFile, where: str) -> Verdict:
-    found = hashlib.sha256(made.content()).hexdigest()
+def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:
+    found = hashlib.sha256(file.content()).hexdigest()
     if found == wanted.lower():
         return passed(where=where)
     return failed(f"expected the sha256 {wanted.lower()}, found {found}", expected=wanted, found=found, where=where)
 
 
-def _fits(schema: dict[str, Any], made: AgentFile, where: str) -> Verdict:
+def _fits(schema: dict[str, Any], file: AgentFile, where: str) -> Verdict:
     from atp.checks.schema import fits_schema
 
-    data = made.data()
+    data = file.data()
     if data is MISSING:
-        text = made.subject().text
+        text = file.subject().text
         return failed("expected JSON that fits the schema, but the content is not JSON", found=text, where=where)
     return fits_schema(schema, data, where)
 
 
 def _not_made(path: str, evidence: Evidence) -> Verdict:
-    names = [*evidence.made, *(artifact.name for artifact in evidence.transcript.artifacts)]
+    names = [*evidence.changed_files, *(artifact.name for artifact in evidence.transcript.artifacts)]
     shown = ", ".join(cut(name, 60) for name in list(dict.fromkeys(names))[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     found = f"{shown}{more}" if names else "nothing"
@@ -236,7 +236,7 @@ def _untouched(path: str, evidence: Evidence) -> bool:
     return workspace is not None and workspace.exists and ".." not in path and (workspace.path() / path).exists()
 
 
-def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
+def files_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
     """The files and artifacts of the agent at this path or glob. A mere reference counts only with its file."""
     wanted = normal_path(path)
     glob = is_glob(wanted)
@@ -244,7 +244,7 @@ def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
     def is_wanted(name: str) -> bool:
         return name == wanted or (glob and len(name) <= _LONGEST_NAME and matches_glob(wanted, name))
 
-    for name, file in evidence.made.items():
+    for name, file in evidence.changed_files.items():
         if is_wanted(name):
             yield AgentFile(name, file)
     for artifact in evidence.transcript.artifacts:
@@ -255,23 +255,23 @@ def made_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
 
 def files_of(evidence: Evidence) -> dict[str, str]:
     """The text of all files that the agent made, for a judge. The workspace goes before artifacts of the same name."""
-    made = {name: AgentFile(name, path) for name, path in evidence.made.items()}
+    files = {name: AgentFile(name, path) for name, path in evidence.changed_files.items()}
     for artifact in evidence.transcript.artifacts:
         if artifact.kind != "reference":
-            made.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
+            files.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
     room, shown = MOST_SHOWN, {}
-    for name, one in made.items():
-        shown[name] = content_of(one, min(room, LARGEST_SHOWN))
+    for name, file in files.items():
+        shown[name] = content_of(file, min(room, LARGEST_SHOWN))
         room -= len(shown[name])
     return shown
 
 
-def content_of(made: AgentFile, most: int = LARGEST_SHOWN) -> str:
+def content_of(file: AgentFile, most: int = LARGEST_SHOWN) -> str:
     """The text of a file, or a note in brackets that says why the text is not shown."""
     try:
-        if made.size() > most:
-            return f"[a file of {made.size()} bytes, too large to be shown]"
-        return made.content().decode()
+        if file.size() > most:
+            return f"[a file of {file.size()} bytes, too large to be shown]"
+        return file.content().decode()
     except UnicodeDecodeError as error:
         return f"[a file of {len(error.object)} bytes that are not text]"
     except (NoFile, Unreadable) as error:

@@ -63,7 +63,7 @@ class Workspace(Protocol):
     def path(self) -> Path:
         """The folder."""
 
-    def made(self) -> Mapping[str, Path]:
+    def changed_files(self) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder, with `/` between its parts."""
 
 
@@ -146,9 +146,9 @@ class Evidence:
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 
     @cached_property
-    def made(self) -> Mapping[str, Path]:
+    def changed_files(self) -> Mapping[str, Path]:
         """The files that the agent made or changed in its workspace."""
-        return self.workspace.made() if self.workspace is not None else {}
+        return self.workspace.changed_files() if self.workspace is not None else {}
 
 
 def unreported_calls(transcript: Transcript) -> str | None:

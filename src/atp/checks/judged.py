@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.checks.artifacts import content_of, files_of, made_at
+from atp.checks.artifacts import content_of, files_at, files_of
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
@@ -160,7 +160,7 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
 
 
 def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
-    return {made.name: content_of(made) for made in reversed(list(made_at(path, evidence)))}
+    return {file.name: content_of(file) for file in reversed(list(files_at(path, evidence)))}
 
 
 def _count(found: Assessment, judges: Judges, assessor: "Assessor", evidence: Evidence) -> None:

@@ -83,14 +83,14 @@ class Workspace:
         """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
         if self._seeded is None:
             return None
-        made = self.made()
+        made = self.changed_files()
         try:
             _copy(self._folder, folder)
         except (OSError, shutil.Error) as error:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
         return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
-    def made(self) -> Mapping[str, Path]:
+    def changed_files(self) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder."""
         if self._seeded is None:
             return {}
