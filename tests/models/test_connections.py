@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agents.support.talk import run
+from tests.waiting import WAIT_LIMIT
 
 from atp.models.client import TransientError, with_retries
 from atp.models.connections import Limiter
@@ -69,7 +70,7 @@ def test_requests_never_pass_the_limit_and_are_admitted_in_order(first: int, ste
         for number in range(crowd.came):
             await crowd.step("go", 0)
             crowd.ends[number].set()
-        await asyncio.wait_for(asyncio.gather(*crowd.tasks.values(), return_exceptions=True), 10)
+        await asyncio.wait_for(asyncio.gather(*crowd.tasks.values(), return_exceptions=True), WAIT_LIMIT)
         assert not [task for task in crowd.tasks.values() if not task.cancelled() and task.exception()]
         assert limiter.under_way == 0
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from tests.waiting import WAIT_LIMIT
+
 from atp.roles.ask import RoleAnswer, RoleCall, RoleClient
 from atp.suite.result import ToolCall, Transcript, Turn, Usage
 
@@ -67,4 +69,4 @@ def talk(*exchanges: tuple[str, str], calls: list[ToolCall] | None = None, **mor
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """What a coroutine gives back."""
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
+    return asyncio.run(asyncio.wait_for(coroutine, WAIT_LIMIT))
