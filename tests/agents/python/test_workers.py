@@ -448,7 +448,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
 from atp.agents.adapter import AdapterContext
 from tests.agents.support.talk import Talk
-from tests.agents.test_workers import own
+from tests.agents.python.test_workers import own
 talk = Talk(Path({str(tmp_path)!r}))
 talk.around = AdapterContext(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
 
