@@ -91,7 +91,7 @@ def test_a_graph_here_and_in_an_environment_of_its_own(project: Project) -> None
     assert faults(project, here, worker) == []
 
 
-@pytest.mark.slow  # CrewAI is imported once more after each stopped trial; tests/agents/python/test_crewai.py shows turns
+@pytest.mark.slow  # CrewAI is imported once more after each stopped trial; agents/python/test_crewai.py shows turns
 def test_a_flow_in_an_environment_of_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_crewai()
     monkeypatch.setenv("HOME", str(project.folder / "home"))  # CrewAI keeps files there

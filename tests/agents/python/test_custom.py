@@ -259,6 +259,25 @@ def test_objects_and_classes_are_called(talk: Talk) -> None:
     assert run(thrice("counter.__call__")) == [4, 5, 6]
 
 
+@pytest.mark.parametrize("name", ["Counter", "AsyncCounter"])
+def test_a_class_is_made_anew_for_each_conversation(talk: Talk, name: str) -> None:
+    """Otherwise conversations leak into each other (finding A28)."""
+
+    async def hold() -> list[Any]:
+        adapter = talk.adapter(custom(name))
+        outputs = []
+        for task in ("one", "two", "one", "one", "two"):
+            request = talk.request()
+            request.task_id = task
+            outputs.append((await adapter.turn(request)).output)
+        adapter.end_trial("one")
+        request = talk.request()
+        request.task_id = "one"
+        return [*outputs, (await adapter.turn(request)).output]
+
+    assert run(hold()) == [1, 1, 2, 3, 2, 1]
+
+
 @pytest.mark.parametrize(
     ("function", "words", "hint"),
     [
