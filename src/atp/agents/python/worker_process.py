@@ -14,7 +14,7 @@ from typing import Any
 
 from atp.agents.adapter import AgentError
 from atp.agents.child import Child, Command
-from atp.agents.python.worker_lines import WholeLines
+from atp.agents.stdio import LARGEST_OUTPUT
 from atp.agents.wire import ProtocolError, broken, read_json, write_json
 
 LAST_SECONDS = 1.0
@@ -56,7 +56,7 @@ class WorkerProcess:
         self._listening: asyncio.TimerHandle | None = None
         """The timer after which what is told is listened to; none while it is."""
         (theirs, self._requests), (self._told, told), (self._replies, replies), (self._log, log) = _pipes(4)
-        self._lines = {self._told: WholeLines(self._said), self._replies: WholeLines(self._said)}
+        self._lines = {self._told: _WholeLines(self._said), self._replies: _WholeLines(self._said)}
         self._open = {self._requests, self._told, self._replies, self._log}
         hand_on = (theirs, told, replies)
         try:
@@ -274,6 +274,26 @@ class WorkerProcess:
             self._loop.remove_reader(pipe)
             self._loop.remove_writer(pipe)
             os.close(pipe)
+
+
+class _WholeLines:
+    """Puts the pieces of one pipe together."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> None:
+        """Take a piece in, and hand over the lines that it ends. Raises `AgentError` when one is too long."""
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            whole, self._begun, self._size = b"".join((*self._begun, line)), [], 0
+            self._take(whole)
+        self._begun.append(rest)
+        self._size += len(rest)
+        if self._size > LARGEST_OUTPUT:
+            raise AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB")
 
 
 def _closed() -> AgentError:

@@ -11,13 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..json_values import kind
+from ..json_values import jsonable, kind
 from ..signature import AGENT_OFFER, Callee, required
 from ..threads import in_thread
 from ..unusable import Unusable
 from .drivers import PROMPT_KEYS, Sought, check_maker
 from .events import Events
-from .jsonable import jsonable
 
 QUIET = {
     "CREWAI_DISABLE_TELEMETRY": "true",

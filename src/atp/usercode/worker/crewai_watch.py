@@ -27,8 +27,8 @@ from crewai.events import (  # type: ignore[import-not-found]
 )
 from crewai.types.usage_metrics import UsageMetrics  # type: ignore[import-not-found]
 
+from ..json_values import told, words
 from .events import Events
-from .jsonable import told, words
 
 _CURRENT: contextvars.ContextVar[Any] = contextvars.ContextVar("atp_crewai_watcher", default=None)
 _AT_WORK: list[Any] = []

@@ -6,8 +6,8 @@ import functools
 import json
 from typing import Any
 
+from ..json_values import jsonable
 from .drivers import PROMPT_KEYS
-from .jsonable import jsonable
 
 
 def _input_schema(graph: Any) -> dict[str, Any]:

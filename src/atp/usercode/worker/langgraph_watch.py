@@ -13,8 +13,8 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
+from ..json_values import told, words
 from .events import Events
-from .jsonable import told, words
 from .langgraph_state import is_message, parsed, text_of
 
 OURS = "atp"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import functools
 import json
 import os
 import platform
@@ -17,11 +19,18 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic  # the agent may put another in its place
 from typing import Any
 
+from ..contain import value_of
+from ..json_values import plain, refusal, words
+from ..signature import Callee, is_async
+from ..threads import Raised
 from ..unusable import Unusable
 from .drivers import make
-from .turns import Turns
+from .events import AT_ONCE
 
 LAST_SECONDS = 1.0
 """How long a worker may take to end once nobody asks any more: then it is ended, with what it has started."""
@@ -107,3 +116,56 @@ class Server:
 def _flush(stream: Any) -> None:
     with contextlib.suppress(Exception):  # the agent may have closed or replaced it
         stream.flush()
+
+
+class _Refused(Exception):
+    """The agent returned what is not JSON."""
+
+
+class Turns:
+    """Calls an agent, one turn at a time."""
+
+    def __init__(
+        self, callee: Callee, tell: Callable[[dict[str, Any]], None], end: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._callee = callee
+        self._tell = tell
+        self._end = end
+
+    async def run(self, request: dict[str, Any]) -> None:
+        """Call the agent, and report how the call ended."""
+        for conversation in request["ended"]:
+            self._callee.end(conversation)
+        AT_ONCE.set(self._yielded)
+        try:
+            end = await self._call(request["turn"], request["conversation"])
+        except _Refused as refused:
+            end = {"refused": str(refused)}
+        except Raised as raised:
+            if isinstance(raised.error, _Refused):  # what a driver of ours tells is refused within its own code
+                end = {"refused": str(raised.error)}
+            else:
+                end = {"raised": {"said": words(raised), "traceback": words(raised.traceback)}}
+        self._end(end)
+
+    async def _call(self, given: dict[str, Any], conversation: str) -> dict[str, Any]:
+        if "workspace" in given:
+            given["workspace"] = Path(given["workspace"])
+        args, kwargs = self._callee.parameters.arguments(given)
+        context = contextvars.copy_context()
+        function = self._callee.find(conversation)
+        if function is None:
+            function = await value_of(lambda: self._callee.make(conversation), context)
+        call = functools.partial(function, *args, **kwargs)
+        value = await value_of(call, context, blocks=not is_async(function), on_yield=self._yielded)
+        return {"ended": True} if value is None else {"returned": _checked(value)}
+
+    def _yielded(self, item: Any) -> None:
+        self._tell({"yielded": _checked(item), "at": monotonic()})
+
+
+def _checked(value: Any) -> Any:
+    try:
+        return plain(value)
+    except BaseException as error:
+        raise _Refused(refusal(error)) from error
