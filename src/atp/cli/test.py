@@ -1,6 +1,7 @@
 """`atp test`: run tests. Every setting is a flag."""
 
 import asyncio
+import gc
 import json
 import shlex
 import sys
@@ -74,6 +75,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.usercode.importing import limit_imports
 
     limit_imports()
+    gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
     try:
         with redirect_stdout(sys.stderr):  # importing an agent may print something
             run = prepare(Input(texts, paths), flags)
@@ -90,6 +92,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         return 0
     read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
     listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
+    gc.freeze()  # what is loaded by now stays
+    gc.enable()
     try:
         code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave)
     except asyncio.CancelledError:

@@ -25,7 +25,7 @@ from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.workspace import Workspace
 from atp.journal.folder import marking
 from atp.suite.result import TrialResult
-from atp.usercode.call import hosting
+from atp.usercode.call import Hosting
 from atp.usercode.environment import lent
 
 
@@ -77,7 +77,7 @@ class RunContext:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
-        with hosting(), lent(self.env), marking(self.marker):
+        with Hosting(), lent(self.env), marking(self.marker):
             yield
 
     @asynccontextmanager

@@ -6,17 +6,16 @@ raises `Raised`, and nothing else of it reaches the run.
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atp.usercode.contain import value_of
-from atp.usercode.exits import ForeignCode, mark_foreign, refusing_exits
-from atp.usercode.printed import Printed, capturing, restore_streams
+from atp.usercode.exits import GUARD, ForeignCode, mark_foreign
+from atp.usercode.printed import CAPTURE, Printed, restore_streams
 from atp.usercode.signature import is_async
 from atp.usercode.threads import Raised
 
-__all__ = ["Raised", "call", "hosting"]
+__all__ = ["Hosting", "Raised", "call"]
 
 
 async def call(
@@ -41,10 +40,12 @@ async def call(
     context.run(mark_foreign, code)
     kwargs = kwargs or {}
     try:
-        with hosting():
-            value = await value_of(
-                lambda: _watched(function, args, kwargs), context, blocks=not is_async(function), on_yield=on_yield
-            )
+        with Hosting():
+            restore_streams()  # a thread that an earlier call left behind may have closed them
+            if is_async(function):
+                value = await value_of(lambda: function(*args, **kwargs), context, blocks=False, on_yield=on_yield)
+            else:
+                value = await value_of(lambda: _watched(function, args, kwargs), context, on_yield=on_yield)
             if code.refused:  # in a thread of the function's own, or caught by the function
                 raise Raised(code.refused[0])
             _check_streams()
@@ -66,7 +67,6 @@ class ClosedStreams(Exception):
 
 
 def _watched(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    restore_streams()  # a thread that an earlier call left behind may have closed them
     try:
         return function(*args, **kwargs)
     finally:
@@ -79,12 +79,17 @@ def _check_streams() -> None:
         raise ClosedStreams(f"it closed {', '.join(closed)} of the process that runs the tests")
 
 
-@contextmanager
-def hosting() -> Iterator[None]:
-    """Protect the process while code that is not ours may run in it, in a call or after one.
+class Hosting:
+    """Protects the process while code that is not ours may run in it, in a call or after one.
 
     What the code prints is kept out of our output, and exits are refused. A run holds this open from its first call to
     its last report.
     """
-    with capturing(), refusing_exits():
-        yield
+
+    def __enter__(self) -> None:
+        CAPTURE.begin()
+        GUARD.begin_run()
+
+    def __exit__(self, *_error: object) -> None:
+        GUARD.end_run()
+        CAPTURE.end()

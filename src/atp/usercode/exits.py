@@ -51,7 +51,7 @@ class ForeignCode:
 
 
 class _Guard:
-    """Decides which exits are refused."""
+    """Decides which exits are refused: those of the user's code, and successful ones while a run is under way."""
 
     def __init__(self) -> None:
         self.process: int | None = None
@@ -67,8 +67,17 @@ class _Guard:
         fails = name == "abort" or (name == "_exit" and args[:1] != (0,))
         return self.runs > 0 and not fails
 
+    def begin_run(self) -> None:
+        """Refuse exits while a run is under way."""
+        refuse_exits()
+        self.runs += 1
 
-_GUARD = _Guard()
+    def end_run(self) -> None:
+        """Count a run as ended."""
+        self.runs -= 1
+
+
+GUARD = _Guard()
 
 
 def refuse_exits(everywhere: bool = False) -> None:
@@ -76,27 +85,16 @@ def refuse_exits(everywhere: bool = False) -> None:
 
     Stays so to the end of the process: what the user's code registers with `atexit` is called then.
     """
-    if _GUARD.process == os.getpid() and not everywhere:
+    if GUARD.process == os.getpid() and not everywhere:
         return
-    _GUARD.everywhere = everywhere or (_GUARD.everywhere and _GUARD.process == os.getpid())
-    _GUARD.process = os.getpid()
+    GUARD.everywhere = everywhere or (GUARD.everywhere and GUARD.process == os.getpid())
+    GUARD.process = os.getpid()
     for module in (os, sys.modules.get("posix")):
         for name, real in _REAL.items():
             if module is not None and getattr(module, name) is real:
                 setattr(module, name, _refusing(name, real))
     threading.Thread.start = _start  # type: ignore[method-assign,assignment]
     _thread.start_new_thread = _start_new_thread
-
-
-@contextmanager
-def refusing_exits() -> Iterator[None]:
-    """Refuse exits while a run is under way: those of the user's code, and a successful one of anybody's."""
-    refuse_exits()
-    _GUARD.runs += 1
-    try:
-        yield
-    finally:
-        _GUARD.runs -= 1
 
 
 def leave(code: int) -> NoReturn:
@@ -133,7 +131,7 @@ def foreign() -> Iterator[ForeignCode]:
 def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
     @wraps(real)
     def end(*args: Any, **kwargs: Any) -> NoReturn:
-        if _GUARD.refuses(name, args or tuple(kwargs.values())):
+        if GUARD.refuses(name, args or tuple(kwargs.values())):
             shown = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
             error = EndsProcess(f"os.{name}({shown})")
             code = _FOREIGN.get()

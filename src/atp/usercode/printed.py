@@ -10,14 +10,14 @@ import os
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from atp.base.text import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 HEAD = 500
 TAIL = 500
@@ -203,16 +203,6 @@ class _Capture:
 
 
 CAPTURE = _Capture()
-
-
-@contextmanager
-def capturing() -> Iterator[None]:
-    """Have the process's output pass through the calls of the user's code."""
-    CAPTURE.begin()
-    try:
-        yield
-    finally:
-        CAPTURE.end()
 
 
 def restore_streams() -> list[str]:
