@@ -1,7 +1,8 @@
 """Prints the functions of ATP that one command passes through, in order: `python tools/trace_case.py test suite.yaml`.
 
 Run on a suite of one case, the list tells what happens to a case from the file to the report. Each line is the first
-call of a function: indented by depth, with its place and the first line of its docstring. The last lines count.
+call of a function by another one: indented by depth, with its place and, once, the first line of its
+docstring. Threads and tasks begin at their own depth; importing a module calls functions, too. The last lines count.
 """
 
 import dis
@@ -24,8 +25,8 @@ _NOT_FUNCTIONS = ("<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>
 class Trace:
     """The calls of ATP's own functions, as `sys.setprofile` reports them."""
 
-    calls: list[tuple[int, CodeType]] = field(default_factory=list)
-    """Each call in order, with its depth among ATP's own functions."""
+    calls: list[tuple[int, CodeType | None, CodeType]] = field(default_factory=list)
+    """Each call in order: its depth among ATP's own functions, the caller among them, and the function."""
     _starts: dict[CodeType, int | None] = field(default_factory=dict)
     """The offset of each function's first instruction; none for code that is not a function of ATP's."""
 
@@ -35,7 +36,7 @@ class Trace:
             return
         start = self._start(frame.f_code)
         if start is not None and frame.f_lasti <= start:
-            self.calls.append((self._depth(frame), frame.f_code))
+            self.calls.append((*self._callers(frame), frame.f_code))
 
     def _start(self, code: CodeType) -> int | None:
         if code not in self._starts:
@@ -44,12 +45,14 @@ class Trace:
             self._starts[code] = _first_offset(code) if ours and not is_class_body else None
         return self._starts[code]
 
-    def _depth(self, frame: FrameType) -> int:
-        depth, around = 0, frame.f_back
+    def _callers(self, frame: FrameType) -> tuple[int, CodeType | None]:
+        """Return how many functions of ATP are on the stack below a frame, and the innermost of them."""
+        depth, caller, around = 0, None, frame.f_back
         while around is not None:
-            depth += self._start(around.f_code) is not None
+            if self._start(around.f_code) is not None:
+                depth, caller = depth + 1, caller or around.f_code
             around = around.f_back
-        return depth
+        return depth, caller
 
 
 def _first_offset(code: CodeType) -> int:
@@ -83,13 +86,16 @@ def module_of(code: CodeType) -> str:
 
 
 def lines(found: Trace) -> list[str]:
-    """Each function's first call, as text."""
+    """Return the first call of each function by each other one, as text."""
+    pairs: set[tuple[CodeType | None, CodeType]] = set()
     seen: set[CodeType] = set()
     text = []
-    for depth, code in found.calls:
-        if code not in seen:
+    for depth, caller, code in found.calls:
+        if (caller, code) not in pairs:
+            summary = _summary(code) if code not in seen else ""
+            text.append(f"{'  ' * depth}{module_of(code)}:{code.co_firstlineno} {code.co_qualname}{summary}")
+            pairs.add((caller, code))
             seen.add(code)
-            text.append(f"{'  ' * depth}{module_of(code)}:{code.co_firstlineno} {code.co_qualname}{_summary(code)}")
     return text
 
 
@@ -100,10 +106,10 @@ def _summary(code: CodeType) -> str:
 
 def counts(found: Trace) -> str:
     """How far a case travels: calls, functions, modules, and how often the next call is in another module."""
-    modules = [module_of(code) for _, code in found.calls]
+    modules = [module_of(code) for _, _, code in found.calls]
     switches = sum(one != other for one, other in pairwise(modules))
-    functions = len({code for _, code in found.calls})
-    deepest = max((depth for depth, _ in found.calls), default=0)
+    functions = len({code for _, _, code in found.calls})
+    deepest = max((depth for depth, _, _ in found.calls), default=0)
     return (
         f"{len(modules)} calls of {functions} functions in {len(set(modules))} modules, "
         f"{switches} changes of module, {deepest} deep"
