@@ -28,11 +28,9 @@ class Reporter(Listener):
     """The extensions of the files that get this report: `.json`."""
 
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
-        # Absolute, because the user's code may change the working directory.
-        self.path = None if path is None else path.absolute()
-        """The file to write; stdout if there is none."""
-        self.shown_path = str(path or "stdout")
-        """The file as the user named it, for messages."""
+        self.path = path
+        """The file to write, as the user named it; stdout if there is none."""
+        self._working_directory = Path.cwd()
         self.hide = hider(secrets)
         """Masks secrets. Every text in a report goes through this function."""
         self._problems: list[str] = []
@@ -42,10 +40,15 @@ class Reporter(Listener):
         """What could not be written."""
         return self._problems
 
+    @property
+    def target(self) -> Path | None:
+        """The file to write, wherever the process is by now: the user's code may change the working directory."""
+        return None if self.path is None else self._working_directory / self.path
+
     def problem(self, error: OSError) -> None:
         """Note that the report could not be written. A reader of stdout that ended (`| head`) is no problem."""
         if self.path is not None or error.errno != errno.EPIPE:
-            self._problems.append(f"{self.shown_path}: {error.strerror or error}")
+            self._problems.append(f"{self.path or 'stdout'}: {error.strerror or error}")
 
 
 class SpooledReport(Reporter, ABC):
@@ -63,7 +66,7 @@ class SpooledReport(Reporter, ABC):
     def start(self, info: RunInfo) -> None:
         """Open the temporary files."""
         try:
-            folder = spool_folder(self.path)
+            folder = spool_folder(self.target)
             self._results, self._skipped = Spool(folder), Spool(folder)
         except OSError as error:
             self.problem(error)
@@ -86,7 +89,7 @@ class SpooledReport(Reporter, ABC):
             return
         try:
             if not self.problems:
-                with whole_file(self.path) as file:
+                with whole_file(self.target) as file:
                     self.write(file, end, results, skipped)
         except OSError as error:
             self.problem(error)

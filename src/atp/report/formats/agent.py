@@ -62,9 +62,9 @@ class AgentReport(Reporter):
         if why is None:
             return
         instead = "the built-in report was written instead"
-        self._problems.append(f"{self.shown_path}: -r {one_line(self.hide(why))}; {instead}")
+        self._problems.append(f"{self.path or 'stdout'}: -r {one_line(self.hide(why))}; {instead}")
         kind = (REPORTERS.for_file(self.path) if self.path else None) or SummaryReport
-        built_in = kind(self.path, self._secrets)
+        built_in = kind(self.target, self._secrets)
         RecordedRun(Path(end.info.folder)).repeat(built_in)
         built_in.end(end)
         self._problems += built_in.problems
@@ -105,7 +105,7 @@ class AgentReport(Reporter):
         """Write the text: to a file as the agent wrote it, to stdout without what could steer a terminal."""
         shown = whole_text(self.hide(text) if self.path else without_commands(harmless(self.hide(text))))
         try:
-            with whole_file(self.path) as file:
+            with whole_file(self.target) as file:
                 file.write(shown.encode() if shown.endswith("\n") else f"{shown}\n".encode())
         except OSError as error:
             self.problem(error)

@@ -55,14 +55,14 @@ class JsonlReport(Reporter):
             self._sink = None
 
     def _open(self) -> Sink:
-        if self.path is None:
+        if self.path is None or self.target is None:
             return LineStream(open_stdout())
         if not self._fresh:
-            return LineFile(self.path)
+            return LineFile(self.target)
         stem, number = self.path.stem, 1
         while True:
             try:
-                return LineFile(self.path, fresh=True)
+                return LineFile(self.target, fresh=True)
             except FileExistsError:
                 number += 1
                 self.path = self.path.with_stem(f"{stem}-{number}")

@@ -20,7 +20,7 @@ class SummaryReport(Reporter):
             *(text for text, _ in summary_lines(end, self.hide)),
         ]
         try:
-            with whole_file(self.path) as file:
+            with whole_file(self.target) as file:
                 file.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
         except OSError as error:
             self.problem(error)

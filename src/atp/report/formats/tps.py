@@ -130,7 +130,7 @@ class TpsReport(Reporter):
         parts = list(self._parts())
         self.path = self._at
         try:
-            with whole_file(self.path) as file:
+            with whole_file(self.target) as file:
                 file.writelines(parts)
         except OSError as error:
             self.problem(error)

@@ -43,7 +43,7 @@ class HtmlReport(SpooledReport):
         super().start(info)
         self._info = info
         try:
-            self._details = Chunks(spool_folder(self.path))
+            self._details = Chunks(spool_folder(self.target))
         except OSError as error:
             self.problem(error)
 
