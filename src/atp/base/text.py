@@ -30,7 +30,9 @@ def cut(value: Any, longest: int = LONGEST, secrets: Iterable[str] = ()) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = value if secrets else value[: 4 * longest + 4]  # no character has more than four bytes
         value = bytes(raw).decode(errors="replace")
-    text: str = mask(value if isinstance(value, str) else encode(value).decode(), secrets)
+    text: str = value if isinstance(value, str) else encode(value).decode()
+    if secrets:
+        text = mask(text, secrets)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -35,9 +35,9 @@ class Trial(TrialRef, kw_only=True):
     connector: str | None
     """The model connector that the command line names."""
     before: "Trial | None" = None
-    """What is replayed before it, the last one; that one has its own."""
-    leads: bool = False
-    """It is what others are to go on from."""
+    """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
+    is_before: bool = False
+    """True if other cases continue from the snapshot of this trial."""
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class Plan:
                         siblings=len(varied) * runs,
                         origin=origin,
                         before=before,
-                        leads=not number and run == 1 and case.index in unit.source.survey.leading,
+                        is_before=not number and run == 1 and case.index in unit.source.survey.leading,
                     )
 
     def _shared(self, case: Case) -> "_Shared":
@@ -198,7 +198,7 @@ class Plan:
             siblings=1,
             origin=origin,
             before=before,
-            leads=True,
+            is_before=True,
         )
 
 

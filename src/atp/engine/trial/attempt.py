@@ -96,7 +96,7 @@ class Attempt:
         again: AgentError | None = None
         try:
             await self._converse(conversation)
-            if trial.leads and result.status == "passed":
+            if trial.is_before and result.status == "passed":
                 folder, silent = self._context.new_folder(), trial.case.says_nothing
                 self.snapshot = take_snapshot(self._start, conversation, self._workspace, folder, says_nothing=silent)
         except (Exception, LimitExceeded) as error:

@@ -29,10 +29,10 @@ class TrialRunner:
         The trial runs in the task that calls. Should it refuse to end when its time is up, `abandon` is called with
         the result, and this call may never return.
         """
-        if trial.before is None and not trial.leads:
+        if trial.before is None and not trial.is_before:
             return (await self._attempt(trial, None, abandon))[0]
         try:
-            if not trial.leads:
+            if not trial.is_before:
                 return (await self._run_after_befores(trial, abandon)).result
 
             def give_up(result: TrialResult) -> None:
