@@ -4,7 +4,7 @@ Agents under test, agents that judge, simulate or generate, and agents that are 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
@@ -57,9 +57,9 @@ class RunningAgent:
         await self.ready()
         await self.adapter.begin_trial(task_id)
 
-    async def turn(self, request: TurnRequest) -> Reply:
-        """Ask the agent, between `begin_trial` and `end_trial`. Raises `AgentError`."""
-        return await self.adapter.turn(request)
+    def turn(self, request: TurnRequest) -> Awaitable[Reply]:
+        """Ask the agent, between `begin_trial` and `end_trial`. Raises `AgentError` when awaited."""
+        return self.adapter.turn(request)
 
     def end_trial(self, task_id: str) -> None:
         """Release what the adapter kept for a conversation."""
