@@ -20,8 +20,8 @@ from atp.suite.reference import Script
 from atp.suite.result import Verdict
 from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
+from atp.usercode.load import UnusableCode
 from atp.usercode.signature import match_in_order
-from atp.usercode.unusable import Unusable
 
 OFFERED = ("output", "input", "expected", "context")
 """The names of the values that a function may take."""
@@ -135,7 +135,7 @@ def _wrong(answer: Any) -> str | None:
 
 def _raised(name: str, raised: Raised) -> Verdict:
     error = raised.error
-    if isinstance(error, ConfigurationError | Unusable):
+    if isinstance(error, ConfigurationError | UnusableCode):
         hint = f" ({error.hint})" if error.hint else ""
         where = "" if isinstance(error, ConfigurationError) else f"{name}: "
         return unjudged(f"{where}{error}{hint}", where=name)

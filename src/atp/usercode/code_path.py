@@ -13,8 +13,7 @@ from typing import Any
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.importing import check_shadowing, configuration_error, loading
-from atp.usercode.load import find_name, load_place
-from atp.usercode.unusable import Unusable
+from atp.usercode.load import UnusableCode, find_name, load_place
 
 _LOCKS: dict[Path, threading.Lock] = {}
 """One for each file, so that two trials that need it at once run its code once."""
@@ -39,7 +38,7 @@ def _load_entry(entry: str, folders: Sequence[Path]) -> Callable[..., Any]:
     try:
         with loading(place, folders):
             found = find_name(load_place(place, folders), name, place)
-    except Unusable as error:
+    except UnusableCode as error:
         raise configuration_error(error) from error
     if not callable(found):
         raise ConfigurationError(f"`{entry}` is not a function", f"it is of type {type(found).__name__}")

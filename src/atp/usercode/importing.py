@@ -21,8 +21,7 @@ from atp.base.diagnostics import load_error
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.exits import foreign
-from atp.usercode.load import USER_FOLDERS, folder_of, source_of
-from atp.usercode.unusable import Unusable
+from atp.usercode.load import USER_FOLDERS, UnusableCode, folder_of, source_of
 
 USUAL_SECONDS = 60.0
 """Seconds after which an import counts as hanging. Large frameworks take ten."""
@@ -90,7 +89,7 @@ def _in_time(seconds: float) -> Iterator[None]:
             signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
 
 
-def configuration_error(error: Unusable) -> ConfigurationError:
+def configuration_error(error: UnusableCode) -> ConfigurationError:
     """What is wrong with the user's code, with a guess at what was meant."""
     meant = near_miss(error.word, error.known) if error.word is not None else None
     return ConfigurationError(str(error), f"did you mean `{meant}`?" if meant else error.hint)

@@ -11,12 +11,10 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from .unusable import Unusable
 
 _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
 """Modules that were loaded from files, by path, with the file's stamp."""
@@ -25,6 +23,53 @@ USER_FOLDERS: set[str] = set()
 _OURS = (os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "worker"))
 """The folders of the code that loads the user's."""
 _PYTHONS_OWN: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
+
+
+class UnusableCode(Exception):
+    """Raised when the user's code can't be loaded, or can't be called as it is configured.
+
+    Not a `ConfigurationError`: a worker loads this module in an environment that has no `atp.base`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        word: str | None = None,
+        known: Iterable[str] = (),
+        missing: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.hint = hint
+        """How to fix the code or its configuration."""
+        self.word = word
+        """A name that was not found. `configuration_error` looks for a similar one in `known`."""
+        self.known = list(known)
+        """The names that exist where `word` was looked up."""
+        self.missing = missing
+        """The package that is not installed in the environment."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The error as JSON values, for a worker's reply."""
+        return {
+            "message": str(self),
+            "hint": self.hint,
+            "word": self.word,
+            "known": self.known,
+            "missing": self.missing,
+        }
+
+    @classmethod
+    def from_json(cls, sent: dict[str, Any]) -> UnusableCode:
+        """The error that a worker sent."""
+        return cls(
+            sent["message"],
+            sent["hint"],
+            word=sent["word"],
+            known=sent["known"],
+            missing=sent["missing"],
+        )
 
 
 def split_place(text: str) -> tuple[str, str | None]:
@@ -47,17 +92,17 @@ def is_file(place: str) -> bool:
 
 
 def load_place(place: str, folders: Sequence[Path]) -> ModuleType:
-    """The module at a place. Raises `Unusable` when it can't be found or imported."""
+    """The module at a place. Raises `UnusableCode` when it can't be found or imported."""
     return _load_file(place, folders) if is_file(place) else _load_module(place, folders)
 
 
 def find_name(module: ModuleType, name: str, place: str) -> Any:
-    """What a module calls so, with dots for what is inside it. Raises `Unusable`."""
+    """What a module calls so, with dots for what is inside it. Raises `UnusableCode`."""
     found: Any = module
     for step in name.split("."):
         if not hasattr(found, step):
             where = getattr(module, "__file__", None) or place
-            raise Unusable(f"there is no `{name}` in {where}", word=step, known=_own_names(found))
+            raise UnusableCode(f"there is no `{name}` in {where}", word=step, known=_own_names(found))
         found = getattr(found, step)
     return found
 
@@ -77,12 +122,12 @@ def _is_imported(value: Any, module: ModuleType) -> bool:
 
 
 def find_file(place: str, folders: Sequence[Path]) -> Path:
-    """Where a file is. Raises `Unusable`."""
+    """Where a file is. Raises `UnusableCode`."""
     for folder in folders:
         path = folder.joinpath(place).resolve()
         if path.is_file():
             return path
-    raise Unusable(f"the file {place} is not there", f"it is looked for in {folders[0]}")
+    raise UnusableCode(f"the file {place} is not there", f"it is looked for in {folders[0]}")
 
 
 def _load_file(place: str, folders: Sequence[Path]) -> ModuleType:
@@ -122,7 +167,7 @@ def _load_module(name: str, folders: Sequence[Path]) -> ModuleType:
 
 
 def folder_of(place: str, folders: Sequence[Path]) -> Path | None:
-    """The folder that a place's code is imported from. None if the module is installed. Raises `Unusable`."""
+    """The folder that a place's code is imported from. None if the module is installed. Raises `UnusableCode`."""
     if is_file(place):
         return find_file(place, folders).parent
     top = place.partition(".")[0]
@@ -170,7 +215,7 @@ def _importing(what: str, load: Callable[[], Any], folders: Sequence[Path] = ())
         if missing == what.partition(".")[0] and folders:
             places = ", ".join(dict.fromkeys(str(one) for one in folders))
             hint = f"it is looked for in {places}, and among what is installed for {sys.executable}"
-        raise Unusable(text, hint, missing=missing) from error
+        raise UnusableCode(text, hint, missing=missing) from error
 
 
 def _line(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from .unusable import Unusable
+from .load import UnusableCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class Parameters:
 def match_by_name(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
     """Match parameters with offered values of the same name; `**kwargs` takes all that is left.
 
-    Raises `Unusable` if a required parameter has the name of none. `role` is what the message calls the function.
+    Raises `UnusableCode` if a required parameter has the name of none. `role` is what the message calls the function.
     """
     by_place: list[str] = []
     by_name: list[str] = []
@@ -62,11 +62,11 @@ def match_by_name(function: Callable[..., Any], offered: Sequence[str], role: st
 def match_in_order(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
     """Match by name if every parameter has the name of an offered value, else by place: as many as there are.
 
-    Raises `Unusable` if the function takes more than is offered.
+    Raises `UnusableCode` if the function takes more than is offered.
     """
     try:
         parameters = _parameters(function)
-    except Unusable:  # some built-in functions don't say what they take
+    except UnusableCode:  # some built-in functions don't say what they take
         return Parameters(offered)
     plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY)]
     if len(plain) == len(parameters) and all(one.name in offered for one in plain):
@@ -90,7 +90,7 @@ def required(function: Callable[..., Any]) -> list[str]:
     """The parameters that a function can't be called without."""
     try:
         parameters = _parameters(function)
-    except Unusable:
+    except UnusableCode:
         return []
     return [
         one.name
@@ -108,32 +108,32 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise Unusable(f"its parameters can't be found out: {error}") from error
+        raise UnusableCode(f"its parameters can't be found out: {error}") from error
 
 
-def _not_offered(name: str, offered: Sequence[str], role: str) -> Unusable:
+def _not_offered(name: str, offered: Sequence[str], role: str) -> UnusableCode:
     message = f"it takes `{name}`; {role} is given, by name, {', '.join(offered)}"
-    return Unusable(message, word=name, known=offered)
+    return UnusableCode(message, word=name, known=offered)
 
 
 class Callee:
     """What is called for a turn: a function, an object that can be called, or a class, made anew a conversation."""
 
     def __init__(self, entry: Any, offered: Sequence[str] = AGENT_OFFER) -> None:
-        """Raises `Unusable`."""
+        """Raises `UnusableCode`."""
         self._class: Any = None
         self._instances: dict[str, Callable[..., Any]] = {}
         self._unused: list[Callable[..., Any]] = []
         function: Any = entry
         if inspect.isclass(entry):
             if "__call__" not in dir(entry):
-                raise Unusable(f"instances of the class `{entry.__name__}` can't be called")
+                raise UnusableCode(f"instances of the class `{entry.__name__}` can't be called")
             self._class = entry
             # Made now, so that a class that can't be is found before anything runs; the first conversation gets it.
             try:
                 function = entry()
             except (Exception, SystemExit) as error:
-                raise Unusable(f"`{entry.__name__}()` raised {type(error).__name__}: {error}") from error
+                raise UnusableCode(f"`{entry.__name__}()` raised {type(error).__name__}: {error}") from error
             self._unused.append(function)
         self._function: Callable[..., Any] = function
         self.parameters = match_by_name(function, offered, "an agent")

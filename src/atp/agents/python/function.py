@@ -3,7 +3,7 @@
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Finding, Reply, TurnRequest
-from atp.agents.python.offer import Offer
+from atp.agents.python.kinds import TurnValues
 from atp.agents.reply import Answer
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
@@ -16,9 +16,9 @@ from atp.usercode.signature import Callee
 class FunctionAdapter(Adapter):
     """Calls Python code in our own process."""
 
-    def __init__(self, callee: Callee, offer: Offer) -> None:
+    def __init__(self, callee: Callee, values: TurnValues) -> None:
         self._callee = callee
-        self._offer = offer
+        self._values = values
 
     async def check(self) -> list[Finding]:
         """Report that the code was imported when this was made; to call it would be a test."""
@@ -37,7 +37,7 @@ class FunctionAdapter(Adapter):
             if function is None:
                 function = await call(self._callee.make, (request.task_id,), printed=printed)
             parameters = self._callee.parameters
-            args, kwargs = parameters.arguments(self._offer.of(parameters.names, request))
+            args, kwargs = parameters.arguments(self._values.select(parameters.names, request))
             value = await call(
                 function, args, kwargs, printed=printed, on_yield=lambda item: answer.yielded(_plain(item))
             )

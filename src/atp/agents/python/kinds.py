@@ -3,17 +3,16 @@
 Each is called in our own process, or, with `python:`, in worker processes in an environment of its own.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from atp.agents.adapter import Adapter, AdapterContext, Capabilities
+from atp.agents.adapter import Adapter, AdapterContext, Capabilities, TurnRequest
 from atp.agents.attachments import Attachments
-from atp.agents.python.offer import Offer
 from atp.base.errors import ConfigurationError
 from atp.suite.agent import Agent, AgentConfig, CrewAiConfig, CustomConfig, LangGraphConfig
 from atp.usercode.importing import configuration_error, loading
-from atp.usercode.load import find_file, is_file, named_place
-from atp.usercode.unusable import Unusable
+from atp.usercode.load import UnusableCode, find_file, is_file, named_place
 from atp.usercode.worker.drivers import make
 
 _WHERE = {"graph_path", "module", "graph", "python", "parallel"}
@@ -33,7 +32,7 @@ def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     known = {*AgentConfig.model_fields, "entry", "python"}
     further = {name: value for name, value in (config.model_extra or {}).items() if name not in known}
     place, _, name = config.entry.rpartition(":")
-    return _python_adapter(Code("custom", place, name), config, context, Offer(further))
+    return _python_adapter(Code("custom", place, name), config, context, TurnValues(further))
 
 
 def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
@@ -47,8 +46,8 @@ def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     config: LangGraphConfig = agent.config
     code = Code("langgraph", *named_place(config.graph_path, config.module, config.graph))
     settings = {key: value for key, value in config.model_dump(exclude_none=True).items() if key not in _WHERE}
-    offer = Offer(settings, Attachments((context.base, *context.search)))
-    return _python_adapter(code, config, context, offer)
+    values = TurnValues(settings, Attachments((context.base, *context.search)))
+    return _python_adapter(code, config, context, values)
 
 
 def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
@@ -60,7 +59,7 @@ def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """
     config: CrewAiConfig = agent.config
     code = Code("crewai", *named_place(config.crew_path, config.module, config.crew))
-    adapter = _python_adapter(code, config, context, Offer(config.inputs))
+    adapter = _python_adapter(code, config, context, TurnValues(config.inputs))
     adapter.capabilities = Capabilities(cost=False)
     return adapter
 
@@ -85,12 +84,54 @@ class Code:
         return {**asdict(self), "folders": [str(folder.absolute()) for folder in folders]}
 
 
+class TurnValues:
+    """Makes the values that an agent's function can take as parameters of a turn.
+
+    Each value is a new copy, so that an agent that changes one changes no other trial's.
+    """
+
+    def __init__(self, config: Mapping[str, Any], attachments: Attachments | None = None) -> None:
+        self._config = dict(config)
+        self._attachments = attachments
+        """Reads the files in messages, for agents that can't read files themselves."""
+
+    def select(self, names: Iterable[str], request: TurnRequest) -> dict[str, Any]:
+        """The values of these names."""
+        return {name: self._value(name, request) for name in names}
+
+    def _value(self, name: str, request: TurnRequest) -> Any:
+        match name:
+            case "prompt":
+                return request.prompt
+            case "messages":
+                messages = _copy(request.messages)
+                return messages if self._attachments is None else [self._attachments.message(one) for one in messages]
+            case "task":
+                return _copy(request.task)
+            case "options":
+                return _copy({**self._config, **request.options})
+            case "workspace":
+                return request.workspace()
+            case "constraints":
+                return _copy(request.constraints)
+            case _:
+                return _copy({"config": self._config, **request.context, "state": request.state})
+
+
+def _copy(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _copy(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_copy(item) for item in value]
+    return value
+
+
 class _Config(Protocol):
     python: str | None
     parallel: int | None
 
 
-def _python_adapter(code: Code, config: _Config, context: AdapterContext, offer: Offer) -> Adapter:
+def _python_adapter(code: Code, config: _Config, context: AdapterContext, values: TurnValues) -> Adapter:
     """Make the adapter for where the code is to run. Raises `ConfigurationError`."""
     folders = (context.base, *context.search)
     try:
@@ -99,12 +140,12 @@ def _python_adapter(code: Code, config: _Config, context: AdapterContext, offer:
 
             with loading(code.place, folders):
                 callee = make(code.spec(context))
-            return FunctionAdapter(callee, offer)
+            return FunctionAdapter(callee, values)
         from atp.agents.python.workers import WorkerAdapter
 
         if is_file(code.place):
             find_file(code.place, folders)
-        return WorkerAdapter(code, config.python, config.parallel, context, offer)
-    except Unusable as error:
+        return WorkerAdapter(code, config.python, config.parallel, context, values)
+    except UnusableCode as error:
         wrong = configuration_error(error)
         raise ConfigurationError(f"`{code}`: {wrong}", wrong.hint) from error

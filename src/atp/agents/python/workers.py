@@ -8,8 +8,7 @@ from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.python.interpreter import find_interpreter, why_not, worker_command
-from atp.agents.python.kinds import Code
-from atp.agents.python.offer import Offer
+from atp.agents.python.kinds import Code, TurnValues
 from atp.agents.python.worker_pool import Pool, Worker
 from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
@@ -17,19 +16,21 @@ from atp.agents.stdio import Stderr
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken
 from atp.base.text import cut
 from atp.usercode.importing import configuration_error
+from atp.usercode.load import UnusableCode
 from atp.usercode.threads import in_thread
-from atp.usercode.unusable import Unusable
 
 
 class WorkerAdapter(Adapter):
     """Calls Python code in workers."""
 
-    def __init__(self, code: Code, python: str, parallel: int | None, context: AdapterContext, offer: Offer) -> None:
+    def __init__(
+        self, code: Code, python: str, parallel: int | None, context: AdapterContext, values: TurnValues
+    ) -> None:
         self._code = code
         self._spec = code.spec(context)
         self._interpreter = find_interpreter(python, context)
         self._context = context
-        self._offer = offer
+        self._values = values
         self._pool = Pool(self._begin, parallel)
         self._conversations: dict[str, Worker] = {}
         """The worker of each conversation, by the trial's id."""
@@ -71,7 +72,7 @@ class WorkerAdapter(Adapter):
                 earlier = Stderr(request, events=False)
                 earlier.feed(before)
                 earlier.finish()
-            given = self._offer.of(worker.takes, request)
+            given = self._values.select(worker.takes, request)
             if "workspace" in given:
                 given["workspace"] = str(given["workspace"])
             self._conversations[request.task_id] = worker
@@ -124,7 +125,7 @@ class WorkerAdapter(Adapter):
             return tuple(said["ready"]["takes"])
         if "unusable" not in said:
             raise broken("the worker did not say that it is ready", said)
-        wrong = configuration_error(Unusable.read(said["unusable"]))
+        wrong = configuration_error(UnusableCode.from_json(said["unusable"]))
         hint = f" ({wrong.hint})" if wrong.hint else ""
         # Whatever is wrong with it: it was never asked. In our own process, nothing would run at all.
         raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(wrong), RAW_LENGTH)}{hint}", "environment")

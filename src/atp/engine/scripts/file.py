@@ -22,8 +22,7 @@ from atp.suite.case import Case
 from atp.suite.suite import Suite
 from atp.usercode.code_path import find_module, find_script
 from atp.usercode.importing import loading
-from atp.usercode.load import load_place
-from atp.usercode.unusable import Unusable
+from atp.usercode.load import UnusableCode, load_place
 
 OFFERED = ("t", "ctx")
 """The parameters that a test may take."""
@@ -129,7 +128,7 @@ def script_suite(path: Path, only: str | None, notes: Diagnostics, *, agent_name
     try:
         with loading(str(path), (path.parent,)):
             module = load_place(str(path), (path.parent,))
-    except Unusable as error:
+    except UnusableCode as error:
         notes.error("no-script-tests", str(error), hint="fix the file")
         return suite
     readings = read_script(path)

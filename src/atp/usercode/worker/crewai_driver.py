@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from ..json_values import jsonable, kind
+from ..load import UnusableCode
 from ..signature import AGENT_OFFER, Callee, required
 from ..threads import in_thread
-from ..unusable import Unusable
 from .drivers import PROMPT_KEYS, Sought, check_maker
 from .events import Events
 
@@ -32,12 +32,12 @@ _SOUGHT = Sought("crew or flow", "crews or flows", "name it: `crew_path: file.py
 
 
 def make_crewai(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
-    """The agent that is a crew or a flow. Raises `Unusable`."""
+    """The agent that is a crew or a flow. Raises `UnusableCode`."""
     os.environ.update(QUIET)
     try:
         import crewai.events  # type: ignore[import-not-found]  # noqa: F401
     except ModuleNotFoundError as error:
-        raise Unusable(
+        raise UnusableCode(
             "CrewAI is not installed in this environment",
             "install `crewai` 1.0 or newer, or name the interpreter of an environment that has it in `python:`",
             missing="crewai",
@@ -75,7 +75,7 @@ class _Agent:
 
     def __init__(self, found: Any, name: str) -> None:
         if not _is_crew(found) and not callable(found):
-            raise Unusable(f"`{name}` is not a crew or a flow", f"it is of type {type(found).__name__}")
+            raise UnusableCode(f"`{name}` is not a crew or a flow", f"it is of type {type(found).__name__}")
         if not _is_crew(found):
             check_maker(found, name, "crew or flow")
         self._found = found

@@ -8,9 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..load import find_name, load_place
+from ..load import UnusableCode, find_name, load_place
 from ..signature import Callee, required
-from ..unusable import Unusable
 
 PROMPT_KEYS = ("prompt", "input", "question", "query", "user_input", "task", "text", "message", "topic")
 """Names under which agents with a state of their own shape take the prompt, in the order of preference."""
@@ -36,7 +35,7 @@ class Sought:
         folders: Sequence[Path],
         kinds: Sequence[Callable[[Any, ModuleType], bool]],
     ) -> Any:
-        """What a place calls so. Without a name, the only one there is. Raises `Unusable`.
+        """What a place calls so. Without a name, the only one there is. Raises `UnusableCode`.
 
         That is the only thing of the first of the `kinds` that there is anything of; else the only function that makes
         one, by its name.
@@ -52,8 +51,8 @@ class Sought:
                 return next(iter(found.values()))
             if found:
                 names = ", ".join(sorted(found))
-                raise Unusable(f"there are {len(found)} {self.several} in {place}: {names}", self.hint)
-        raise Unusable(f"there is no {self.one} in {place}", f"{self.hint}, or the function that makes it")
+                raise UnusableCode(f"there are {len(found)} {self.several} in {place}: {names}", self.hint)
+        raise UnusableCode(f"there is no {self.one} in {place}", f"{self.hint}, or the function that makes it")
 
     def _makes(self, name: str, value: Any, module: ModuleType) -> bool:
         own = inspect.isfunction(value) and value.__module__ == module.__name__
@@ -61,7 +60,7 @@ class Sought:
 
 
 def make(spec: dict[str, Any]) -> Callee:
-    """Make the agent that a spec names: `kind`, `place`, `name` (or none), `folders`. Raises `Unusable`."""
+    """Make the agent that a spec names: `kind`, `place`, `name` (or none), `folders`. Raises `UnusableCode`."""
     place, name = spec["place"], spec["name"]
     folders = [Path(folder) for folder in spec["folders"]]
     if spec["kind"] == "langgraph":
@@ -74,15 +73,15 @@ def make(spec: dict[str, Any]) -> Callee:
         return make_crewai(place, name, folders)
     found = find_name(load_place(place, folders), name, place)
     if not callable(found):
-        raise Unusable(f"`{place}:{name}` is not a function", f"it is of type {type(found).__name__}")
+        raise UnusableCode(f"`{place}:{name}` is not a function", f"it is of type {type(found).__name__}")
     return Callee(found)
 
 
 def check_maker(function: Callable[..., Any], name: str, one: str) -> None:
-    """Check that something can be called to make an agent. Raises `Unusable`."""
+    """Check that something can be called to make an agent. Raises `UnusableCode`."""
     wanted = required(function)
     if len(wanted) > 1:
-        raise Unusable(
+        raise UnusableCode(
             f"`{name}` makes no {one}: it takes {', '.join(f'`{each}`' for each in wanted)}",
             f"name the {one} itself, or a function that takes nothing or the configuration and returns it",
         )

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..json_values import kind
+from ..load import UnusableCode
 from ..signature import AGENT_OFFER, Callee, required
 from ..threads import in_thread
-from ..unusable import Unusable
 from .drivers import Sought, check_maker
 from .events import Events
 from .langgraph_state import Entrance, answer_of, in_words
@@ -32,11 +32,11 @@ class Interrupted(Exception):
 
 
 def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
-    """The agent that is a graph. Raises `Unusable`."""
+    """The agent that is a graph. Raises `UnusableCode`."""
     try:
         import langgraph.pregel  # noqa: F401
     except ModuleNotFoundError as error:
-        raise Unusable(
+        raise UnusableCode(
             "LangGraph is not installed in this environment",
             "install `langgraph`, or name the interpreter of an environment that has it in `python:`",
             missing="langgraph",
@@ -62,7 +62,7 @@ class _Agent:
 
     def __init__(self, found: Any, name: str) -> None:
         if not (_is_graph(found) or _is_draft(found) or callable(found)):
-            raise Unusable(f"`{name}` is not a graph", f"it is of type {type(found).__name__}")
+            raise UnusableCode(f"`{name}` is not a graph", f"it is of type {type(found).__name__}")
         if not _is_graph(found) and not _is_draft(found):
             check_maker(found, name, "graph")
         self._found = found

@@ -26,9 +26,9 @@ from typing import Any
 
 from ..contain import value_of
 from ..json_values import plain, refusal, words
+from ..load import UnusableCode
 from ..signature import Callee, is_async
 from ..threads import Raised
-from ..unusable import Unusable
 from .drivers import make
 from .events import AT_ONCE
 
@@ -58,8 +58,8 @@ class Server:
         try:
             # Not within the loop: a module may well call `asyncio.run` when it is loaded.
             callee = make(request["load"])
-        except Unusable as error:
-            self._end({"unusable": error.wire()})
+        except UnusableCode as error:
+            self._end({"unusable": error.to_json()})
             return
         serving = self._loop.create_task(self._serve(Turns(callee, self._tell, self._end), callee.parameters.names))
         while not serving.done():
