@@ -1,4 +1,4 @@
-"""Calls Python code in our own process: nothing but its answer, its events and what it prints comes out."""
+"""Calls Python agents in our own process."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from atp.usercode.signature import Callee
 
 
 class FunctionAdapter(Adapter):
-    """Calls Python code in our own process."""
+    """Calls Python code in our own process. Only its answer, its events and what it prints reach the run."""
 
     def __init__(self, callee: Callee, values: TurnValues) -> None:
         self._callee = callee
         self._values = values
 
     async def check(self) -> list[Finding]:
-        """Report that the code was imported when this was made; to call it would be a test."""
+        """Report that the import worked: it was done before the adapter was made. A call would already be a test."""
         return [Finding(what="import", ok=True, detail="it could be imported")]
 
     def end_trial(self, task_id: str) -> None:
-        """Forget the instance of the trial, if the agent is a class."""
+        """Drop the trial's instance if the agent is a class."""
         self._callee.end(task_id)
 
     async def turn(self, request: TurnRequest) -> Reply:
-        """Call the function with what it takes of the request."""
+        """Call the function with the values of the request that it takes."""
         printed = Printed()
         answer = Answer(request)
         try:
@@ -54,5 +54,5 @@ class FunctionAdapter(Adapter):
 def _plain(value: Any) -> Any:
     try:
         return plain(value)
-    except BaseException as error:  # the agent's own class raises it, so it is neither our fault nor a real exit
+    except BaseException as error:  # raised by a class of the agent's: neither an error of ATP nor a real exit
         raise AgentError(f"agent error: {refusal(error)}") from error

@@ -1,4 +1,4 @@
-"""Interpreters of other environments: where they are, how a worker is started with them, and why that didn't go."""
+"""Finds the interpreter of another environment, makes the command of a worker in it, and explains a failed start."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ from atp.agents.leftovers import OF_RUN
 from atp.base.errors import ConfigurationError
 from atp.usercode.worker import serve
 
-OLDEST = (3, 8)
-"""The Python that a worker needs at least."""
+OLDEST_VERSION = (3, 8)
+"""The version_needed Python version that a worker runs on."""
 _SERVE = Path(serve.__file__)
-_VERSION = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
+_PRINT_VERSION = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
 
 
 def find_interpreter(python: str, context: AdapterContext) -> str:
-    """The interpreter that a configuration names: itself, its environment's folder, or a command on the PATH."""
+    """The interpreter that `python:` names: by its path, by its environment's folder, or as a command on the PATH."""
     path = context.base / Path(python).expanduser()
     if path.is_dir():
         found = next((one for one in (path / "bin/python", path / "Scripts/python.exe") if one.is_file()), None)
@@ -33,7 +33,7 @@ def find_interpreter(python: str, context: AdapterContext) -> str:
             raise ConfigurationError(
                 f"`python`: {path} can't be executed", "name an interpreter, like `env/bin/python`"
             )
-        return str(path.absolute())  # with its links: they tell the interpreter its environment
+        return str(path.absolute())  # not resolved: an interpreter finds its environment by the path of the link
     command = None if os.sep in python else shutil.which(python, path=context.environment.get("PATH"))
     if command is None:
         nor = "" if os.sep in python else f", and no `{python}` on the PATH"
@@ -45,29 +45,29 @@ def find_interpreter(python: str, context: AdapterContext) -> str:
 
 
 def worker_command(interpreter: str, context: AdapterContext) -> Command:
-    """What starts a worker. It has all of our environment, as an agent in our own process has."""
+    """The command that starts a worker. It gets all environment variables, as an agent in our own process does."""
     environment = {name: value for name, value in context.environment.items() if name != "PYTHONHOME"}
     if context.marker:
         environment[OF_RUN] = context.marker
     return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), Path.cwd(), environment)
 
 
-def why_not(interpreter: str, how: str, printed: str) -> str:
-    """Why a worker ended before it had said anything. Blocks for a moment."""
+def start_error(interpreter: str, how: str, printed: str) -> str:
+    """Explain why a worker ended before its first message. Blocks while the interpreter prints its version."""
     try:
-        asked = subprocess.run(  # noqa: S603  (the interpreter that the user names)
-            [interpreter, "-c", _VERSION],
+        run = subprocess.run(  # noqa: S603  (the interpreter that the user names)
+            [interpreter, "-c", _PRINT_VERSION],
             capture_output=True,
             text=True,
             timeout=10,
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        version = tuple(int(part) for part in asked.stdout.split("."))
+        version = tuple(int(part) for part in run.stdout.split("."))
     except (OSError, ValueError, subprocess.SubprocessError):
-        said = printed.partition("\n")[0]
-        return f"{interpreter} is not a Python interpreter{f': {said}' if said else f' ({how})'}"
-    if version[:2] < OLDEST:
-        oldest = ".".join(str(part) for part in OLDEST)
-        return f"{interpreter} is Python {asked.stdout}, and agents need {oldest} or newer"
+        first_line = printed.partition("\n")[0]
+        return f"{interpreter} is not a Python interpreter{f': {first_line}' if first_line else f' ({how})'}"
+    if version[:2] < OLDEST_VERSION:
+        version_needed = ".".join(str(part) for part in OLDEST_VERSION)
+        return f"{interpreter} is Python {run.stdout}, and agents need {version_needed} or newer"
     return f"the worker in {interpreter} could not start: {how}{f': {printed}' if printed else ''}"

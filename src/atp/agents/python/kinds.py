@@ -1,6 +1,6 @@
-"""The kinds of agents that are Python code: `custom`, `langgraph`, `crewai`.
+"""Makes the adapters of agents that are Python code: `custom`, `langgraph`, `crewai`.
 
-Each is called in our own process, or, with `python:`, in worker processes in an environment of its own.
+Each agent is called in our own process, or, with `python:`, in worker processes in an environment of its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,16 +15,16 @@ from atp.usercode.importing import configuration_error, loading
 from atp.usercode.load import UnusableCode, find_file, is_file, named_place
 from atp.usercode.worker.drivers import make
 
-_WHERE = {"graph_path", "module", "graph", "python", "parallel"}
-"""Keys of `langgraph` that say where the graph is and how it runs."""
+_NOT_CONFIGURABLE = {"graph_path", "module", "graph", "python", "parallel"}
+"""Keys of `langgraph` that say where the graph is and how it runs, and are not passed on to the graph."""
 
 
 def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
-    """Make the adapter of a function of the user's.
+    """Make the adapter of a `custom` agent.
 
-    `config.entry` names a function, sync or async, a generator or an async generator, an object that can be called, or
-    a class of such. The agent's further configuration is in `options`, below the case's own, and in
-    `context["config"]`; the state that its last reply asked for in `context["state"]`.
+    `config.entry` names a function, sync or async, a generator or an async generator, a callable object, or a class
+    of callable objects. Further keys of the agent's configuration are passed in `options`, where the case's options
+    override them, and in `context["config"]`. The `state` of the last reply is passed in `context["state"]`.
     """
     config: CustomConfig = agent.config
     if config.entry is None:
@@ -36,16 +36,18 @@ def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
 
 
 def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
-    """Make the adapter of a LangGraph graph: compiled, a draft (`StateGraph`), or a function that makes one.
+    """Make the adapter of a LangGraph graph: compiled, a `StateGraph`, or a function that makes either.
 
-    `model`, `temperature` and all further keys, below the case's own options, are the graph's `configurable`, where the
-    conversation is the `thread_id` and the trial's folder the `workspace`. A graph with a checkpointer is sent what is
-    new, any other the whole conversation. What LangChain has no words for, a graph hands over in an event of its own:
-    `dispatch_custom_event("atp", {"artifacts": […], "usage": {"cost_usd": …}})`.
+    `model`, `temperature` and all further keys are passed as the graph's `configurable`, where the case's options
+    override them, `thread_id` is the conversation and `workspace` the trial's folder. A graph with a checkpointer gets
+    the new messages, any other graph the whole conversation. A graph reports artifacts and costs, for which LangChain
+    has no callback, in an event: `dispatch_custom_event("atp", {"artifacts": […], "usage": {"cost_usd": …}})`.
     """
     config: LangGraphConfig = agent.config
     code = Code("langgraph", *named_place(config.graph_path, config.module, config.graph))
-    settings = {key: value for key, value in config.model_dump(exclude_none=True).items() if key not in _WHERE}
+    settings = {
+        key: value for key, value in config.model_dump(exclude_none=True).items() if key not in _NOT_CONFIGURABLE
+    }
     values = TurnValues(settings, Attachments((context.base, *context.search)))
     return _python_adapter(code, config, context, values)
 
@@ -53,9 +55,9 @@ def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
 def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """Make the adapter of a CrewAI crew or flow, or of a class or function that makes one.
 
-    Kicked off with `prompt`, `messages`, `task` (its description), `workspace` (the trial's folder), the
-    configuration's `inputs`, the case's options and the task's `input_data`; where they share a name, the later ones
-    win.
+    The crew is kicked off with `prompt`, `messages`, `task` (the task's description), `workspace` (the trial's folder),
+    the configuration's `inputs`, the case's options and the task's `input_data`. Later values override earlier ones of
+    the same name.
     """
     config: CrewAiConfig = agent.config
     code = Code("crewai", *named_place(config.crew_path, config.module, config.crew))
@@ -66,20 +68,20 @@ def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Where an agent's code is."""
+    """The place of an agent's code."""
 
     kind: str
-    """The driver that runs it: `custom`, `langgraph` or `crewai`."""
+    """The driver that runs the code: `custom`, `langgraph` or `crewai`."""
     place: str
     """A module, or a file relative to the suite's folder."""
     name: str | None
-    """The agent's name in the module; left out, the only one of its kind."""
+    """The agent's name in the module. None for the only agent of its kind there."""
 
     def __str__(self) -> str:
         return f"{self.place}:{self.name}" if self.name else self.place
 
     def spec(self, context: AdapterContext) -> dict[str, Any]:
-        """The same as JSON, for whoever loads the code."""
+        """The place as JSON values, for the process that loads the code."""
         folders = (context.base, *context.search)
         return {**asdict(self), "folders": [str(folder.absolute()) for folder in folders]}
 
@@ -132,7 +134,7 @@ class _Config(Protocol):
 
 
 def _python_adapter(code: Code, config: _Config, context: AdapterContext, values: TurnValues) -> Adapter:
-    """Make the adapter for where the code is to run. Raises `ConfigurationError`."""
+    """Make the adapter that runs the code in our own process, or in workers. Raises `ConfigurationError`."""
     folders = (context.base, *context.search)
     try:
         if config.python is None:
@@ -147,5 +149,5 @@ def _python_adapter(code: Code, config: _Config, context: AdapterContext, values
             find_file(code.place, folders)
         return WorkerAdapter(code, config.python, config.parallel, context, values)
     except UnusableCode as error:
-        wrong = configuration_error(error)
-        raise ConfigurationError(f"`{code}`: {wrong}", wrong.hint) from error
+        problem = configuration_error(error)
+        raise ConfigurationError(f"`{code}`: {problem}", problem.hint) from error

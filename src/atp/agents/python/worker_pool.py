@@ -1,4 +1,4 @@
-"""Which worker holds which conversation."""
+"""Assigns conversations to worker processes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,8 +9,8 @@ from atp.agents.adapter import AgentError
 from atp.agents.python.worker_process import WorkerProcess
 from atp.suite.result import Blame
 
-HANGS = 60.0
-"""Seconds after which a worker that is still starting is not worth waiting for, once nobody does."""
+START_SECONDS = 60.0
+"""A start that no trial waits for is kept for the next trial until it has taken this long; then it is cancelled."""
 
 
 @dataclass(eq=False, slots=True)
@@ -18,75 +18,75 @@ class Worker:
     """A worker process with its agent loaded."""
 
     process: WorkerProcess
-    takes: tuple[str, ...]
-    """What the agent wants to be given."""
+    parameters: tuple[str, ...]
+    """The names of the turn's values that the agent's function takes."""
     sessions: set[str] = field(default_factory=set)
-    """The conversations that it holds, or held last."""
+    """The conversations assigned to the worker. Kept until it is assigned a new one."""
     session: str = ""
-    """The one whose turn it is, or was last."""
+    """The conversation of the current or latest turn."""
     owner: "asyncio.Task[Any] | None" = None
-    """Who leads that conversation: a task leads one after the other."""
+    """The task that runs that conversation. A task runs one conversation after the other."""
     ended: list[str] = field(default_factory=list)
-    """Conversations that are over, and that the worker was not told of yet."""
+    """Ended conversations that the worker's next request is to name."""
     busy: bool = False
-    """A turn is under way."""
-    used: int = 0
-    """When it was last taken, counted in turns."""
+    """True during a turn."""
+    last_turn: int = 0
+    """The number of its latest turn, counted over the whole pool."""
 
     @property
     def free(self) -> bool:
-        """Whether its conversation is over, for all that we know."""
+        """True if no other task is in the middle of a conversation with the worker, as far as the pool can know."""
         return self.owner is None or self.owner.done() or self.owner is asyncio.current_task()
 
 
 class Pool:
-    """The workers of an agent. There are as many as conversations go on at a time, or as many as are allowed."""
+    """The workers of an agent: one for each concurrent conversation, up to a limit."""
 
-    def __init__(self, begin: Callable[[], Awaitable[Worker]], most: int | None) -> None:
-        self._begin = begin
-        self._most = most
+    def __init__(self, start_worker: Callable[[], Awaitable[Worker]], limit: int | None) -> None:
+        self._start_worker = start_worker
+        self._limit = limit
         self._workers: list[Worker] = []
         self._starts: dict[asyncio.Task[Worker], float] = {}
-        """Workers that are about to be there, and when their start began."""
-        self._left: list[asyncio.Task[Worker]] = []
-        """Those that nobody waits for: whose trial was stopped before they were there."""
+        """The workers that are being started, with the time at which each start began."""
+        self._unclaimed: list[asyncio.Task[Worker]] = []
+        """The starts that no trial waits for, because the trial was cancelled before its worker was ready."""
         self._waiting: list[asyncio.Future[None]] = []
         self._ending: set[asyncio.Future[None]] = set()
         self._lost: dict[str, tuple[str, Blame]] = {}
-        """Conversations whose worker ended between two turns: how, and whose fault it is."""
+        """The conversations whose worker ended between two turns: how it ended, and who is to blame."""
         self._turns = 0
 
     async def warm_up(self) -> None:
-        """Have a worker ready. Raises `AgentError`."""
-        self._workers.append(await self._begin())
+        """Start a worker. Raises `AgentError`."""
+        self._workers.append(await self._start_worker())
 
     async def take(self, session: str) -> Worker:
-        """A worker for a turn of a conversation; to be given back. Raises `AgentError`."""
+        """Reserve a worker for a turn of a conversation, until `give_back`. Raises `AgentError`."""
         while True:
-            await self._forget_the_dead()
+            await self._drop_ended()
             if session in self._lost:
                 how, blame = self._lost[session]
                 raise AgentError(f"the agent's process ended between two turns: {how}", blame)
-            holds = next((one for one in self._workers if session and session in one.sessions), None)
-            if holds is None:
+            assigned = next((one for one in self._workers if session and session in one.sessions), None)
+            if assigned is None:
                 worker = self._choose()
-                if worker is None and (self._left or self._may_begin):
-                    await self._another()
-                    continue  # somebody may have been quicker
+                if worker is None and (self._unclaimed or self._may_start):
+                    await self._add_worker()
+                    continue  # another task may have taken the new worker
             else:
-                worker = None if holds.busy else holds
+                worker = None if assigned.busy else assigned
             if worker is not None:
-                return self._lend(worker, session)
-            await self._wait()
+                return self._reserve(worker, session)
+            await self._wait_for_change()
 
-    def give_back(self, worker: Worker, well: bool) -> None:
-        """The turn is over; unless it went well, so is the worker."""
+    def give_back(self, worker: Worker, reusable: bool) -> None:
+        """End the turn of a worker. The worker is ended too, unless it is reusable."""
         worker.busy = False
-        if not well:
+        if not reusable:
             others = worker.sessions - {worker.session}
             self._lost |= dict.fromkeys(others, ("another trial was stopped in it", "environment"))
             self._drop(worker)
-        self._wake()
+        self._notify_change()
 
     async def close(self) -> None:
         """End all workers."""
@@ -101,24 +101,24 @@ class Pool:
             await asyncio.wait(self._ending)
 
     @property
-    def _may_begin(self) -> bool:
-        return self._most is None or len(self._workers) + len(self._starts) < self._most
+    def _may_start(self) -> bool:
+        return self._limit is None or len(self._workers) + len(self._starts) < self._limit
 
     def _choose(self) -> Worker | None:
         """A worker for a new conversation: the task's own, or one whose conversation is over.
 
-        If there can't be another one, the worker that has been left alone for longest.
+        At the limit of workers, the one whose latest turn is longest ago.
         """
         idle = [one for one in self._workers if not one.busy]
         own = asyncio.current_task()
         free = [one for one in idle if one.free]
         if free:
-            return max(free, key=lambda one: (one.owner is own, one.used))
-        if idle and not self._may_begin and not self._left:
-            return min(idle, key=lambda one: one.used)
+            return max(free, key=lambda one: (one.owner is own, one.last_turn))
+        if idle and not self._may_start and not self._unclaimed:
+            return min(idle, key=lambda one: one.last_turn)
         return None
 
-    def _lend(self, worker: Worker, session: str) -> Worker:
+    def _reserve(self, worker: Worker, session: str) -> Worker:
         if worker.free and session not in worker.sessions:
             worker.sessions.clear()
         worker.sessions.add(session)
@@ -126,54 +126,54 @@ class Pool:
         worker.owner = asyncio.current_task()
         worker.busy = True
         self._turns += 1
-        worker.used = self._turns
+        worker.last_turn = self._turns
         return worker
 
-    async def _another(self) -> None:
-        """Wait until there is one more worker. Raises `AgentError`.
+    async def _add_worker(self) -> None:
+        """Wait until one more worker has started. Raises `AgentError`.
 
-        Its start is nobody's own: if this trial is stopped meanwhile, the next one need not wait from the beginning.
+        The start is a task of its own: if this trial is cancelled meanwhile, the next trial waits only for the rest.
         """
         loop = asyncio.get_running_loop()
-        if self._left:
-            start = self._left.pop()
+        if self._unclaimed:
+            start = self._unclaimed.pop()
         else:
-            start = asyncio.ensure_future(self._begin())
+            start = asyncio.ensure_future(self._start_worker())
             self._starts[start] = loop.time()
-            start.add_done_callback(self._begun)
+            start.add_done_callback(self._on_started)
         try:
             await asyncio.shield(start)
         except asyncio.CancelledError:
-            if start in self._starts and loop.time() - self._starts[start] < HANGS:
-                self._left.append(start)
-                self._wake()
+            if start in self._starts and loop.time() - self._starts[start] < START_SECONDS:
+                self._unclaimed.append(start)
+                self._notify_change()
             else:
                 start.cancel()
             raise
 
-    def _begun(self, start: "asyncio.Task[Worker]") -> None:
+    def _on_started(self, start: "asyncio.Task[Worker]") -> None:
         del self._starts[start]
-        if start in self._left:
-            self._left.remove(start)
+        if start in self._unclaimed:
+            self._unclaimed.remove(start)
         if not start.cancelled() and start.exception() is None:
             self._workers.append(start.result())
-        self._wake()
+        self._notify_change()
 
-    async def _wait(self) -> None:
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
-        await waiting
+    async def _wait_for_change(self) -> None:
+        change = asyncio.get_running_loop().create_future()
+        self._waiting.append(change)
+        await change
 
-    def _wake(self) -> None:
+    def _notify_change(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+        for change in waiting:
+            if not change.done():
+                change.set_result(None)
 
-    async def _forget_the_dead(self) -> None:
+    async def _drop_ended(self) -> None:
         for worker in [one for one in self._workers if not one.busy and one.process.over]:
-            await worker.process.settle()
-            if worker in self._workers:  # nobody else has dropped it meanwhile
+            await worker.process.wait_exit_code()
+            if worker in self._workers:  # no other task has dropped the worker meanwhile
                 self._drop(worker)
                 self._lost |= dict.fromkeys(worker.sessions, (worker.process.how, "agent"))
 

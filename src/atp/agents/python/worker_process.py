@@ -1,7 +1,8 @@
-"""A worker's process: lines of JSON go to it and come from it, and what it prints is kept.
+"""A worker's process: sends requests and reads replies as lines of JSON, and captures what the process prints.
 
-What it tells while it is at work comes on a pipe of its own, which is looked into now and then. It waits there safely,
-even if the process is gone. The end of a request comes on another pipe, and is heard at once.
+Events of a request come on a pipe of their own, which is read at intervals: waking up for each event costs more than
+reading it, and what was written stays in the pipe even if the process ends. The result of a request comes on another
+pipe, which is read as soon as there is data.
 """
 
 import asyncio
@@ -18,71 +19,72 @@ from atp.agents.stdio import LARGEST_OUTPUT
 from atp.agents.wire import ProtocolError, broken, read_json, write_json
 
 LAST_SECONDS = 1.0
-"""How long a worker that isn't needed any more may take to end."""
-_MOMENT = 0.5
-"""Seconds in which it is known why a pipe was closed."""
+"""Seconds that a worker gets to exit by itself once its request pipe is closed."""
+_EXIT_CODE_SECONDS = 0.5
+"""Seconds to wait for the exit code after a pipe was closed. A worker without one has only closed the pipe."""
 _PIECE = 256 * 1024
-_LULL = 0.02
-"""Seconds in which nobody listens after something was heard: to wake up for each word costs more than to read it."""
-_BREATH = 0.001
-"""The same after a flood: one that tells much would wait for room in the pipe."""
-_FLOOD = 16 * 1024
-"""Bytes at once that are a flood."""
-_EARLY = 64 * 1024
-"""So much of what is printed while no turn is under way is kept."""
+"""Bytes that are read or written at once."""
+_INTERVAL = 0.02
+"""Seconds between two reads of the event pipe."""
+_BUSY_INTERVAL = 0.001
+"""The same after a read of `_BUSY_BYTES` or more: the agent would block on a full pipe."""
+_BUSY_BYTES = 16 * 1024
+_IDLE_OUTPUT = 64 * 1024
+"""Bytes that are kept of what the process prints between two requests."""
 
-Take = Callable[[dict[str, Any]], bool]
-"""Is given what the worker says; true when that was the last of it."""
-Hear = Callable[[bytes], None]
+OnMessage = Callable[[dict[str, Any]], bool]
+"""Called with each message of a request. Returns true if the message was the last one."""
+OnOutput = Callable[[bytes], None]
+"""Called with what the process prints during a request."""
 
 
 class WorkerDied(Exception):
-    """The process has ended while something was asked of it."""
+    """Raised when the process ends during a request. The message says how it ended."""
 
 
 class WorkerProcess:
     """A process that answers one request at a time."""
 
     def __init__(self, command: Command) -> None:
-        """Start it. Raises `OSError`."""
+        """Start the process. Raises `OSError`."""
         self._loop = asyncio.get_running_loop()
-        self._over: asyncio.Future[None] | None = None
+        self._done: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
-        self._take: Take | None = None
-        self._hear: Hear | None = None
-        self._early = bytearray()
-        self._rest = memoryview(b"")
-        self._lull = _LULL
-        self._listening: asyncio.TimerHandle | None = None
-        """The timer after which what is told is listened to; none while it is."""
-        (theirs, self._requests), (self._told, told), (self._replies, replies), (self._log, log) = _pipes(4)
-        self._lines = {self._told: _WholeLines(self._said), self._replies: _WholeLines(self._said)}
-        self._open = {self._requests, self._told, self._replies, self._log}
-        hand_on = (theirs, told, replies)
+        self._on_message: OnMessage | None = None
+        self._on_output: OnOutput | None = None
+        self._idle_output = bytearray()
+        self._unsent = memoryview(b"")
+        self._interval = _INTERVAL
+        self._timer: asyncio.TimerHandle | None = None
+        """The timer of the next read of the event pipe. None while the event loop watches the pipe."""
+        (requests, self._requests), (self._events, events), (self._replies, replies), (self._log, log) = _pipes(4)
+        self._lines = {self._events: _LineBuffer(self._on_line), self._replies: _LineBuffer(self._on_line)}
+        self._open = {self._requests, self._events, self._replies, self._log}
+        inherited = (requests, events, replies)
         try:
-            started = Command((*command.argv, *map(str, hand_on)), command.folder, command.environment)
-            self._child = Child(started, subprocess.DEVNULL, log, log, hand_on)
+            started = Command((*command.argv, *map(str, inherited)), command.folder, command.environment)
+            self._child = Child(started, subprocess.DEVNULL, log, log, inherited)
         except BaseException:
             for pipe in self._open:
                 os.close(pipe)
             raise
         finally:
-            for pipe in (*hand_on, log):
+            for pipe in (*inherited, log):
                 os.close(pipe)
         for pipe in self._open:
             os.set_blocking(pipe, False)
         self._loop.add_reader(self._replies, self._read_replies)
         self._loop.add_reader(self._log, self._read_log)
-        self._child.exited.add_done_callback(self._exited)
+        self._child.exited.add_done_callback(self._on_exit)
 
     @property
     def over(self) -> bool:
-        """Nothing can be asked of it any more."""
+        """True if the process can take no further request."""
         return self._child.exited.done() or self._error is not None or self._replies not in self._open
 
     @property
     def how(self) -> str:
-        """How it ended."""
+        """How the process ended."""
         if self._error is not None:
             return str(self._error).removeprefix("agent error: ")
         if not self._child.exited.done():
@@ -93,126 +95,130 @@ class WorkerProcess:
         return f"ended by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
 
     def printed(self) -> bytes:
-        """What it printed while nothing was asked of it, since this was called last."""
-        early, self._early = bytes(self._early), bytearray()
-        return early
+        """What the process printed between two requests, since the last call of `printed`."""
+        output, self._idle_output = bytes(self._idle_output), bytearray()
+        return output
 
-    async def ask(self, request: dict[str, Any], take: Take, hear: Hear | None = None) -> None:
-        """Send a request, and hand over what comes. Raises `WorkerDied`, and whatever `take` or `hear` raises."""
+    async def ask(self, request: dict[str, Any], on_message: OnMessage, on_output: OnOutput | None = None) -> None:
+        """Send a request, and wait for its last message.
+
+        Raises `WorkerDied`, and whatever `on_message` or `on_output` raises.
+        """
         data = write_json(request) + b"\n"
-        self._over = self._loop.create_future()
-        self._take, self._hear = take, hear
+        self._done = self._loop.create_future()
+        self._on_message, self._on_output = on_message, on_output
         if self.over:
             self._end_request()
         self._send(data)
-        self._listen_later()
+        self._watch_events_later()
         try:
-            await self._over
-            self._read_log()  # what was printed before the last word is there
-            answered = self._take is None
+            await self._done
+            self._read_log()  # what was printed before the last message is in the pipe by now
+            answered = self._on_message is None
         except asyncio.CancelledError:
-            self._read_told()  # what it did before it was stopped
+            self._read_events()  # what the agent did before its trial was cancelled
             raise
         finally:
-            self._over = self._take = self._hear = None
-            self._stop_listening()
+            self._done = self._on_message = self._on_output = None
+            self._stop_watching_events()
         if self._error is not None:
             raise self._error
         if answered:
             return
         if self._child.exited.done():
-            self._child.kill()  # what it left of its group, before its number is free again
+            self._child.kill()  # the rest of its process group, before the group's id can be used again
             raise WorkerDied(self.how)
-        raise _closed()
+        raise _pipe_closed()
 
-    async def settle(self) -> None:
-        """Wait until it is known how it ended, once it is over."""
+    async def wait_exit_code(self) -> None:
+        """Wait for the exit code of a process that is `over`, if the code comes soon."""
         if not self._child.exited.done():
-            await asyncio.wait({self._child.exited}, timeout=_MOMENT)
+            await asyncio.wait({self._child.exited}, timeout=_EXIT_CODE_SECONDS)
 
     async def close(self) -> None:
-        """Let it end by itself, if it does so soon."""
+        """Close the request pipe, wait `LAST_SECONDS` for the process to exit, and end it if it has not."""
         self._drop(self._requests)
         await asyncio.wait({self._child.exited}, timeout=LAST_SECONDS)
         await self.end()
 
     def kill(self) -> None:
-        """End it now. `end` is still to be called."""
+        """Kill the process. `end` still has to be called."""
         self._child.kill()
 
     async def end(self) -> None:
-        """End it, and all that it started."""
+        """End the process and all processes that it started, and close the pipes."""
         try:
             await self._child.end(sweep=True, grace=0.0)
         finally:
             for pipe in list(self._open):
                 self._drop(pipe)
 
-    def _exited(self, _: object) -> None:
+    def _on_exit(self, _: object) -> None:
         self._read_replies()
         self._read_log()
         self._end_request()
 
     def _end_request(self) -> None:
-        if self._over is not None and not self._over.done():
-            self._over.set_result(None)
+        if self._done is not None and not self._done.done():
+            self._done.set_result(None)
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self._end_request()
 
     def _send(self, data: bytes) -> None:
-        self._rest = memoryview(data)
+        self._unsent = memoryview(data)
         self._write()
 
     def _write(self) -> None:
         try:
-            while self._rest and self._requests in self._open:
-                self._rest = self._rest[os.write(self._requests, self._rest[:_PIECE]) :]
+            while self._unsent and self._requests in self._open:
+                self._unsent = self._unsent[os.write(self._requests, self._unsent[:_PIECE]) :]
         except BlockingIOError:
             self._loop.add_writer(self._requests, self._write)
             return
-        except OSError:  # it is gone, and that will be heard
-            self._rest = memoryview(b"")
+        except OSError:  # the process has ended, which `_on_exit` reports
+            self._unsent = memoryview(b"")
         self._loop.remove_writer(self._requests)
 
-    def _listen_later(self) -> None:
-        self._listening = self._loop.call_later(self._lull, self._listen)
+    def _watch_events_later(self) -> None:
+        self._timer = self._loop.call_later(self._interval, self._watch_events)
 
-    def _listen(self) -> None:
-        self._listening = None
-        if self._told in self._open:
-            self._loop.add_reader(self._told, self._hear_told)
+    def _watch_events(self) -> None:
+        self._timer = None
+        if self._events in self._open:
+            self._loop.add_reader(self._events, self._on_events)
 
-    def _hear_told(self) -> None:
-        if self._take_in(self._told) >= _FLOOD:
-            self._lull = _BREATH
+    def _on_events(self) -> None:
+        if self._read_messages(self._events) >= _BUSY_BYTES:
+            self._interval = _BUSY_INTERVAL
             return
-        self._stop_listening()
-        self._listen_later()
-        self._lull = min(2 * self._lull, _LULL)
+        self._stop_watching_events()
+        self._watch_events_later()
+        self._interval = min(2 * self._interval, _INTERVAL)
 
-    def _stop_listening(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            self._listening = None
-        elif self._told in self._open:
-            self._loop.remove_reader(self._told)
+    def _stop_watching_events(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif self._events in self._open:
+            self._loop.remove_reader(self._events)
 
-    def _read_told(self) -> None:
-        """Take in what there is: how much a pipe holds depends on the machine, but it is never as much as this."""
-        for _ in range(64):  # one that is being stopped may still tell without end
-            if self._take_in(self._told) < _PIECE:
+    def _read_events(self) -> None:
+        """Read all that is in the event pipe."""
+        for _ in range(64):  # more than a pipe can contain: an agent that writes without end must not block the loop
+            if self._read_messages(self._events) < _PIECE:
                 return
 
     def _read_replies(self) -> None:
-        self._read_told()  # which was said before
-        self._take_in(self._replies)
+        self._read_events()  # written before the reply
+        self._read_messages(self._replies)
         if self._replies not in self._open and not self._child.exited.done():
-            self._loop.call_later(_MOMENT, self._closed)  # it is about to exit, or the agent has meddled
+            # Either the process is about to exit, or the agent's code closed the pipe.
+            self._loop.call_later(_EXIT_CODE_SECONDS, self._on_pipe_closed)
 
-    def _take_in(self, pipe: int) -> int:
-        """Take in a piece: how large it is."""
+    def _read_messages(self, pipe: int) -> int:
+        """Read a piece of a pipe, and handle its messages. Returns the size of the piece."""
         piece = self._read(pipe)
         if not piece:
             return 0
@@ -223,39 +229,39 @@ class WorkerProcess:
             self._drop(pipe)
         return len(piece)
 
-    def _closed(self) -> None:
+    def _on_pipe_closed(self) -> None:
         if not self._child.exited.done():
-            self._fail(_closed())
+            self._fail(_pipe_closed())
 
-    def _said(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         if self._error is not None:
             return
         try:
             message = read_json(line, "a message of the worker")
-            if self._take is None or not isinstance(message, dict):
+            if self._on_message is None or not isinstance(message, dict):
                 raise ProtocolError("the worker said something that nobody asked for")
-            if self._take(message):
-                self._take = None
+            if self._on_message(message):
+                self._on_message = None
                 self._end_request()
-        except ProtocolError as breach:
-            self._fail(broken(breach, line))
-        except BaseException as error:  # a limit that is passed is not an Exception
+        except ProtocolError as error:
+            self._fail(broken(error, line))
+        except BaseException as error:  # an exceeded limit is not an `Exception`
             self._fail(error)
 
     def _read_log(self) -> None:
-        for _ in range(8):  # one that prints without end must not keep us here
+        for _ in range(8):  # an agent that prints without end must not block the loop
             piece = self._read(self._log)
             if not piece:
                 return
-            if self._hear is not None:
-                self._hear(piece)
+            if self._on_output is not None:
+                self._on_output(piece)
             else:
-                self._early += piece
-                if len(self._early) > 2 * _EARLY:
-                    self._early[:-_EARLY] = b"(the beginning is left out)\n"
+                self._idle_output += piece
+                if len(self._idle_output) > 2 * _IDLE_OUTPUT:
+                    self._idle_output[:-_IDLE_OUTPUT] = b"(the beginning is left out)\n"
 
     def _read(self, pipe: int) -> bytes | None:
-        """A piece; nothing if there is none now, and an empty one at the end."""
+        """A piece of a pipe: None if there is no data now, and empty at the end of the pipe."""
         if pipe not in self._open:
             return None
         try:
@@ -276,38 +282,38 @@ class WorkerProcess:
             os.close(pipe)
 
 
-class _WholeLines:
-    """Puts the pieces of one pipe together."""
+class _LineBuffer:
+    """Joins the pieces of one pipe to lines."""
 
-    def __init__(self, take: Callable[[bytes], None]) -> None:
-        self._take = take
+    def __init__(self, on_line: Callable[[bytes], None]) -> None:
+        self._on_line = on_line
         self._begun: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
-        """Take a piece in, and hand over the lines that it ends. Raises `AgentError` when one is too long."""
+        """Add a piece, and pass on the lines that are complete. Raises `AgentError` if a line is too long."""
         *lines, rest = piece.split(b"\n")
         for line in lines:
             whole, self._begun, self._size = b"".join((*self._begun, line)), [], 0
-            self._take(whole)
+            self._on_line(whole)
         self._begun.append(rest)
         self._size += len(rest)
         if self._size > LARGEST_OUTPUT:
             raise AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB")
 
 
-def _closed() -> AgentError:
+def _pipe_closed() -> AgentError:
     return AgentError("agent error: broke the protocol: the worker's pipe was closed")
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """All of them or none. Raises `OSError`."""
-    made: list[tuple[int, int]] = []
+    """Open pipes. Raises `OSError`, with none left open."""
+    pipes: list[tuple[int, int]] = []
     try:
-        while len(made) < count:
-            made.append(os.pipe())
+        while len(pipes) < count:
+            pipes.append(os.pipe())
     except OSError:
-        for pipe in itertools.chain(*made):
+        for pipe in itertools.chain(*pipes):
             os.close(pipe)
         raise
-    return made
+    return pipes
