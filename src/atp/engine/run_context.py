@@ -26,7 +26,7 @@ from atp.engine.trial.workspace import Workspace
 from atp.journal.folder import marking
 from atp.suite.result import TrialResult
 from atp.usercode.call import Hosting
-from atp.usercode.environment import lent
+from atp.usercode.environment import extended_environ
 
 
 class RunContext:
@@ -77,7 +77,7 @@ class RunContext:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
-        with Hosting(), lent(self.env), marking(self.marker):
+        with Hosting(), extended_environ(self.env), marking(self.marker):
             yield
 
     @asynccontextmanager

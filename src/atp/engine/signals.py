@@ -77,7 +77,7 @@ def _signals(
 
     def leave_now() -> None:
         leave()
-        exits.leave(INTERRUPTED)
+        exits.exit_now(INTERRUPTED)
 
     timer = threading.Timer(SIGNAL_LIMIT, leave_now)
     timer.daemon = True

@@ -14,7 +14,7 @@ from atp.models.parts import read_arguments
 from atp.models.prices import cost_usd
 from atp.models.structured import Structured
 from atp.suite.result import Usage
-from atp.usercode.environment import lent
+from atp.usercode.environment import extended_environ
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -117,7 +117,7 @@ def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":
         return provider_class(**options) if options else infer_provider(name)
 
     try:
-        with lent(env):
+        with extended_environ(env):
             return infer_model(connector.model, provider)
     except ImportError as error:
         raise ConfigurationError(f"the connector `{connector.id}` needs a further package: {error}") from error

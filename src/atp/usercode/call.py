@@ -1,7 +1,7 @@
-"""The one way to call code that is not ours: agents, tools, hooks, `script` checks, judges, generators, script tests.
+"""Calls code that is not ours: agents, tools, hooks, `script` checks, judges, generators, script tests.
 
 A function may be sync, async or a generator, may block, print, exit, or never return. `call` returns its value or
-raises `Raised`, and nothing else of it reaches the run.
+raises `Raised`, and no other effect of the function reaches the run.
 """
 
 import asyncio
@@ -29,9 +29,10 @@ async def call(
 ) -> Any:
     """Call a function that is not ours, and return its value. Raises `Raised` with whatever the function raised.
 
-    `log` gets the lines that the function printed, once its call has ended, however it ended; a caller that makes
-    several calls for one log gives them one `printed`. `on_yield` gets what a generator yields; what `on_yield` raises
-    is raised as it is. When cancelled, the call is abandoned: blocking code runs on in its thread until it prints.
+    `log` is called with each line that the function printed, after the call has ended in any way. A caller that makes
+    several calls for one log passes the same `printed` to them. `on_yield` is called with each item of a generator, and
+    what `on_yield` raises is raised unchanged. On cancellation the call is abandoned: blocking code runs on in its
+    thread until it prints.
     """
     own = Printed() if printed is None else printed
     code = ForeignCode()
@@ -74,7 +75,7 @@ def _watched(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
 
 
 def _check_streams() -> None:
-    # The next file to be opened would take a closed stream's place, and get our output.
+    # The next file to be opened would get the descriptor of a closed stream, and with it our output.
     if closed := restore_streams():
         raise ClosedStreams(f"it closed {', '.join(closed)} of the process that runs the tests")
 
@@ -82,7 +83,7 @@ def _check_streams() -> None:
 class Hosting:
     """Protects the process while code that is not ours may run in it, in a call or after one.
 
-    What the code prints is kept out of our output, and exits are refused. A run holds this open from its first call to
+    What the code prints is captured, and exits are refused. A run is inside this context manager from its first call to
     its last report.
     """
 

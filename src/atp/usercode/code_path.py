@@ -1,4 +1,4 @@
-"""Finds functions of the user's: `module:function`, `path/to/file.py:function`, or `scripts:a.b`.
+"""Finds functions in the user's code: `module:function`, `path/to/file.py:function`, or `scripts:a.b`.
 
 `scripts:a.b` is function `b` of `scripts/a.py` below one of several folders.
 """
@@ -16,13 +16,13 @@ from atp.usercode.importing import check_shadowing, configuration_error, loading
 from atp.usercode.load import UnusableCode, find_name, load_place
 
 _LOCKS: dict[Path, threading.Lock] = {}
-"""One for each file, so that two trials that need it at once run its code once."""
+"""A lock for each file, so that two concurrent trials run the file's code once."""
 
 
 def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
     """Load the function that `scripts:a.b`, `scripts.a.b`, `module:function` or `file.py:function` names.
 
-    Raises `ConfigurationError` when it can't be found or imported. Runs the user's module the first time.
+    Raises `ConfigurationError` if the function can't be found or imported. Runs the user's module the first time.
     """
     if not is_script(name):
         return _load_entry(name, folders or (Path.cwd(),))
@@ -47,12 +47,12 @@ def _load_entry(entry: str, folders: Sequence[Path]) -> Callable[..., Any]:
 
 
 def is_script(name: str) -> bool:
-    """Whether a name is a reference to a script."""
+    """True if a name refers to a script."""
     return name.startswith(("scripts:", "scripts."))
 
 
 def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:
-    """The file of a script and its function's name there, without running it. Raises `ConfigurationError`."""
+    """The file of a script and the name of its function, without running the file. Raises `ConfigurationError`."""
     *steps, wanted = reference[len("scripts:") :].split(".")
     path = find_module(steps, folders)
     if path is not None:
@@ -64,7 +64,7 @@ def find_script(reference: str, folders: Sequence[Path]) -> tuple[Path, str]:
 
 
 def find_module(steps: Sequence[str], folders: Sequence[Path]) -> Path | None:
-    """The file `scripts/a/b.py` below one of the folders for the steps `a`, `b`, if there is one."""
+    """The file `scripts/a/b.py` below the first of the folders that has it, for the steps `a`, `b`."""
     if not steps:
         return None
     for folder in folders:
@@ -96,7 +96,7 @@ def _function(path: Path, wanted: str) -> str:
 
 @lru_cache(maxsize=256)
 def _names(path: Path, _changed: int, _size: int) -> list[str]:
-    """What a file defines, as far as one sees without running it."""
+    """The names that a file defines, as far as its syntax tree shows them."""
     found: dict[str, None] = {}
     for node in ast.walk(ast.parse(path.read_bytes(), str(path))):  # also below `if` and `try`
         match node:

@@ -1,8 +1,8 @@
-"""Runs functions of any kind that are not ours, so that nothing they raise or refuse gets past us.
+"""Runs functions that are not ours, sync or async, so that neither their exceptions nor a hang affect the run.
 
-Coroutines run in a task of their own: a cancellation that the user's code raises can't be taken for one of ours, and a
-coroutine that swallows its cancellation doesn't keep us waiting. asyncio lets `SystemExit` end the loop; here it is a
-value.
+Coroutines run in a task of their own: a `CancelledError` that the user's code raises can't be mistaken for a
+cancellation of the caller, and a coroutine that ignores its cancellation doesn't block the caller. asyncio ends the
+loop on `SystemExit`; here it is returned as a value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .exits import end_copy
+from .exits import exit_if_forked
 from .threads import Raised, Thread
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ async def value_of(
     blocks: bool = True,
     on_yield: Callable[[Any], None] | None = None,
 ) -> Any:
-    """Call a function in `context`, and return its value. What it raises is raised as `Raised`.
+    """Call a function in `context`, and return its value. Raises `Raised` with whatever the function raised.
 
-    `blocks` is false if the call only makes a coroutine or an async generator: any other runs in a thread. `on_yield`
-    gets what a generator yields, in the caller's context; what `on_yield` raises is raised as it is. Without it, a
-    generator is the value.
+    `blocks` is false if the call only makes a coroutine or an async generator: any other call runs in a thread.
+    `on_yield` is called with each item of a generator, in the caller's context, and what `on_yield` raises is raised
+    unchanged. Without `on_yield`, the generator itself is the value.
     """
     value = _value(await Thread(context).call(call, last=True)) if blocks else context.run(call)
     if inspect.isawaitable(value):
@@ -47,7 +47,7 @@ async def value_of(
         if isinstance(value, _OnYieldRaised):
             raise value.error
     elif on_yield is not None and inspect.isgenerator(value):
-        value = await _drive(value, Thread(context), on_yield)
+        value = await _iterate(value, Thread(context), on_yield)
     return value
 
 
@@ -62,45 +62,45 @@ async def _awaited(value: Awaitable[Any]) -> Any:
 
 
 class _OnYieldRaised:
-    """What `on_yield` raised within the user's generator: ours, so not to be taken for the generator's."""
+    """Wraps what `on_yield` raised inside the user's generator, to distinguish it from what the generator raises."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
-async def _stream(generator: AsyncGenerator[Any, Any], take: Callable[[Any], None]) -> _OnYieldRaised | None:
+async def _stream(generator: AsyncGenerator[Any, Any], on_item: Callable[[Any], None]) -> _OnYieldRaised | None:
     try:
         async for item in generator:
             try:
-                take(item)
+                on_item(item)
             except BaseException as error:
                 return _OnYieldRaised(error)
         return None
     finally:
-        with contextlib.suppress(BaseException):  # it is stopped, and whatever it raises then changes nothing
+        with contextlib.suppress(BaseException):  # the generator has ended already, or is abandoned
             await generator.aclose()
 
 
-async def _drive(generator: Generator[Any, Any, Any], thread: Thread, take: Callable[[Any], None]) -> Any:
-    """Take what a generator yields that may block: all its steps run in the same thread."""
+async def _iterate(generator: Generator[Any, Any, Any], thread: Thread, on_item: Callable[[Any], None]) -> Any:
+    """Iterate over a generator that may block. All its steps run in the same thread."""
     try:
         while True:
             outcome = await thread.call(lambda: next(generator))
             if isinstance(outcome, Raised) and isinstance(outcome.error, StopIteration):
                 return outcome.error.value
-            take(_value(outcome))
+            on_item(_value(outcome))
     finally:
-        thread.give_back(generator.close)
+        thread.release(generator.close)
 
 
 class _Detachable:
-    """Awaits a coroutine, and can let go of it in the middle."""
+    """Awaits a coroutine, and can abandon the coroutine before its end."""
 
-    __slots__ = ("_coroutine", "_gone", "_process")
+    __slots__ = ("_abandoned", "_coroutine", "_process")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
-        self._gone = False
+        self._abandoned = False
         self._process = os.getpid()
 
     def __await__(self) -> Any:
@@ -116,55 +116,55 @@ class _Detachable:
         try:
             return self._coroutine.send(value)
         finally:
-            end_copy(self._process)
+            exit_if_forked(self._process)
 
     def throw(self, *error: Any) -> Any:
-        if self._gone:
+        if self._abandoned:
             raise asyncio.CancelledError
         return self._coroutine.throw(*error)
 
     def close(self) -> None:
         self._coroutine.close()
 
-    def let_go(self) -> None:
-        """End the coroutine now, or have whatever is thrown at it from now on pass it by."""
-        self._gone = True
+    def abandon(self) -> None:
+        """Close the coroutine. If it refuses to end, throw nothing into it any more."""
+        self._abandoned = True
         try:
             self._coroutine.close()
         except BaseException:
-            threading.Thread(target=_keep_for_ever, args=(self._coroutine,), daemon=True).start()
+            threading.Thread(target=_keep_alive, args=(self._coroutine,), daemon=True).start()
 
 
-def _keep_for_ever(_stubborn: object) -> None:
-    """Keep a coroutine that would not end from being collected as garbage, at the interpreter's end too.
+def _keep_alive(_coroutine: object) -> None:
+    """Keep a coroutine that would not end from being garbage-collected, even when the interpreter exits.
 
-    Collecting it would throw at it once more, and with no loop to wait on it might go round and round for ever.
+    The collection throws `GeneratorExit` into the coroutine, which may catch it and loop for ever.
     """
     threading.Event().wait()
 
 
 async def contained(coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Any:
-    """Return what a coroutine returns, or `Raised` with what it raised. Raises only the caller's own cancellation."""
+    """Return a coroutine's result, or `Raised` with its exception. Raises only the caller's own cancellation."""
     detachable = _Detachable(coroutine)
-    over: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    task = context.run(asyncio.ensure_future, _settle(detachable, over))
+    result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    task = context.run(asyncio.ensure_future, _set_outcome(detachable, result))
     try:
-        return await over
+        return await result
     except asyncio.CancelledError:
         task.cancel()
         try:
             await asyncio.wait({task}, timeout=GRACE)
         finally:
-            detachable.let_go()
+            detachable.abandon()
             task.cancel()
         raise
 
 
-async def _settle(detachable: _Detachable, over: asyncio.Future[Any]) -> None:
+async def _set_outcome(detachable: _Detachable, result: asyncio.Future[Any]) -> None:
     outcome: Any
     try:
         outcome = await detachable
     except BaseException as error:
         outcome = Raised(error)
-    if not over.done():
-        over.set_result(outcome)
+    if not result.done():
+        result.set_result(outcome)

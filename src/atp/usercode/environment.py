@@ -1,4 +1,4 @@
-"""The environment of our own process, for code in it that can't be handed another."""
+"""Adds the variables of an environment file to the environment of our own process."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,20 +6,20 @@ from contextlib import contextmanager
 
 
 class Environment(dict[str, str]):
-    """The process environment, with what a file adds: it never overrides what is really set."""
+    """The process environment, with the variables of a file. The file never overrides a variable of the process."""
 
-    def __init__(self, of_file: Mapping[str, str]) -> None:
-        super().__init__({**of_file, **os.environ})
-        self.of_file = of_file
-        """What the file says."""
+    def __init__(self, from_file: Mapping[str, str]) -> None:
+        super().__init__({**from_file, **os.environ})
+        self.from_file = from_file
+        """The variables of the file, including those that the process overrides."""
 
 
 @contextmanager
-def lent(env: Mapping[str, str]) -> Iterator[None]:
-    """Put there what a file adds, for a while: agents and providers' packages look for their keys there."""
-    # Of an environment only that: the rest of it may be out of date by now.
-    offered = env.of_file if isinstance(env, Environment) else env
-    added = {name: value for name, value in offered.items() if name not in os.environ}
+def extended_environ(env: Mapping[str, str]) -> Iterator[None]:
+    """Add the variables that are not set to `os.environ` inside: agents and provider packages read their keys there."""
+    # Only those of the file: `os.environ` may have changed since the rest was copied.
+    extra = env.from_file if isinstance(env, Environment) else env
+    added = {name: value for name, value in extra.items() if name not in os.environ}
     os.environ.update(added)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Keeps code that is not ours from ending the process: `os._exit(0)` in an agent would look as if all had passed.
+"""Prevents code that is not ours from ending the process: after `os._exit(0)` in an agent, all tests seem to pass.
 
-`sys.exit` raises an exception, which costs one trial. The calls that end a process at once, or put another program in
-its place, are replaced here by functions that raise as well. Only in this process: a fork of it ends as it wants to.
+`sys.exit` raises an exception, which fails one trial. The functions that end a process without an exception, or replace
+its program, are replaced here by functions that raise. They raise only in this process: a fork may end itself.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ENDS = ("_exit", "abort", "execv", "execve")
-"""Functions of `os` that end a process without an exception; the other forms of `exec` call these."""
-ENDED = 3
-"""Exit code of the process if nobody catches the exception: something other than the tests broke."""
+ENDING_FUNCTIONS = ("_exit", "abort", "execv", "execve")
+"""Functions of `os` that end a process without an exception. The other forms of `exec` call these."""
+EXIT_CODE = 3
+"""Exit code of the process if the exception is not caught: an internal error, not a failed test."""
 
-_REAL: dict[str, Callable[..., NoReturn]] = {name: getattr(os, name) for name in ENDS}
+_REAL: dict[str, Callable[..., NoReturn]] = {name: getattr(os, name) for name in ENDING_FUNCTIONS}
 _REAL_START = threading.Thread.start
 _REAL_START_NEW_THREAD = _thread.start_new_thread
 
@@ -37,17 +37,17 @@ class EndsProcess(SystemExit):
 
     def __init__(self, call: str) -> None:
         super().__init__(f"{call} would have ended the tests themselves")
-        self.code = ENDED
+        self.code = EXIT_CODE
 
 
 class ForeignCode:
-    """What one call of code that is not ours has done to the process."""
+    """The state of one call of code that is not ours."""
 
     def __init__(self) -> None:
         self.refused: list[EndsProcess] = []
-        """The exits that were refused to it."""
+        """The exits that the code attempted."""
         self.threads = 0
-        """How many threads of its own are alive."""
+        """The number of live threads that the code started."""
 
 
 class _Guard:
@@ -63,7 +63,7 @@ class _Guard:
             return False
         if self.everywhere or _FOREIGN.get() is not None:
             return True
-        # The host's own code, or a thread whose starter is unknown. A crash is its right, but it can't end a run well.
+        # Code of the host process, or of an unmarked thread: may crash, but not exit with success during a run.
         fails = name == "abort" or (name == "_exit" and args[:1] != (0,))
         return self.runs > 0 and not fails
 
@@ -81,9 +81,9 @@ GUARD = _Guard()
 
 
 def refuse_exits(everywhere: bool = False) -> None:
-    """Refuse exits of code that is not ours from now on, or of all code, if the whole process is ours.
+    """Refuse exits of code that is not ours from now on, or, with `everywhere`, of all code in the process.
 
-    Stays so to the end of the process: what the user's code registers with `atexit` is called then.
+    Not undone before the process ends, because that is when the `atexit` functions of the user's code are called.
     """
     if GUARD.process == os.getpid() and not everywhere:
         return
@@ -97,21 +97,21 @@ def refuse_exits(everywhere: bool = False) -> None:
     _thread.start_new_thread = _start_new_thread
 
 
-def leave(code: int) -> NoReturn:
-    """End this process at once, on behalf of ATP."""
+def exit_now(code: int) -> NoReturn:
+    """End this process immediately, on behalf of ATP."""
     _REAL["_exit"](code)
 
 
-def end_copy(process: int) -> None:
-    """End this process if it is a fork of `process`: code that forks must not have two of us go on where it returns."""
+def exit_if_forked(process: int) -> None:
+    """End this process if it is a fork of `process`: else both would go on with the run when the code returns."""
     if os.getpid() != process:
-        leave(0)
+        exit_now(0)
 
 
 def mark_foreign(code: ForeignCode) -> None:
     """Mark what runs in this context from now on as code that is not ours.
 
-    Threads that it starts are marked too, and print where it prints.
+    Threads that the code starts are marked too, and what they print is captured with what the code prints.
     """
     _FOREIGN.set(code)
 
@@ -143,7 +143,7 @@ def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoRetur
     return end
 
 
-# Python's threads begin with an empty context, so without these a thread could do what its starter can't.
+# Threads start with an empty context, so without these functions a thread of the user's code would not be marked.
 
 
 def _start(thread: threading.Thread) -> None:
@@ -166,9 +166,9 @@ def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[...
         try:
             context.run(function, *args, **kwargs)
         except SystemExit:
-            return  # as in any thread, it ends just the thread; what was refused is known already
+            return  # ends only the thread, as always in Python. Refused exits are recorded already
         except BaseException:
-            # In the context, so that the traceback is printed where the code prints.
+            # In the context, so that the traceback is captured with what the code prints.
             args = (*sys.exc_info(), threading.current_thread())
             context.run(threading.excepthook, threading.ExceptHookArgs(args))
         finally:

@@ -1,8 +1,8 @@
-"""Imports code of others into our own process: it can neither end it, nor hold it up for ever, nor replace our imports.
+"""Imports the user's code into our own process, which the import can neither end, nor block, nor take modules from.
 
-The user's folders stand on `sys.path` before installed packages, so that the user's code gets the user's modules. A
-module there that has the name of one which ATP needs would be imported by ATP in its place, at some time in the run:
-such a folder is refused before anything runs. See docs/design/usercode.md.
+The user's folders are on `sys.path` before installed packages, so that the user's code gets the user's modules. ATP
+would import a module there in place of an installed one of the same name that it needs, at any time in the run: such
+a folder is refused before anything runs. See docs/design/usercode.md.
 """
 
 import importlib.machinery
@@ -23,12 +23,12 @@ from atp.base.near import near_miss
 from atp.usercode.exits import foreign
 from atp.usercode.load import USER_FOLDERS, UnusableCode, folder_of, source_of
 
-USUAL_SECONDS = 60.0
+DEFAULT_SECONDS = 60.0
 """Seconds after which an import counts as hanging. Large frameworks take ten."""
 _SHORTEST, _LONGEST = 0.001, 86_400.0
-"""What the system's clock can be set to, and is of any use."""
-_AGAIN = 5.0
-"""Seconds after which code that swallowed the first signal gets another."""
+"""The range of the limit in seconds: a timer of 0 would be off."""
+_REPEAT_SECONDS = 5.0
+"""Seconds after which the signal is sent again, to code that caught the first exception."""
 
 DISTRIBUTION = "agent-test-platform"
 OPTIONAL_MODULES = frozenset(
@@ -39,11 +39,11 @@ OPTIONAL_MODULES = frozenset(
         *("linkify_it", "logfire", "socksio", "trio"),  # markdown-it, pydantic-ai, httpx, anyio
     }
 )
-"""Modules that packages which ATP needs import if they are there, without requiring them."""
+"""Modules that dependencies of ATP import if they are installed, without requiring them."""
 
 
 class TakesTooLong(SystemExit):
-    """An import that doesn't come to its end. Like an exit, it gets past code that catches any `Exception`."""
+    """Raised in an import that takes too long. A `SystemExit`, which `except Exception` doesn't catch."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it took longer than {seconds:g}s")
@@ -54,49 +54,49 @@ class _Limit:
     seconds: float | None = None
 
 
-def limit_imports(seconds: float = USUAL_SECONDS) -> None:
+def limit_imports(seconds: float = DEFAULT_SECONDS) -> None:
     """Limit how long each import of an agent's code may take from now on.
 
-    Only for a process that is all ours: the limit needs `SIGALRM`, which others may need for themselves.
+    Only for a process that ATP owns: the limit uses `SIGALRM`, which a host process may use itself.
     """
     _Limit.seconds = min(max(_SHORTEST, seconds), _LONGEST)
 
 
 @contextmanager
 def loading(place: str | None = None, folders: Sequence[Path] = ()) -> Iterator[None]:
-    """Import the user's code at a place inside. Raises `LoadError` if that would replace a module that ATP needs."""
+    """Protect the process while the user's code is imported inside. Raises `LoadError` as `check_shadowing` does."""
     folder = None if place is None else folder_of(place, folders)
     if folder is not None:
         check_shadowing(folder)
     seconds = _Limit.seconds
     may_signal = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    with foreign(), _in_time(seconds) if seconds is not None and may_signal else nullcontext():
+    with foreign(), _limited_to(seconds) if seconds is not None and may_signal else nullcontext():
         yield
 
 
 @contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    def give_up(_number: int, _frame: FrameType | None) -> None:
+def _limited_to(seconds: float) -> Iterator[None]:
+    def raise_too_long(_number: int, _frame: FrameType | None) -> None:
         raise TakesTooLong(seconds)
 
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    before = signal.signal(signal.SIGALRM, raise_too_long)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _REPEAT_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if signal.getsignal(signal.SIGALRM) is give_up:
+        if signal.getsignal(signal.SIGALRM) is raise_too_long:
             signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
 
 
 def configuration_error(error: UnusableCode) -> ConfigurationError:
-    """What is wrong with the user's code, with a guess at what was meant."""
+    """The error as a `ConfigurationError`, with the most similar name as a hint."""
     meant = near_miss(error.word, error.known) if error.word is not None else None
     return ConfigurationError(str(error), f"did you mean `{meant}`?" if meant else error.hint)
 
 
 def check_project_path(root: Path) -> None:
-    """Check the folders of a project that are on `sys.path` already, as under pytest or in a script of the user's."""
+    """Check the folders of a project that are already on `sys.path`, as under pytest or in the user's own script."""
     root = root.resolve()
     for entry in dict.fromkeys(sys.path):
         folder = Path(entry).resolve()
@@ -120,7 +120,9 @@ def _shadowing(folder: str, _changed: int) -> list[str]:
     found = []
     for name in sorted(_modules_in(Path(folder))):
         own = importlib.machinery.PathFinder.find_spec(name, [folder])
-        if own is None or own.origin is None:  # no module, or a folder, which installed packages go before
+        if (
+            own is None or own.origin is None
+        ):  # no module, or a folder without `__init__.py`, which an installed package takes precedence over
             continue
         installed = importlib.machinery.PathFinder.find_spec(name, elsewhere)
         if installed is None or installed.origin is None:
@@ -132,7 +134,7 @@ def _shadowing(folder: str, _changed: int) -> list[str]:
 
 
 def _modules_in(folder: Path) -> Iterable[str]:
-    """The names of the modules in a folder, but for those of the standard library, which Python's own go before."""
+    """The names of the modules in a folder, without those of the standard library, which comes first on `sys.path`."""
     suffixes = tuple(importlib.machinery.all_suffixes())
     names = {one.name.partition(".")[0] for one in folder.iterdir() if one.name.endswith(suffixes) or one.is_dir()}
     return {name for name in names if name.isidentifier() and name not in sys.stdlib_module_names}
@@ -144,7 +146,7 @@ def _is_installed(folder: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _needed_modules() -> frozenset[str]:
-    """The top-level modules of ATP, of its extras, and of all that they require, as far as it is installed."""
+    """The top-level modules of ATP, its extras and all their requirements that are installed."""
     names = {"atp", *OPTIONAL_MODULES}
     seen: set[str] = set()
     rest = [DISTRIBUTION, *(["pytest"] if "pytest" in sys.modules else [])]

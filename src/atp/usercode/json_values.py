@@ -1,4 +1,4 @@
-"""Values of the user's Python code as plain JSON values."""
+"""Converts values of the user's Python code to plain JSON values."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import Any
 
 LARGEST_BITS = 1024
-"""Whole numbers may be as large as fractions can be: to most readers of JSON, larger ones are infinite or an error."""
-_DEEPEST = 3
-"""In dicts in dicts up to here, only what is no JSON itself is told in words."""
+"""Integers may be as large as floats: most JSON parsers read larger ones as infinite, or fail."""
+_MAX_DEPTH = 3
+"""Up to this depth of nested dicts, only the values that are not JSON are replaced by their text."""
 
 
 class NotJson(Exception):
-    """A value that JSON can't say; the message names it, and where it stands."""
+    """Raised for a value that is not JSON. The message names the value and its place."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
         self.where = ""
-        """Put together on the way out, so that a value that is JSON, as nearly all are, costs nothing for it."""
+        """The path of the value. Built while the exception propagates, so that values that are JSON cost nothing."""
 
     def __str__(self) -> str:
         return f"{self.what} at `{self.where[:100].lstrip('.')}`" if self.where else self.what
 
 
 def plain(value: Any) -> Any:
-    """A copy made of nothing but JSON's types, so that code which keeps the original can't change it later."""
+    """A copy result of JSON types only, which code that keeps the original can't change later. Raises `NotJson`."""
     try:
         return _plain(value)
     except RecursionError:
@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
 
 
 def refusal(error: BaseException) -> str:
-    """Why an agent's value is not taken, after what `plain` raised."""
+    """The error message for a value of an agent for which `plain` raised."""
     if isinstance(error, NotJson):
         return f"returned {error}, which is not JSON"
     return f"returned a value that raises {type(error).__name__}"
@@ -54,26 +54,26 @@ def _plain(value: Any) -> Any:
 
 
 def _object(value: dict[Any, Any]) -> dict[str, Any]:
-    made = {}
+    result = {}
     for key, item in value.items():
         name = key if type(key) is str and key.isascii() else _key(key)
         try:
-            made[name] = _plain(item)
+            result[name] = _plain(item)
         except NotJson as error:
             error.where = f".{name}{error.where}"
             raise
-    return made
+    return result
 
 
 def _array(value: list[Any] | tuple[Any, ...]) -> list[Any]:
-    made: list[Any] = []
+    result: list[Any] = []
     for item in value:
         try:
-            made.append(_plain(item))
+            result.append(_plain(item))
         except NotJson as error:
-            error.where = f"[{len(made)}]{error.where}"
+            error.where = f"[{len(result)}]{error.where}"
             raise
-    return made
+    return result
 
 
 def _scalar(value: Any) -> Any:
@@ -107,13 +107,13 @@ def _text(text: str) -> str:
 
 
 def kind(value: Any) -> str:
-    """What something is, with its article."""
+    """The class name of a value, with its article."""
     name = type(value).__qualname__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def jsonable(value: Any) -> Any:
-    """A value with models, dataclasses and the like as JSON; what is none of them stays, and will be refused."""
+    """Convert models, dataclasses and similar values to JSON values. Keeps other values, which `plain` refuses."""
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -131,25 +131,25 @@ def jsonable(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def told(value: Any, depth: int = 0) -> Any:
-    """A value for an event: JSON as far as it goes, and words for all else. Whatever it is, nothing is raised.
+def event_value(value: Any, depth: int = 0) -> Any:
+    """Convert a value for an event: what is not JSON is replaced by its text.
 
-    To tell of an agent's work must not be what breaks it.
+    Never raises, because reporting an agent's work must not break it.
     """
     try:
         return plain(jsonable(value))
-    except Exception:  # not JSON, without an end, or with methods that raise
-        if not isinstance(value, dict) or depth == _DEEPEST:
-            return words(value)
+    except Exception:  # not JSON, recursive, or with methods that raise
+        if not isinstance(value, dict) or depth == _MAX_DEPTH:
+            return safe_text(value)
     try:
-        return {words(key): told(item, depth + 1) for key, item in value.items()}
+        return {safe_text(key): event_value(item, depth + 1) for key, item in value.items()}
     except Exception:
-        return words(value)
+        return safe_text(value)
 
 
-def words(value: Any) -> str:
-    """The text of something, without halves of surrogate pairs, which no JSON carries."""
+def safe_text(value: Any) -> str:
+    """The text of a value, without lone surrogates, which JSON can't encode."""
     try:
         return str(value).encode(errors="replace").decode()
-    except Exception:  # a number of very many digits, or a class of the agent's
+    except Exception:  # an integer with too many digits, or a class of the agent's that raises
         return f"<{type(value).__name__}>"

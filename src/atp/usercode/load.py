@@ -1,4 +1,4 @@
-"""Loading the user's modules: `module` or `path/to/file.py`, and finding things in them."""
+"""Loads the user's modules, by `module` or `path/to/file.py`, and finds names in them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from types import ModuleType
 from typing import Any
 
 _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
-"""Modules that were loaded from files, by path, with the file's stamp."""
+"""The modules that were loaded from files, by path, with the file's time of change and size."""
 USER_FOLDERS: set[str] = set()
-"""Folders on `sys.path` that the user's modules are imported from; the one that was asked for last comes first."""
-_OURS = (os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "worker"))
-"""The folders of the code that loads the user's."""
-_PYTHONS_OWN: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
+"""Folders on `sys.path` that the user's modules are imported from. The latest one comes first."""
+_IMPORTING_FOLDERS = (os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "worker"))
+"""The folders of the code that imports the user's, which is left out of error places."""
+_STANDARD_LIBRARY: frozenset[str] = frozenset(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
 
 
 class UnusableCode(Exception):
@@ -73,7 +73,7 @@ class UnusableCode(Exception):
 
 
 def split_place(text: str) -> tuple[str, str | None]:
-    """A module or file, and the name of something in it if one is given: `file.py:name`, `module:name`, `file.py`."""
+    """The module or file, and the name in it if there is one: `file.py:name`, `module:name`, `file.py`."""
     place, colon, name = text.rpartition(":")
     if not colon or text.endswith(".py"):
         return text, None
@@ -81,23 +81,23 @@ def split_place(text: str) -> tuple[str, str | None]:
 
 
 def named_place(path: str | None, module: str | None, name: str | None) -> tuple[str, str | None]:
-    """The same for a configuration, which has a path, or a module and a name in it."""
+    """Like `split_place`, for a configuration with a path, or with a module and a name in it."""
     place, inside = split_place(path) if path is not None else (module or "", None)
     return place, inside or name
 
 
 def is_file(place: str) -> bool:
-    """Whether a place is a file, as against a module."""
+    """True if a place is a file, not a module."""
     return place.endswith(".py") or "/" in place
 
 
 def load_place(place: str, folders: Sequence[Path]) -> ModuleType:
-    """The module at a place. Raises `UnusableCode` when it can't be found or imported."""
+    """Load the module at a place. Raises `UnusableCode` if the module can't be found or imported."""
     return _load_file(place, folders) if is_file(place) else _load_module(place, folders)
 
 
 def find_name(module: ModuleType, name: str, place: str) -> Any:
-    """What a module calls so, with dots for what is inside it. Raises `UnusableCode`."""
+    """The value of a name in a module. Dots lead to attributes. Raises `UnusableCode`."""
     found: Any = module
     for step in name.split("."):
         if not hasattr(found, step):
@@ -108,7 +108,7 @@ def find_name(module: ModuleType, name: str, place: str) -> Any:
 
 
 def _own_names(found: Any) -> list[str]:
-    """The public names in a module or a class, without what a module only imports."""
+    """The public names of a module or a class, without those that a module imports."""
     return [
         name
         for name, value in getattr(found, "__dict__", {}).items()
@@ -122,7 +122,7 @@ def _is_imported(value: Any, module: ModuleType) -> bool:
 
 
 def find_file(place: str, folders: Sequence[Path]) -> Path:
-    """Where a file is. Raises `UnusableCode`."""
+    """The path of a file in the first folder that has it. Raises `UnusableCode`."""
     for folder in folders:
         path = folder.joinpath(place).resolve()
         if path.is_file():
@@ -132,21 +132,21 @@ def find_file(place: str, folders: Sequence[Path]) -> Path:
 
 def _load_file(place: str, folders: Sequence[Path]) -> ModuleType:
     path = find_file(place, folders)
-    about = path.stat()
-    stamp = (about.st_mtime_ns, about.st_size)
+    status = path.stat()
+    stamp = (status.st_mtime_ns, status.st_size)
     known = _FILES.get(path)
     if known is not None and known[0] == stamp:
         return known[1]
-    _let_import_from(path.parent)
-    # Under a name of its own: two suites may each have their `agent.py`.
+    _add_to_path(path.parent)
+    # Under a name derived from the path: two suites may each have an `agent.py`.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look their module up
+    sys.modules[name] = module  # dataclasses and pickle look up their module by name
     try:
-        _importing(place, lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
+        _import(place, lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
     except BaseException:
         sys.modules.pop(name, None)
         raise
@@ -155,14 +155,14 @@ def _load_file(place: str, folders: Sequence[Path]) -> ModuleType:
 
 
 def _load_module(name: str, folders: Sequence[Path]) -> ModuleType:
-    """A module of the working directory, of the folder beside the input file, or one that is installed."""
+    """Import a module of the working directory, of one of the folders, or an installed one."""
     top = name.partition(".")[0]
     folder = folder_of(name, folders)
     if folder is not None:
-        _forget_other(top, importlib.machinery.PathFinder.find_spec(top, [str(folder)]))
-        _let_import_from(folder)
+        _unload_namesake(top, importlib.machinery.PathFinder.find_spec(top, [str(folder)]))
+        _add_to_path(folder)
     importlib.invalidate_caches()
-    module: ModuleType = _importing(name, lambda: importlib.import_module(name), [Path.cwd(), *folders])
+    module: ModuleType = _import(name, lambda: importlib.import_module(name), [Path.cwd(), *folders])
     return module
 
 
@@ -171,15 +171,15 @@ def folder_of(place: str, folders: Sequence[Path]) -> Path | None:
     if is_file(place):
         return find_file(place, folders).parent
     top = place.partition(".")[0]
-    if top not in _PYTHONS_OWN:
+    if top not in _STANDARD_LIBRARY:
         for folder in dict.fromkeys(one.resolve() for one in [Path.cwd(), *folders]):
             if importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None:
                 return folder
     return None
 
 
-def _forget_other(top: str, spec: importlib.machinery.ModuleSpec | None) -> None:
-    """A module of the same name from another suite's folder must not stand in for this one."""
+def _unload_namesake(top: str, spec: importlib.machinery.ModuleSpec | None) -> None:
+    """Remove a module of the same name that was loaded from another suite's folder, with its submodules."""
     loaded = sys.modules.get(top)
     if loaded is None or source_of(loaded.__spec__) == source_of(spec):
         return
@@ -188,14 +188,14 @@ def _forget_other(top: str, spec: importlib.machinery.ModuleSpec | None) -> None
 
 
 def source_of(spec: importlib.machinery.ModuleSpec | None) -> object:
-    """The file or the folders that a module comes from."""
+    """The file or the folders that a module is loaded from."""
     if spec is None:
         return None
     return spec.origin or list(spec.submodule_search_locations or ())
 
 
-def _let_import_from(folder: Path) -> None:
-    """Let the user's modules import each other: before installed packages, but never in place of Python's own."""
+def _add_to_path(folder: Path) -> None:
+    """Put a folder on `sys.path`, before installed packages but after the standard library."""
     text = str(folder)
     if text in sys.path:
         sys.path.remove(text)
@@ -204,9 +204,9 @@ def _let_import_from(folder: Path) -> None:
     sys.path.insert(later.index(True) if True in later else len(later), text)
 
 
-def _importing(what: str, load: Callable[[], Any], folders: Sequence[Path] = ()) -> Any:
+def _import(what: str, load: Callable[[], Any], folders: Sequence[Path] = ()) -> Any:
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what a module prints when it loads is no output of ours
+        with contextlib.redirect_stdout(sys.stderr):  # what a module prints during its import is not output of ATP
             return load()
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -219,12 +219,12 @@ def _importing(what: str, load: Callable[[], Any], folders: Sequence[Path] = ())
 
 
 def _line(error: BaseException) -> str:
-    """Where in the user's code it went wrong."""
+    """The last line of the user's code in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
-        return ""  # its text says so
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_machinery(one.filename)]
+        return ""  # the error's text has the line
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_importing_code(one.filename)]
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
-def _is_machinery(file: str) -> bool:
-    return os.path.dirname(file) in _OURS or "importlib" in file
+def _is_importing_code(file: str) -> bool:
+    return os.path.dirname(file) in _IMPORTING_FOLDERS or "importlib" in file

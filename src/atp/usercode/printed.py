@@ -1,7 +1,7 @@
-"""Captures what the user's code prints in our own process: it belongs to its trial's log, not into our output.
+"""Captures what the user's code prints in our own process, for the log of its trial.
 
-A context variable tells who prints. Tasks inherit it, and threads of the user's code are given it, so trials that run
-at the same time don't mix.
+A context variable names the call that prints. Tasks inherit the variable, and `exits` copies it to threads of the
+user's code, so the output of concurrent trials is not mixed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HEAD = 500
+"""Lines that are kept from the start of the output."""
 TAIL = 500
+"""Lines that are kept from the end of the output."""
 LONGEST = 2000
 """Characters of a line that are kept."""
 MOST_DROPS = 1000
-"""A thread that prints more often in a second, after its call has ended, does so without end."""
+"""A thread that prints more often per second after its call has ended is taken for an endless loop, and ended."""
 
 _PRINTED: ContextVar[Printed | None] = ContextVar("printed", default=None)
 
 
 class KeptLines:
-    """Passes lines on to a log up to a bound: the first and the last ones, and how many were left out between."""
+    """Passes the first and the last lines on to a log, with the number of lines left out between."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -38,7 +40,7 @@ class KeptLines:
         self._tail: deque[str] = deque(maxlen=TAIL)
 
     def add(self, line: str, length: int | None = None) -> None:
-        """Keep a line; `length` is the whole line's, if this is only its beginning."""
+        """Add a line. `length` is the length of the whole line if `line` is only its beginning."""
         self._count += 1
         length = len(line) if length is None else length
         if length > LONGEST:
@@ -49,7 +51,7 @@ class KeptLines:
             self._tail.append(line)
 
     def finish(self) -> None:
-        """Log the last lines: no more will come."""
+        """Log the last lines."""
         left_out = self._count - HEAD - len(self._tail)
         if left_out > 0:
             self._log(f"… {left_out} lines left out …")
@@ -60,34 +62,34 @@ class KeptLines:
 
 
 class Abandoned(SystemExit):
-    """Raised where code prints that was given up, so that a thread which prints without end comes to one."""
+    """Raised in abandoned code when it prints, so that a thread that prints in an endless loop ends."""
 
 
 class Printed:
-    """What one call prints, in whatever thread. Its cost grows with what is printed, not with the length of a line."""
+    """Collects what one call prints, in any thread. A line printed in many pieces costs no more than in one."""
 
-    __slots__ = ("_begun", "_drops", "_drops_since", "_kept", "_length", "_lines", "_over", "abandoned")
+    __slots__ = ("_drops", "_drops_since", "_finished", "_kept", "_length", "_lines", "_pieces", "abandoned")
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._kept: KeptLines | None = None  # most code prints nothing
-        self._begun: list[str] = []
-        """The pieces of the line that has no end yet, as far as they will be kept."""
+        self._pieces: list[str] = []
+        """The pieces of the unfinished line, up to `LONGEST` characters."""
         self._length = 0
-        """The length of that line."""
-        self._over = False
+        """The length of the unfinished line."""
+        self._finished = False
         self._drops = 0
         self._drops_since = 0.0
         self.abandoned = False
-        """The call was given up while it ran."""
+        """True if the call was cancelled while it ran."""
 
     def capture(self) -> None:
-        """Take all that is printed in this context from now on."""
+        """Capture all that is printed in this context from now on."""
         _PRINTED.set(self)
 
     def write(self, text: str) -> None:
-        """Take a piece of text. What code prints after its call has ended is dropped."""
-        if self._over:
+        """Add a piece of text. What code prints after its call has ended is dropped."""
+        if self._finished:
             self._drop()
             return
         *lines, rest = text.split("\n")
@@ -97,8 +99,8 @@ class Printed:
         self._add(rest)
 
     def finish(self) -> list[str]:
-        """Return the lines that were printed, and drop what comes later."""
-        self._over = True
+        """Return the printed lines. What is printed later is dropped."""
+        self._finished = True
         if self._length:
             self._end_line()
         if self._kept is not None:
@@ -106,7 +108,7 @@ class Printed:
         return self._lines
 
     def _drop(self) -> None:
-        """Drop a text that was printed too late; end a thread that was given up, or that does nothing but print."""
+        """Count a late text. Raises `Abandoned` in an abandoned call, or if there are too many late texts."""
         now = time.monotonic()
         if now - self._drops_since > 1.0:
             self._drops_since, self._drops = now, 0
@@ -116,12 +118,12 @@ class Printed:
 
     def _add(self, piece: str) -> None:
         if piece and self._length <= LONGEST:
-            self._begun.append(piece)
+            self._pieces.append(piece)
         self._length += len(piece)
 
     def _end_line(self) -> None:
-        line, length = "".join(self._begun), self._length
-        self._begun, self._length = [], 0
+        line, length = "".join(self._pieces), self._length
+        self._pieces, self._length = [], 0
         if self._kept is None:
             self._kept = KeptLines(self._lines.append)
         if length == len(line):
@@ -131,7 +133,7 @@ class Printed:
 
 
 class _Stream:
-    """Stands in for `sys.stdout` or `sys.stderr`."""
+    """Replaces `sys.stdout` or `sys.stderr`."""
 
     def __init__(self, real: TextIO) -> None:
         self.real = real
@@ -152,7 +154,7 @@ class _Stream:
             self.real.flush()
 
     def close(self) -> None:
-        """Do nothing: the process's output isn't the agent's to close."""
+        """Do nothing: an agent must not close the output of the process."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
@@ -162,18 +164,18 @@ _STANDARD = ("stdin", "stdout", "stderr")
 
 
 class _Capture:
-    """Counts who needs the output captured, and replaces the process's streams as long as anybody does."""
+    """Replaces the streams of the process while at least one user of the capture is active."""
 
     def __init__(self) -> None:
         self._users = 0
         self._copies: list[tuple[int, int]] = []
-        """The descriptors of the standard streams, each with a copy to open it from again."""
+        """The descriptors of the standard streams, each with a duplicate to restore it from."""
 
     def begin(self) -> None:
         self._users += 1
         if self._users == 1:
             for number in range(3):
-                with suppress(OSError):  # started without it
+                with suppress(OSError):  # the process was started without this stream
                     self._copies.append((number, os.dup(number)))
             sys.stdout = cast("TextIO", _Stream(sys.stdout))
             sys.stderr = cast("TextIO", _Stream(sys.stderr))
@@ -183,7 +185,7 @@ class _Capture:
         if self._users == 0:
             for name in ("stdout", "stderr"):
                 stream = getattr(sys, name)
-                if isinstance(stream, _Stream):  # else somebody put their own in its place, and will take it away
+                if isinstance(stream, _Stream):  # else other code has replaced the stream, and will restore it
                     setattr(sys, name, stream.real)
             for _, copy in self._copies:
                 with suppress(OSError):
@@ -206,5 +208,5 @@ CAPTURE = _Capture()
 
 
 def restore_streams() -> list[str]:
-    """Open the standard streams again that were closed while the output is captured, and return their names."""
+    """Reopen the standard streams that were closed since the capture began, and return their names."""
     return CAPTURE.restore()

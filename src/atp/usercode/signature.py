@@ -1,4 +1,4 @@
-"""Matches the values that ATP offers with the parameters that a function of the user's has."""
+"""Matches the values that ATP can pass with the parameters of the user's function."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .load import UnusableCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-AGENT_OFFER = ("messages", "prompt", "task", "context", "options", "workspace")
-"""What an agent's function may take."""
+AGENT_VALUES = ("messages", "prompt", "task", "context", "options", "workspace")
+"""The names of the values that an agent's function can take."""
 
 
 def is_async(function: Any) -> bool:
-    """Tell whether a call only makes a coroutine or an async generator, and so can't block."""
+    """True if a call only makes a coroutine or an async generator, and so can't block."""
     return _is_async(function) or _is_async(getattr(type(function), "__call__", None))  # noqa: B004
 
 
@@ -24,49 +24,49 @@ def _is_async(function: Any) -> bool:
 
 
 class Parameters:
-    """Which of the offered values a function takes: those by place, and those by name."""
+    """The offered values that a function takes, by position and by name."""
 
-    def __init__(self, by_place: Sequence[str], by_name: Sequence[str] = ()) -> None:
-        self._by_place = by_place
+    def __init__(self, by_position: Sequence[str], by_name: Sequence[str] = ()) -> None:
+        self._by_position = by_position
         self._by_name = by_name
 
     @property
     def names(self) -> tuple[str, ...]:
         """The offered values that the function takes."""
-        return (*self._by_place, *self._by_name)
+        return (*self._by_position, *self._by_name)
 
     def arguments(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the named arguments of a call."""
-        return [values[name] for name in self._by_place], {name: values[name] for name in self._by_name}
+        return [values[name] for name in self._by_position], {name: values[name] for name in self._by_name}
 
 
 def match_by_name(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
     """Match parameters with offered values of the same name; `**kwargs` takes all that is left.
 
-    Raises `UnusableCode` if a required parameter has the name of none. `role` is what the message calls the function.
+    Raises `UnusableCode` if a required parameter matches none. `role` is how the message calls the function.
     """
-    by_place: list[str] = []
+    by_position: list[str] = []
     by_name: list[str] = []
     for one in _parameters(function):
         if one.kind is one.VAR_KEYWORD:
-            by_name = [each for each in offered if each not in by_place]
+            by_name = [each for each in offered if each not in by_position]
         elif one.name in offered and one.kind is one.POSITIONAL_ONLY:
-            by_place.append(one.name)
+            by_position.append(one.name)
         elif one.name in offered and one.kind is not one.VAR_POSITIONAL:
             by_name.append(one.name)
         elif one.default is one.empty and one.kind is not one.VAR_POSITIONAL:
             raise _not_offered(one.name, offered, role)
-    return Parameters(by_place, by_name)
+    return Parameters(by_position, by_name)
 
 
 def match_in_order(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
-    """Match by name if every parameter has the name of an offered value, else by place: as many as there are.
+    """Match by name if every parameter has the name of an offered value, else by position, in the offered order.
 
     Raises `UnusableCode` if the function takes more than is offered.
     """
     try:
         parameters = _parameters(function)
-    except UnusableCode:  # some built-in functions don't say what they take
+    except UnusableCode:  # some built-in functions have no signature
         return Parameters(offered)
     plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY)]
     if len(plain) == len(parameters) and all(one.name in offered for one in plain):
@@ -87,7 +87,7 @@ def match_in_order(function: Callable[..., Any], offered: Sequence[str], role: s
 
 
 def required(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a function can't be called without."""
+    """The names of a function's required parameters."""
     try:
         parameters = _parameters(function)
     except UnusableCode:
@@ -100,7 +100,7 @@ def required(function: Callable[..., Any]) -> list[str]:
 
 
 def takes_any(function: Callable[..., Any]) -> bool:
-    """Tell whether a function takes an argument at all."""
+    """True if a function has a parameter."""
     return bool(_parameters(function))
 
 
@@ -117,9 +117,9 @@ def _not_offered(name: str, offered: Sequence[str], role: str) -> UnusableCode:
 
 
 class Callee:
-    """What is called for a turn: a function, an object that can be called, or a class, made anew a conversation."""
+    """The callable of an agent: a function, a callable object, or a class with an instance for each conversation."""
 
-    def __init__(self, entry: Any, offered: Sequence[str] = AGENT_OFFER) -> None:
+    def __init__(self, entry: Any, offered: Sequence[str] = AGENT_VALUES) -> None:
         """Raises `UnusableCode`."""
         self._class: Any = None
         self._instances: dict[str, Callable[..., Any]] = {}
@@ -129,7 +129,7 @@ class Callee:
             if "__call__" not in dir(entry):
                 raise UnusableCode(f"instances of the class `{entry.__name__}` can't be called")
             self._class = entry
-            # Made now, so that a class that can't be is found before anything runs; the first conversation gets it.
+            # Made now, so that an error is found before anything runs. The first conversation gets this instance.
             try:
                 function = entry()
             except (Exception, SystemExit) as error:
@@ -139,17 +139,17 @@ class Callee:
         self.parameters = match_by_name(function, offered, "an agent")
 
     def find(self, conversation: str) -> Callable[..., Any] | None:
-        """What to call in a conversation. None if an instance has to be made first."""
+        """The callable of a conversation. None if an instance has to be made first."""
         if self._class is None:
             return self._function
         return self._instances.get(conversation)
 
     def make(self, conversation: str) -> Callable[..., Any]:
-        """Make the instance for a conversation. Runs code of the user's, which may block."""
+        """Make the instance of a conversation. Runs the user's code, which may block."""
         instance = self._unused.pop() if self._unused else self._class()
         self._instances[conversation] = instance
         return instance
 
     def end(self, conversation: str) -> None:
-        """Forget the instance of a conversation."""
+        """Drop the instance of a conversation."""
         self._instances.pop(conversation, None)

@@ -1,6 +1,6 @@
-"""Threads for code that blocks.
+"""Daemon threads for code that blocks.
 
-Not those of asyncio's executor: the interpreter waits for them at its end, and code that hangs would hold it up.
+Not the threads of asyncio's executor: the interpreter joins those when it exits, so code that hangs would block it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .exits import end_copy
+from .exits import exit_if_forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 IDLE_SECONDS = 10.0
-"""A thread without work ends after this."""
+"""Seconds after which an idle thread ends."""
 
 
 class Raised(Exception):
-    """What code that is not ours raised.
+    """Wraps an exception of code that is not ours.
 
-    Kept as a value on its way: asyncio would not carry a `StopIteration` or `SystemExit` unharmed.
+    Passed as a value from thread to loop: a future refuses a `StopIteration`, and a `SystemExit` would end the loop.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -42,7 +42,7 @@ class Raised(Exception):
         self.error = error
 
     def __str__(self) -> str:
-        """The exception's kind and text. Its own methods may raise, too."""
+        """The exception's class and text. The exception's own `__str__` may raise."""
         name = type(self.error).__name__
         try:
             text = str(self.error)
@@ -61,7 +61,7 @@ class Raised(Exception):
 
 
 class _Worker:
-    """A thread that does one job after the other."""
+    """A thread that runs one job after the other."""
 
     def __init__(self, idle: deque[_Worker], lock: threading.Lock) -> None:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
@@ -72,8 +72,8 @@ class _Worker:
     def put(self, job: Job) -> None:
         self._jobs.put(job)
 
-    def rest(self) -> None:
-        """Be ready for the next borrower; called in the thread itself, so after all that was put before."""
+    def mark_idle(self) -> None:
+        """Make the thread available. Called in the thread itself, so that all earlier jobs have ended."""
         with self._lock:
             self._idle.append(self)
 
@@ -86,33 +86,33 @@ class _Worker:
                     if self in self._idle:
                         self._idle.remove(self)
                         return
-                continue  # borrowed a moment ago, or for longer
+                continue  # in use: a job may still come
             job()
-            del job  # it holds what the user's code returned
+            del job  # has a reference to what the user's code returned
 
 
 _IDLE: deque[_Worker] = deque()
 _LOCK = threading.Lock()
 
 
-def _borrow() -> _Worker:
+def _idle_or_new() -> _Worker:
     with _LOCK:
         worker = _IDLE.pop() if _IDLE else None
-    # A thread is nobody's: it must not inherit the context of the call that happens to need a new one.
+    # In an empty context: the thread will run other calls than the one that happens to need a new thread.
     return worker or contextvars.Context().run(_Worker, _IDLE, _LOCK)
 
 
 class Thread:
-    """A borrowed thread. Its calls run one after the other, in one context."""
+    """A thread reserved for a series of calls, which run one after the other in one context."""
 
     def __init__(self, context: contextvars.Context | None = None) -> None:
-        self._worker = _borrow()
+        self._worker = _idle_or_new()
         self._context = context or contextvars.copy_context()
 
     def call(self, function: Callable[[], Any], last: bool = False) -> asyncio.Future[Any]:
-        """Call a function in the thread. What it raises is returned as `Raised`.
+        """Call a function in the thread. What the function raises is the future's result, as `Raised`.
 
-        After the `last` call the thread is given back by itself, as soon as that call ends.
+        After the `last` call the thread is released, as soon as that call ends.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -124,35 +124,35 @@ class Thread:
                 outcome = context.run(function)
             except BaseException as error:
                 outcome = Raised(error)
-            end_copy(process)
+            exit_if_forked(process)
             if last:
-                worker.rest()
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
-                loop.call_soon_threadsafe(_deliver, future, outcome)
+                worker.mark_idle()
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing waits for the outcome
+                loop.call_soon_threadsafe(_set_result, future, outcome)
 
         worker.put(job)
         return future
 
-    def give_back(self, last: Job | None = None) -> None:
-        """Give the thread back. `last` is called in the thread first; what it raises is dropped."""
+    def release(self, last: Job | None = None) -> None:
+        """Release the thread after calling `last` in it. What `last` raises is ignored."""
         worker = self._worker
 
         def job() -> None:
             with contextlib.suppress(BaseException):
                 if last is not None:
                     self._context.run(last)
-            worker.rest()
+            worker.mark_idle()
 
         worker.put(job)
 
 
-def _deliver(future: asyncio.Future[Any], outcome: Any) -> None:
+def _set_result(future: asyncio.Future[Any], outcome: Any) -> None:
     if not future.done():
         future.set_result(outcome)
 
 
 async def in_thread(function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-    """Call a function in a thread; return or raise what it does. When cancelled, the function is left to itself."""
+    """Call a function in a thread, and return or raise what it does. On cancellation the function keeps running."""
     outcome = await Thread().call(lambda: function(*args, **kwargs), last=True)
     if isinstance(outcome, Raised):
         raise outcome.error
@@ -161,9 +161,9 @@ async def in_thread(function: Callable[Params, Result], *args: Params.args, **kw
 
 
 class DaemonExecutor(ThreadPoolExecutor):
-    """A loop's default executor on these threads.
+    """A default executor for an event loop that runs its calls in these threads.
 
-    With it, an agent's own `asyncio.to_thread`, or a name server that doesn't answer, can't hold up the end either.
+    With it, a call of `asyncio.to_thread` in an agent, or a DNS look-up, can't block the interpreter's exit either.
     """
 
     def submit(
@@ -171,7 +171,7 @@ class DaemonExecutor(ThreadPoolExecutor):
     ) -> Future[Result]:
         """Call a function in a thread, in the caller's context."""
         future: Future[Result] = Future()
-        worker, context = _borrow(), contextvars.copy_context()
+        worker, context = _idle_or_new(), contextvars.copy_context()
 
         def job() -> None:
             if future.set_running_or_notify_cancel():
@@ -179,15 +179,15 @@ class DaemonExecutor(ThreadPoolExecutor):
                 try:
                     result = context.run(function, *args, **kwargs)
                 except BaseException as error:
-                    end_copy(process)
+                    exit_if_forked(process)
                     future.set_exception(error)
                 else:
-                    end_copy(process)
+                    exit_if_forked(process)
                     future.set_result(result)
-            worker.rest()
+            worker.mark_idle()
 
         worker.put(job)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Do nothing: there is nothing to wait for."""
+        """Do nothing: the threads are daemons, which need no join."""

@@ -19,7 +19,7 @@ from atp.engine.trial.hooks import Hooks
 from atp.journal.read import bounds
 from atp.loader.source import LoadContext
 from atp.suite.suite import Suite
-from atp.usercode.environment import lent
+from atp.usercode.environment import extended_environ
 from atp.usercode.importing import check_project_path
 
 
@@ -61,7 +61,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     check_project_path(root)
     if options.only_failed:
         context.filter.only = last_failures(root, given_input.identity)
-    with lent(context.env):
+    with extended_environ(context.env):
         plan = make_plan(sources, options, context.filter, context.services)
     resolve_roles(plan, roles)
     found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings)]
@@ -69,7 +69,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
         raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options))
-    with lent(context.env):
+    with extended_environ(context.env):
         _load_hooks(plan, options, context.hooks)
     run = Run(context, given_input, plan, found)
     context.services.hide(run.secrets)

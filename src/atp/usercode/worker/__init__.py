@@ -1,6 +1,6 @@
-"""What runs beside the user's agent, in our process or in a worker in an environment of its own.
+"""Loads and calls the user's agents, in our own process or in a worker process in another environment.
 
-These files need nothing but Python's standard library, from 3.8 on, and the framework that they drive. A worker loads
-them under a name of their own, so they import each other relatively and nothing else of ours: the environment of an
-agent may have another `atp` in it, or none.
+These modules need only the standard library of Python 3.8 or newer, and the framework of the agent. A worker loads
+them under another package name, so they use relative imports, and import nothing else of ATP: the environment of an
+agent may have another version of `atp` installed, or none.
 """

@@ -1,4 +1,4 @@
-"""Finds an agent in the user's code by its kind, and what the drivers of frameworks share."""
+"""Loads an agent of any kind from the user's code. Has what the drivers of the frameworks share."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..load import UnusableCode, find_name, load_place
 from ..signature import Callee, required
 
 PROMPT_KEYS = ("prompt", "input", "question", "query", "user_input", "task", "text", "message", "topic")
-"""Names under which agents with a state of their own shape take the prompt, in the order of preference."""
+"""Keys that take the prompt in agents whose state has a schema, in the order of preference."""
 
 
-class Sought:
-    """What a framework calls an agent, and how one is told from all else in a module."""
+class AgentFinder:
+    """Finds the agent of a framework in a module."""
 
-    def __init__(self, one: str, several: str, hint: str, makers: Sequence[str]) -> None:
-        self.one = one
-        """What it is called."""
-        self.several = several
-        """What two of them are called."""
+    def __init__(self, singular: str, plural: str, hint: str, factory_words: Sequence[str]) -> None:
+        self.singular = singular
+        """The framework's word for an agent."""
+        self.plural = plural
+        """The plural of `singular`."""
         self.hint = hint
-        """How a user names the one that is meant."""
-        self.makers = makers
-        """Words in the names of functions that make one."""
+        """How the user names an agent in the configuration."""
+        self.factory_words = factory_words
+        """Words in the names of functions that make an agent."""
 
     def find(
         self,
@@ -35,32 +35,32 @@ class Sought:
         folders: Sequence[Path],
         kinds: Sequence[Callable[[Any, ModuleType], bool]],
     ) -> Any:
-        """What a place calls so. Without a name, the only one there is. Raises `UnusableCode`.
+        """The value of `name` in the module at a place. Raises `UnusableCode`.
 
-        That is the only thing of the first of the `kinds` that there is anything of; else the only function that makes
-        one, by its name.
+        Without a name, the only value of the first of the `kinds` that has any in the module, else the only function
+        whose name says that it makes an agent.
         """
         module = load_place(place, folders)
         if name is not None:
             return find_name(module, name, place)
         public = {key: value for key, value in vars(module).items() if not key.startswith("_")}
         groups = [{key: value for key, value in public.items() if is_kind(value, module)} for is_kind in kinds]
-        groups.append({key: value for key, value in public.items() if self._makes(key, value, module)})
+        groups.append({key: value for key, value in public.items() if self._is_factory(key, value, module)})
         for found in groups:
             if len({id(value) for value in found.values()}) == 1:
                 return next(iter(found.values()))
             if found:
                 names = ", ".join(sorted(found))
-                raise UnusableCode(f"there are {len(found)} {self.several} in {place}: {names}", self.hint)
-        raise UnusableCode(f"there is no {self.one} in {place}", f"{self.hint}, or the function that makes it")
+                raise UnusableCode(f"there are {len(found)} {self.plural} in {place}: {names}", self.hint)
+        raise UnusableCode(f"there is no {self.singular} in {place}", f"{self.hint}, or the function that makes it")
 
-    def _makes(self, name: str, value: Any, module: ModuleType) -> bool:
+    def _is_factory(self, name: str, value: Any, module: ModuleType) -> bool:
         own = inspect.isfunction(value) and value.__module__ == module.__name__
-        return own and any(word in name.lower() for word in self.makers)
+        return own and any(word in name.lower() for word in self.factory_words)
 
 
 def make(spec: dict[str, Any]) -> Callee:
-    """Make the agent that a spec names: `kind`, `place`, `name` (or none), `folders`. Raises `UnusableCode`."""
+    """Load the agent of a spec with `kind`, `place`, `name` (or None) and `folders`. Raises `UnusableCode`."""
     place, name = spec["place"], spec["name"]
     folders = [Path(folder) for folder in spec["folders"]]
     if spec["kind"] == "langgraph":
@@ -77,11 +77,11 @@ def make(spec: dict[str, Any]) -> Callee:
     return Callee(found)
 
 
-def check_maker(function: Callable[..., Any], name: str, one: str) -> None:
-    """Check that something can be called to make an agent. Raises `UnusableCode`."""
-    wanted = required(function)
-    if len(wanted) > 1:
+def check_factory(function: Callable[..., Any], name: str, singular: str) -> None:
+    """Check that a function can be called to make an agent. Raises `UnusableCode`."""
+    parameters = required(function)
+    if len(parameters) > 1:
         raise UnusableCode(
-            f"`{name}` makes no {one}: it takes {', '.join(f'`{each}`' for each in wanted)}",
-            f"name the {one} itself, or a function that takes nothing or the configuration and returns it",
+            f"`{name}` makes no {singular}: it takes {', '.join(f'`{each}`' for each in parameters)}",
+            f"name the {singular} itself, or a function that takes nothing or the configuration and returns it",
         )

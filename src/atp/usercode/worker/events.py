@@ -1,7 +1,7 @@
-"""Events of the protocol on their way from a framework's callbacks, in whatever thread, to whoever waits for them.
+"""Passes events from the callbacks of a framework, in any thread, to the driver's generator or to the worker's pipe.
 
-In a worker they are written down at once, in that thread: even if the agent ends its process in the next moment, what
-it did before is known.
+A worker writes each event immediately, in the thread of the callback, so that the event is known even if the agent
+ends the process right after.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
-AT_ONCE: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("atp_events_at_once", default=None)
-"""Is given the events of this context; must bear being called in any thread."""
+SEND_EVENT: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("atp_send_event", default=None)
+"""Called with each event of this context, in any thread. None outside of a worker."""
 
 
 class _Outcome:
-    """How some work ended; a value, because asyncio would let a `SystemExit` out of its loop."""
+    """The result or the exception of some work. A value, because a `SystemExit` in a task ends the loop."""
 
     def __init__(self, value: Any = None, error: BaseException | None = None) -> None:
         self.value = value
@@ -26,43 +26,43 @@ class _Outcome:
 
 
 class Events:
-    """What is told while some work is done."""
+    """The events of some work."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._take = AT_ONCE.get()
-        self._taking = threading.RLock()
+        self._send = SEND_EVENT.get()
+        self._lock = threading.RLock()
         self._process = os.getpid()
         self._queue: asyncio.Queue[dict[str, Any] | _Outcome] = asyncio.Queue()
         self.result: Any = None
-        """What the work gave back, once it is done."""
+        """The result of the work, once it is done."""
 
-    def tell(self, kind: str, **payload: Any) -> None:
-        """Something happened. What is not known is left out."""
+    def report(self, kind: str, **payload: Any) -> None:
+        """Emit an event of the protocol. Values that are None are left out of its payload."""
         known = {key: value for key, value in payload.items() if value is not None}
-        self.hand_on({"event_type": kind, "payload": known})
+        self.emit({"event_type": kind, "payload": known})
 
-    def hand_on(self, told: dict[str, Any]) -> None:
-        """The agent itself says something, in the form in which code of the user's would yield it."""
+    def emit(self, item: dict[str, Any]) -> None:
+        """Emit an item in the form in which a `custom` agent would yield it."""
         if os.getpid() != self._process:
-            return  # a fork has our pipe, but not our lock, and may outlive the turn
-        with self._taking:
-            if self._take is None:
-                self._put(told)
+            return  # a fork shares the pipe but not the lock, and may outlive the turn
+        with self._lock:
+            if self._send is None:
+                self._put(item)
                 return
             try:
-                self._take(told)
-            except BaseException as error:  # not for the framework to hear, but for whoever waits for the events
-                self._take = None
+                self._send(item)
+            except BaseException as error:  # raised in `during`, not in the framework's callback
+                self._send = None
                 self._put(_Outcome(error=error))
 
     async def during(self, work: Awaitable[Any]) -> AsyncIterator[dict[str, Any]]:
-        """The events, as they come, until the work is done; raises what it raises. Left early, the work is ended.
+        """Yield the events of the work until it is done, and raise what it raises. If closed early, cancel the work.
 
-        Those that were taken at once don't come here.
+        Events that `SEND_EVENT` was called with are not yielded.
         """
-        task = asyncio.ensure_future(self._do(work))
+        task = asyncio.ensure_future(self._run(work))
         try:
             while True:
                 item = await self._queue.get()
@@ -74,12 +74,12 @@ class Events:
                 self.result = item.value
                 return
         finally:
-            with self._taking:
-                self._take = None  # what a thread tells that goes on belongs to no turn
+            with self._lock:
+                self._send = None  # events of a thread that outlives the work belong to no turn
             if not task.done():
                 task.cancel()
 
-    async def _do(self, work: Awaitable[Any]) -> None:
+    async def _run(self, work: Awaitable[Any]) -> None:
         try:
             outcome = _Outcome(await work)
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Runs LangGraph graphs: a turn of the conversation in, what the graph did as events, its answer out."""
+"""Runs LangGraph graphs as agents: a run of the graph per turn, with an event per step, model call and tool call."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 from ..json_values import kind
 from ..load import UnusableCode
-from ..signature import AGENT_OFFER, Callee, required
+from ..signature import AGENT_VALUES, Callee, required
 from ..threads import in_thread
-from .drivers import Sought, check_maker
+from .drivers import AgentFinder, check_factory
 from .events import Events
-from .langgraph_state import Entrance, answer_of, in_words
+from .langgraph_state import GraphInput, answer_of, interrupt_text
 
 if TYPE_CHECKING:
     from .langgraph_watch import Watcher
 
 KEPT_THREADS = 1000
-"""So many conversations a checkpointer in memory keeps: a run may hold a hundred thousand."""
-_SOUGHT = Sought("graph", "graphs", "name it: `graph_path: file.py:name`", ("graph",))
+"""The number of conversations that an in-memory checkpointer keeps: a run may have a hundred thousand."""
+_FINDER = AgentFinder("graph", "graphs", "name it: `graph_path: file.py:name`", ("graph",))
 
 
 class Interrupted(Exception):
-    """The graph waits for a person, and there is none."""
+    """Raised when the graph waits for human input."""
 
 
 def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Callee:
-    """The agent that is a graph. Raises `UnusableCode`."""
+    """Load a graph as an agent. Raises `UnusableCode`."""
     try:
         import langgraph.pregel  # noqa: F401
     except ModuleNotFoundError as error:
@@ -41,8 +41,8 @@ def make_langgraph(place: str, name: str | None, folders: Sequence[Path]) -> Cal
             "install `langgraph`, or name the interpreter of an environment that has it in `python:`",
             missing="langgraph",
         ) from error
-    found = _SOUGHT.find(place, name, folders, (_is_graph, _is_draft))
-    return Callee(_Agent(found, name or place).turn, (*AGENT_OFFER, "constraints"))
+    found = _FINDER.find(place, name, folders, (_is_graph, _is_builder))
+    return Callee(_Agent(found, name or place).turn, (*AGENT_VALUES, "constraints"))
 
 
 def _is_graph(value: Any, _module: ModuleType | None = None) -> bool:
@@ -51,7 +51,7 @@ def _is_graph(value: Any, _module: ModuleType | None = None) -> bool:
     return isinstance(value, PregelProtocol)
 
 
-def _is_draft(value: Any, _module: ModuleType | None = None) -> bool:
+def _is_builder(value: Any, _module: ModuleType | None = None) -> bool:
     from langgraph.graph import StateGraph
 
     return isinstance(value, StateGraph)
@@ -61,15 +61,15 @@ class _Agent:
     """A graph, or a function that makes one, as an agent."""
 
     def __init__(self, found: Any, name: str) -> None:
-        if not (_is_graph(found) or _is_draft(found) or callable(found)):
+        if not (_is_graph(found) or _is_builder(found) or callable(found)):
             raise UnusableCode(f"`{name}` is not a graph", f"it is of type {type(found).__name__}")
-        if not _is_graph(found) and not _is_draft(found):
-            check_maker(found, name, "graph")
+        if not _is_graph(found) and not _is_builder(found):
+            check_factory(found, name, "graph")
         self._found = found
         self._name = name
         self._made: Any = None
         self._making: asyncio.Future[Any] | None = None
-        self._entrance: Entrance | None = None
+        self._input: GraphInput | None = None
         self._threads: OrderedDict[str, None] = OrderedDict()
 
     async def turn(
@@ -84,14 +84,14 @@ class _Agent:
         workspace: Path,
     ) -> AsyncIterator[dict[str, Any]]:
         """Run the graph for a turn."""
-        from .langgraph_watch import Watcher  # where there is no LangGraph, that is said when the graph is loaded
+        from .langgraph_watch import Watcher  # a missing LangGraph is reported by `make_langgraph`
 
         graph = await self._graph(context["config"])
-        if self._entrance is None:
-            self._entrance = Entrance(graph)
+        if self._input is None:
+            self._input = GraphInput(graph)
         session = context["session_id"]
-        # The folder is made for every trial, as it is for commands: LangGraph copies what is in a `configurable`, so
-        # nobody could tell when a graph looks at it. A setting of the user's own of that name goes before it.
+        # The folder is made for every trial, as for commands: LangGraph copies the `configurable`, so a lazy value
+        # would always be read. A `workspace` in the user's options overrides the folder.
         configurable = {"workspace": str(workspace), **options, "thread_id": session}
         config: dict[str, Any] = {"configurable": configurable}
         before = context["state"] or {}
@@ -101,16 +101,16 @@ class _Agent:
         watcher = Watcher(events, before["steps"])
         config["callbacks"] = [watcher]
         if constraints.get("max_steps") is not None:
-            # One more than is allowed: LangGraph raises when it has used up its limit, even if it has come to its end.
-            # The step too many is told as an event when it begins, and so is stopped.
+            # One more than is allowed: LangGraph raises when its limit is used up, even if the graph has just ended.
+            # The engine stops the trial at the event of the step that is one too many.
             config["recursion_limit"] = max(constraints["max_steps"] - before["steps"], 0) + 1
-        given = self._entrance.take(messages[known:], prompt, task)
-        if left_out := self._entrance.left_out(task):
+        graph_input = self._input.values(messages[known:], prompt, task)
+        if left_out := self._input.unused_data(task):
             sys.stderr.write(f"the graph takes no {', '.join(left_out)}: left out of the `input_data`\n")
-        async for event in events.during(_run(graph, given, config, watcher)):
+        async for event in events.during(_run(graph, graph_input, config, watcher)):
             yield event
-        self._keep(graph, session)
-        state = _put_out(graph, events.result)
+        self._limit_threads(graph, session)
+        state = _output(graph, events.result)
         answer = answer_of(state)
         if answer is None and isinstance(state, dict):
             sys.stderr.write(f"the graph added no message; its state has: {', '.join(map(str, state))}\n")
@@ -118,35 +118,35 @@ class _Agent:
             "output": answer,
             "tool_calls": watcher.unanswered(),
             "usage": watcher.usage(),
-            # The conversation goes on with our answer, which a checkpointer has already.
+            # The next turn's messages include this answer, which a checkpointer has already.
             "state": {"thread": session, "messages": len(messages) + 1, "steps": watcher.step},
         }
 
     async def _graph(self, config: dict[str, Any]) -> Any:
-        """The graph itself, made once."""
+        """The compiled graph, made at the first turn."""
         if self._made is None:
             making = self._making = self._making or asyncio.ensure_future(self._make(config))
             try:
                 self._made = await asyncio.shield(making)
             finally:
                 if making.done():
-                    self._making = None  # if it failed, the next turn tries again
+                    self._making = None  # after a failure, the next turn tries again
         return self._made
 
     async def _make(self, config: dict[str, Any]) -> Any:
         made = self._found
-        if not _is_graph(made) and not _is_draft(made):
-            made = await _called(made, ({"configurable": config},) if required(made) else ())
+        if not _is_graph(made) and not _is_builder(made):
+            made = await _call_factory(made, ({"configurable": config},) if required(made) else ())
             if inspect.isawaitable(made):
                 made = await made
-        if _is_draft(made):
-            made = made.compile(checkpointer=_memory(made))
+        if _is_builder(made):
+            made = made.compile(checkpointer=_own_checkpointer(made))
         if not _is_graph(made):
             raise TypeError(f"`{self._name}` made {kind(made)}, which is not a graph")
         return made
 
     async def _remembers(self, graph: Any, config: dict[str, Any], before: dict[str, Any]) -> bool:
-        """Whether a checkpointer has the conversation so far; it may have been in a process that is gone."""
+        """True if the checkpointer has the conversation so far. A checkpointer in an ended process's memory is lost."""
         if not before["messages"] or not getattr(graph, "checkpointer", None):
             return False
         try:
@@ -155,8 +155,8 @@ class _Agent:
             snapshot = graph.get_state(config)
         return bool(snapshot.values)
 
-    def _keep(self, graph: Any, session: str) -> None:
-        """Remember this conversation, and let a checkpointer in memory forget the oldest."""
+    def _limit_threads(self, graph: Any, session: str) -> None:
+        """Delete the oldest conversations of an in-memory checkpointer."""
         from langgraph.checkpoint.memory import InMemorySaver
 
         saver = getattr(graph, "checkpointer", None)
@@ -168,59 +168,60 @@ class _Agent:
             saver.delete_thread(self._threads.popitem(last=False)[0])
 
 
-async def _called(maker: Any, given: tuple[Any, ...]) -> Any:
-    """Call what makes a graph, in a thread: it may block, and then its trial's time could not run out."""
-    if not inspect.iscoroutinefunction(maker):
+async def _call_factory(factory: Any, args: tuple[Any, ...]) -> Any:
+    """Call a function that makes a graph, in a thread: it may block, and would block the trial's time limit too."""
+    if not inspect.iscoroutinefunction(factory):
         try:
-            return await in_thread(lambda: maker(*given))
+            return await in_thread(lambda: factory(*args))
         except RuntimeError as error:
-            if "no running event loop" not in str(error):  # checkpointers for asyncio are made within its loop
+            if "no running event loop" not in str(error):  # asyncio checkpointers need a running loop
                 raise
-    return maker(*given)
+    return factory(*args)
 
 
-def _memory(draft: Any) -> Any:
-    """A checkpointer of ours for a draft that talks: its state is kept from turn to turn, as it would be in use."""
+def _own_checkpointer(builder: Any) -> Any:
+    """An in-memory checkpointer for a graph with messages, which has one in production too. None for other graphs."""
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    # Whatever is in its state: it was not the user who asked for it to be written down.
-    return InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True)) if "messages" in draft.channels else None
+    # With pickle, so that any state can be saved: the user did not ask for a checkpointer.
+    return InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True)) if "messages" in builder.channels else None
 
 
-async def _run(graph: Any, given: Any, config: dict[str, Any], watcher: Watcher) -> Any:
-    """Run a graph to its end. Its last state."""
+async def _run(graph: Any, graph_input: Any, config: dict[str, Any], watcher: Watcher) -> Any:
+    """Run a graph, and return its last state."""
     last: list[Any] = [{}]
 
-    def see(mode: str, chunk: Any) -> None:
+    def on_chunk(mode: str, chunk: Any) -> None:
         if mode == "values":
             last[0] = chunk
         elif "__interrupt__" in chunk:
-            raise Interrupted(f"the graph waits for a person{in_words(chunk['__interrupt__'])}, and there is none")
+            raise Interrupted(
+                f"the graph waits for a person{interrupt_text(chunk['__interrupt__'])}, and there is none"
+            )
         else:
-            watcher.see(chunk)
+            watcher.on_update(chunk)
 
-    # Only these two, which LangGraph needs itself: with any other, or with graphs in nodes, it waits in another way,
-    # which costs a tenth more.
+    # Only these two modes, which LangGraph uses itself: with others, or with `subgraphs`, a run takes a tenth longer.
     more = {"stream_mode": ["updates", "values"], **_context(graph, config)}
     try:
-        async for one in graph.astream(given, config, **more):
-            see(*one)
+        async for one in graph.astream(graph_input, config, **more):
+            on_chunk(*one)
     except NotImplementedError:
-        if watcher.began:
+        if watcher.has_started:
             raise
-        # A checkpointer that knows no asyncio, like the one for SQLite.
+        # A checkpointer without async methods, like the one for SQLite.
 
         def run() -> None:
-            for one in graph.stream(given, config, **more):
-                see(*one)
+            for one in graph.stream(graph_input, config, **more):
+                on_chunk(*one)
 
         await in_thread(run)
     return last[0]
 
 
-def _put_out(graph: Any, state: Any) -> Any:
-    """What of its last state a graph gives to whoever calls it."""
+def _output(graph: Any, state: Any) -> Any:
+    """The output channels of a graph's last state."""
     channels = getattr(graph, "output_channels", None)
     if not isinstance(state, dict) or not isinstance(channels, (list, tuple)):
         return state
@@ -228,7 +229,7 @@ def _put_out(graph: Any, state: Any) -> Any:
 
 
 def _context(graph: Any, config: dict[str, Any]) -> dict[str, Any]:
-    """What a graph with a schema for its context gets as such: those of the settings that it knows."""
+    """The `context` argument for a graph with a context schema: the settings that the schema has."""
     schema = getattr(graph, "context_schema", None)
     if schema is None:
         return {}

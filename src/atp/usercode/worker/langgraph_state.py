@@ -1,4 +1,4 @@
-"""What goes into a graph's state, and what its last state answers."""
+"""Makes the input of a graph, and reads the answer from its last state."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .drivers import PROMPT_KEYS
 
 
 def _input_schema(graph: Any) -> dict[str, Any]:
-    """The JSON Schema of what a graph takes, as far as it can be told.
+    """The JSON Schema of a graph's input.
 
-    Before Python 3.12 there is none for a state that is a plain `typing.TypedDict`; its keys are known all the same.
+    Before Python 3.12, a plain `typing.TypedDict` has no JSON Schema: then the schema has just the keys.
     """
     try:
         found: dict[str, Any] = graph.get_input_jsonschema()
@@ -26,37 +26,37 @@ def _input_schema(graph: Any) -> dict[str, Any]:
     return found
 
 
-class Entrance:
-    """How a graph wants to be asked."""
+class GraphInput:
+    """Makes the input that a graph takes."""
 
     def __init__(self, graph: Any) -> None:
         schema = _input_schema(graph)
         self._keys = list(schema.get("properties", {}))
-        self._form = schema.get("type")
+        self._type = schema.get("type")
 
-    def take(self, messages: list[dict[str, Any]], prompt: str, task: dict[str, Any]) -> Any:
-        """What to run the graph with: messages, or the prompt under a key of its state; and the task's data."""
-        if self._form == "string":
+    def values(self, messages: list[dict[str, Any]], prompt: str, task: dict[str, Any]) -> Any:
+        """The input of the graph: messages, or the prompt under a key of its state, and the task's `input_data`."""
+        if self._type == "string":
             return prompt
-        if self._form == "array":
+        if self._type == "array":
             return _messages(messages)
         data = task.get("input_data") or {}
-        given = {key: value for key, value in data.items() if key in self._keys and key != "messages"}
+        data_in_state = {key: value for key, value in data.items() if key in self._keys and key != "messages"}
         if "messages" in self._keys or not self._keys:
-            return {**given, "messages": _messages(messages)}
+            return {**data_in_state, "messages": _messages(messages)}
         for key in PROMPT_KEYS:
             if key in self._keys:
-                return {key: prompt, **given}
-        if not given:
+                return {key: prompt, **data_in_state}
+        if not data_in_state:
             raise ValueError(
                 f"the graph's state has no `messages` and nothing else that takes the prompt: it has "
                 f"{', '.join(self._keys)}; give them in the task's `input_data`"
             )
-        return given
+        return data_in_state
 
-    def left_out(self, task: dict[str, Any]) -> list[str]:
-        """Those of the task's data that the graph has no place for."""
-        known = self._keys if self._form not in ("string", "array") else []
+    def unused_data(self, task: dict[str, Any]) -> list[str]:
+        """The keys of the task's `input_data` that the graph's state does not have."""
+        known = self._keys if self._type not in ("string", "array") else []
         return [key for key in task.get("input_data") or {} if key not in known or key == "messages"]
 
 
@@ -67,14 +67,14 @@ def _messages(messages: list[dict[str, Any]]) -> list[Any]:
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:
-    """A message in the form that LangChain reads: OpenAI's, with a content in any case."""
+    """A message in OpenAI's form, which LangChain reads. LangChain requires a `content`."""
     known = ("role", "content", "name", "tool_calls", "tool_call_id")
     read = {key: message[key] for key in known if key in message}
     return {**read, "content": read.get("content") or ""}
 
 
 def answer_of(state: Any) -> Any:
-    """The answer in a graph's last state: what it said last, or all of it if it doesn't talk."""
+    """The answer in a graph's last state: the text of the last message, or the whole state if it has no messages."""
     if is_message(state):
         return text_of(state)
     messages = state.get("messages") if isinstance(state, dict) else state
@@ -89,19 +89,19 @@ def answer_of(state: Any) -> Any:
 
 
 def is_message(value: Any) -> bool:
-    """Whether something is a message of LangChain's."""
+    """True if a value is a LangChain message."""
     return isinstance(value, _message_class())
 
 
-@functools.lru_cache  # it is asked for each value of each step
+@functools.lru_cache  # called for each value of each step
 def _message_class() -> type:
-    from langchain_core.messages import BaseMessage  # where there is none, that is said when the graph is loaded
+    from langchain_core.messages import BaseMessage  # a missing LangGraph is reported by `make_langgraph`
 
     return BaseMessage
 
 
 def text_of(message: Any) -> str:
-    """A message's words."""
+    """The text of a message."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -110,7 +110,7 @@ def text_of(message: Any) -> str:
 
 
 def parsed(text: Any) -> Any:
-    """A tool's result: LangChain makes texts of all of them, so objects and lists are read back."""
+    """A tool's result. LangChain converts results to text, so objects and lists are parsed again."""
     if isinstance(text, str) and text[:1] in ("{", "["):
         try:
             return json.loads(text)
@@ -119,7 +119,7 @@ def parsed(text: Any) -> Any:
     return text
 
 
-def in_words(interrupts: Any) -> str:
-    """What a graph asks a person."""
+def interrupt_text(interrupts: Any) -> str:
+    """The values of a graph's interrupts, for the error message."""
     values = [str(getattr(one, "value", one))[:200] for one in interrupts or ()]
     return f": {'; '.join(values)}" if values else ""

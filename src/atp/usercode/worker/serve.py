@@ -1,4 +1,4 @@
-"""The main program of a worker: `python serve.py REQUESTS TOLD REPLIES`, the numbers of three open pipes."""
+"""The main program of a worker: `python serve.py REQUESTS EVENTS REPLIES`, the descriptors of three open pipes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import sys
 from typing import Any
 
 _PACKAGE = "_atp_usercode"
-"""What `atp.usercode` is called here, so that it is in nobody's way, not even in that of another `atp`."""
+"""The name of `atp.usercode` in a worker. Another one, because the environment may have its own `atp` installed."""
 
 
 def _load_server(here: str) -> Any:
-    sys.path[:] = [one for one in sys.path if one != here]  # a script's folder is put there, and ours has a `server.py`
+    # Python adds the folder of a script, and this one has a `server.py`, which is a likely name in the user's code.
+    sys.path[:] = [one for one in sys.path if one != here]
     folder = os.path.dirname(here)
     spec = importlib.util.spec_from_file_location(
         _PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
@@ -27,7 +28,7 @@ def _load_server(here: str) -> Any:
 
 
 def main() -> None:
-    """Serve until nobody asks any more."""
+    """Serve requests until their pipe is closed."""
     pipes = [int(text) for text in sys.argv[1:4]]
     for pipe in pipes:
         os.set_inheritable(pipe, False)
