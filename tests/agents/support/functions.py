@@ -146,6 +146,7 @@ class AsyncCounter(Counter):
 
 
 counter = Counter()
+other_counter = Counter()
 
 
 class NeedsMore:
