@@ -50,7 +50,7 @@ def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
     """The expectations that have an exact meaning, as assertions by their place, and the places of the others."""
     if not case.expectations:
         return {}, []
-    from atp.checks.expectations.compile import compile_expectation  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation  # imported late: only some suites need it
 
     compiled = {place: compile_expectation(words) for place, words in enumerate(case.expectations)}
     exact = {place: assertion for place, assertion in compiled.items() if assertion is not None}

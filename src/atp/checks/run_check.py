@@ -27,7 +27,7 @@ async def run_check(assertion: Assertion, evidence: Evidence) -> Verdict:
         verdict = await in_background(assertion.check, evidence)
     except BaseException as error:
         verdict = _contained(error)
-    return _settle(verdict, assertion)
+    return _apply_common_keys(verdict, assertion)
 
 
 async def _awaited(found: Any) -> Verdict:
@@ -71,7 +71,7 @@ def last_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def _settle(verdict: Verdict, assertion: Assertion) -> Verdict:
+def _apply_common_keys(verdict: Verdict, assertion: Assertion) -> Verdict:
     """Apply the keys that every assertion takes to a verdict."""
     verdict.type = assertion.type
     verdict.weight = assertion.weight

@@ -38,7 +38,7 @@ def command(as_json: bool, **files: Any) -> int:
 
 
 def _exact(expectation: str) -> str | None:
-    from atp.checks.expectations.compile import compile_expectation, describe  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation, describe  # imported late: only some suites need it
 
     compiled = compile_expectation(expectation)
     return None if compiled is None else describe(compiled)

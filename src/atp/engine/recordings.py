@@ -62,7 +62,7 @@ class Recordings:
             begin_trial()
 
     def close(self) -> list[str]:
-        """Close both. Returns what could not be written, and why."""
+        """Close the cassette and the cache of judges. Returns what could not be written, and why."""
         from atp.models.model import CassetteError
 
         problems: list[str] = []

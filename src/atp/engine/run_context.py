@@ -111,7 +111,7 @@ class RunContext:
         return f"trial-{self._task_prefix}-{next(self._tasks)}"
 
     def workspace(self, trial: Trial, start: Snapshot | None) -> Workspace:
-        """A folder for one attempt, which goes on from what befores have left."""
+        """Return the workspace of one attempt, which starts from the snapshot of its befores."""
         assert self._work is not None
         self._workspaces += 1
         seed = trial.source.folder / trial.case.workspace if trial.case.workspace else None

@@ -67,7 +67,7 @@ class CaseReader:
         case = validate(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
         if case is None:
             return None
-        self._settle(case, locate, base)
+        self._apply_defaults(case, locate, base)
         _check_content(case, raw, self, unknown, locate, base)
         return case
 
@@ -95,7 +95,7 @@ class CaseReader:
             del raw["input"]
         return bool(unknown)
 
-    def _settle(self, case: Case, locate: Locator, base: DataPath) -> None:
+    def _apply_defaults(self, case: Case, locate: Locator, base: DataPath) -> None:
         """Fill in what the case leaves open from the suite's defaults, and check that the id is unique."""
         if case.timeout is not None:
             if case.limits.timeout_seconds is not None:

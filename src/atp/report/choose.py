@@ -41,7 +41,7 @@ class Reads:
 
 
 def reads(given: Input, sources: Sequence[CaseSource], protected: Protected | None = None) -> Reads:
-    """Describe what was given to test; `protected` has the other files that the run reads."""
+    """Collect the files that a run reads, which no report may overwrite; `protected` has those beside the input."""
     files = tuple(Path(one.suite.path) for one in sources if one.suite.path)
     named = [Path(text) for text in (*given.paths, *given.texts)]
     single = len(sources) == len(files) == len(named) == 1 and sources[0].suite.dialect == "jsonl"

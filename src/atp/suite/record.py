@@ -59,15 +59,15 @@ class Defaulted(Filled):
     read: ClassVar[Callable[[str], Any]] = str
 
 
-def _settle(value: Any) -> Any:
+def _resolve_defaults(value: Any) -> Any:
     if type(value) is Defaulted:
         return Defaulted.read(value)
     if type(value) is Filled:
         return str(value)
     if type(value) is dict:
-        return {key: _settle(item) for key, item in value.items()}
+        return {key: _resolve_defaults(item) for key, item in value.items()}
     if type(value) is list:
-        return [_settle(item) for item in value]
+        return [_resolve_defaults(item) for item in value]
     return value
 
 
@@ -116,9 +116,9 @@ def _regex(value: str) -> str:
     return value
 
 
-Json = Annotated[Any, BeforeValidator(_settle)]
+Json = Annotated[Any, BeforeValidator(_resolve_defaults)]
 """Any JSON value, in a place whose type only the agent or the user's own code knows."""
-JsonObject = Annotated[dict[str, Any], BeforeValidator(_settle)]
+JsonObject = Annotated[dict[str, Any], BeforeValidator(_resolve_defaults)]
 """A JSON object with free keys."""
 Text = Annotated[str, Field(min_length=1)]
 """Text that isn't empty."""

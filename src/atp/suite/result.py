@@ -95,7 +95,7 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
         return parts if total is None else max(total, parts)
 
     def add(self, other: "Usage") -> None:
-        """Count a further turn's usage in. Where only one of the two gives a total, the other's parts count in it."""
+        """Add the usage of a further turn. If only one of them has a total, the parts of the other are added to it."""
         if other == _NOTHING_USED:  # the most frequent, and told at once
             return
         total = None

@@ -107,7 +107,7 @@ class DryRun:
 
 def exact_forms(case: Case) -> list[str | None]:
     """Return, for each expectation of a case, the exact check that it compiles to; None if the assessor decides."""
-    from atp.checks.expectations.compile import compile_expectation, describe  # a grammar, which only some suites need
+    from atp.checks.expectations.compile import compile_expectation, describe  # imported late: only some suites need it
 
     compiled = map(compile_expectation, case.expectations)
     return [None if one is None else describe(one) for one in compiled]

@@ -162,7 +162,7 @@ class Plan:
         return _Shared(case_text(case), self.identities.of(case), timeout)
 
     def _connector(self, tested: AgentUnderTest) -> str | None:
-        """What goes before the agent's own: to a prompt agent, only a flag does."""
+        """Return the connector that replaces the agent's own: of a prompt agent, only a flag replaces it."""
         options = self.options
         return options.connector if tested.agent.type != "prompt" or options.given("connector") else None
 

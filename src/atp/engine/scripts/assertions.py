@@ -68,12 +68,12 @@ class Assert:
     def true(self, value: Any, message: str | None = None) -> None:
         """Assert that a value is truthy."""
         __tracebackhide__ = True
-        self._settle(compared("true", bool(value), f"expected true, found {show(value, SHORT)}"), message)
+        self._record(compared("true", bool(value), f"expected true, found {show(value, SHORT)}"), message)
 
     def false(self, value: Any, message: str | None = None) -> None:
         """Assert that a value is falsy."""
         __tracebackhide__ = True
-        self._settle(compared("false", not value, f"expected false, found {show(value, SHORT)}"), message)
+        self._record(compared("false", not value, f"expected false, found {show(value, SHORT)}"), message)
 
     def equal(self, actual: Any, expected: Any, message: str | None = None) -> None:
         """Assert that a value, or the output of a response, is as expected. `{"$gt": 3}` and the like are matchers."""
@@ -81,7 +81,7 @@ class Assert:
         if isinstance(actual, Response):
             self._exact("equals", actual, {"value": expected}, message)
         else:
-            self._settle(_equal(actual, expected), message)
+            self._record(_equal(actual, expected), message)
 
     def not_equal(self, actual: Any, expected: Any, message: str | None = None) -> None:
         """Assert that a value, or the output of a response, differs."""
@@ -91,17 +91,17 @@ class Assert:
         else:
             same = _equal(actual, expected).passed
             text = f"expected another value than {show(expected, SHORT)}"
-            self._settle(compared("not_equal", not same, text, found=actual), message)
+            self._record(compared("not_equal", not same, text, found=actual), message)
 
     def nil(self, value: Any, message: str | None = None) -> None:
         """Assert that a value is None."""
         __tracebackhide__ = True
-        self._settle(compared("nil", value is None, f"expected nothing, found {show(value, SHORT)}"), message)
+        self._record(compared("nil", value is None, f"expected nothing, found {show(value, SHORT)}"), message)
 
     def not_nil(self, value: Any, message: str | None = None) -> None:
         """Assert that a value is not None."""
         __tracebackhide__ = True
-        self._settle(compared("not_nil", value is not None, "expected something, found nothing"), message)
+        self._record(compared("not_nil", value is not None, "expected something, found nothing"), message)
 
     def contains(self, actual: Any, value: Any, message: str | None = None, *, ignore_case: bool = False) -> None:
         """Assert that text contains a text, an object has these parts, or a list has this element."""
@@ -119,51 +119,51 @@ class Assert:
         found = _length(value, self._runner)
         what = found if found is not None else f"{show(_plain(value), SHORT)}, which has none"
         text = f"expected the length {length}, found {what}"
-        self._settle(compared("len", found == length, text, expected=length, found=found), message)
+        self._record(compared("len", found == length, text, expected=length, found=found), message)
 
     def greater(self, one: Any, other: Any, message: str | None = None) -> None:
         """Assert that the first value is greater than the second."""
         __tracebackhide__ = True
-        self._settle(_ordered("greater", one, other, one > other, ">"), message)
+        self._record(_ordered("greater", one, other, one > other, ">"), message)
 
     def greater_or_equal(self, one: Any, other: Any, message: str | None = None) -> None:
         """Assert that the first value is not less than the second."""
         __tracebackhide__ = True
-        self._settle(_ordered("greater_or_equal", one, other, one >= other, "≥"), message)
+        self._record(_ordered("greater_or_equal", one, other, one >= other, "≥"), message)
 
     def less(self, one: Any, other: Any, message: str | None = None) -> None:
         """Assert that the first value is less than the second."""
         __tracebackhide__ = True
-        self._settle(_ordered("less", one, other, one < other, "<"), message)
+        self._record(_ordered("less", one, other, one < other, "<"), message)
 
     def less_or_equal(self, one: Any, other: Any, message: str | None = None) -> None:
         """Assert that the first value is not greater than the second."""
         __tracebackhide__ = True
-        self._settle(_ordered("less_or_equal", one, other, one <= other, "≤"), message)
+        self._record(_ordered("less_or_equal", one, other, one <= other, "≤"), message)
 
     def error(self, value: Any, message: str | None = None) -> None:
         """Assert that an error is not None."""
         __tracebackhide__ = True
-        self._settle(compared("error", value is not None, "expected an error, found none"), message)
+        self._record(compared("error", value is not None, "expected an error, found none"), message)
 
     def no_error(self, value: Any, message: str | None = None) -> None:
         """Assert that an error is None."""
         __tracebackhide__ = True
         text = f"expected no error, found {show(value if isinstance(value, str) else repr(value), SHORT)}"
-        self._settle(compared("no_error", value is None, text), message)
+        self._record(compared("no_error", value is None, text), message)
 
     def panic(self, function: Callable[[], Any], message: str | None = None) -> None:
         """Assert that calling a function raises an exception."""
         __tracebackhide__ = True
         raised = _raised(function)
-        self._settle(compared("panic", raised is not None, "expected an exception, none was raised"), message)
+        self._record(compared("panic", raised is not None, "expected an exception, none was raised"), message)
 
     def no_panic(self, function: Callable[[], Any], message: str | None = None) -> None:
         """Assert that calling a function raises no exception."""
         __tracebackhide__ = True
         raised = _raised(function)
         text = f"expected no exception, {type(raised).__name__} was raised: {raised}"
-        self._settle(compared("no_panic", raised is None, text), message)
+        self._record(compared("no_panic", raised is None, text), message)
 
     def match(self, actual: Any, pattern: str, message: str | None = None) -> None:
         """Assert that a regular expression is found in the text of a value."""
@@ -184,7 +184,7 @@ class Assert:
         make_assertion("type", {"value": name})  # says so if there is no such type
         found = type_of(actual)
         text = f"expected the type {name}, found {found}"
-        self._settle(compared("type", has_type(actual, name), text, expected=name, found=found), message)
+        self._record(compared("type", has_type(actual, name), text, expected=name, found=found), message)
 
     def json_path(self, actual: Any, path: str, value: Any = MISSING, message: str | None = None) -> None:
         """Assert that the place that a JSONPath names exists, or has a value."""
@@ -283,7 +283,7 @@ class Assert:
 
     def _exact(self, kind: str, actual: Any, keys: dict[str, Any], message: str | None) -> None:
         __tracebackhide__ = True
-        self._settle(check_now(self._runner, make_assertion(kind, keys), actual), message)
+        self._record(check_now(self._runner, make_assertion(kind, keys), actual), message)
 
     def _judged(self, assertion: Assertion, actual: Any, message: str | None) -> Any:
         __tracebackhide__ = True
@@ -295,7 +295,7 @@ class Assert:
 
         return self._runner.run_in_loop(assertion.type, lambda: judge(self._runner, assertion, actual), hear)
 
-    def _settle(self, verdict: Verdict, message: str | None) -> None:
+    def _record(self, verdict: Verdict, message: str | None) -> None:
         __tracebackhide__ = True
         record_verdict(self._runner, verdict, calling_line(), message)
 

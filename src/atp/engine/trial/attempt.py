@@ -53,7 +53,7 @@ class Attempt:
     """A trial that is being run, again if the infrastructure fails."""
 
     def __init__(self, trial: Trial, result: TrialResult, context: RunContext, start: Snapshot | None) -> None:
-        """`start` is what befores have left."""
+        """`start` is the snapshot of befores."""
         self._trial = trial
         self._result = result
         self._context = context
@@ -210,7 +210,7 @@ class Attempt:
             self._result.transcript.logs.append(error.raw)
 
     def end(self, ending: Ending | None) -> None:
-        """Set how the trial ended; nothing leaves it as it is."""
+        """Set how the trial ended; None changes nothing."""
         if ending is not None:
             self._result.status, self._result.error, self._result.blame = ending
 

@@ -69,7 +69,7 @@ class Conversation:
     def __init__(
         self, trial: Trial, watch: Watch, workspace: Workspace, task_id: str, start: Snapshot | None = None
     ) -> None:
-        """`start` is what befores have left, and what the conversation goes on from."""
+        """`start` is the snapshot of befores that the conversation continues from."""
         self._trial = trial
         self._watch = watch
         self.transcript = watch.transcript

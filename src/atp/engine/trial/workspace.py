@@ -26,7 +26,7 @@ class KeptWorkspace:
 
 
 class Workspace:
-    """The folder that an agent works in, seeded from fixtures or from what befores have left."""
+    """The folder that an agent works in, seeded from fixtures or from the snapshot of befores."""
 
     def __init__(
         self,
