@@ -11,11 +11,10 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
-import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .exits import exit_if_forked
+from .exits import exit_if_forked, forks
 from .threads import Raised, Thread
 
 if TYPE_CHECKING:
@@ -96,12 +95,12 @@ async def _iterate(generator: Generator[Any, Any, Any], thread: Thread, on_item:
 class _Detachable:
     """Awaits a coroutine, and can abandon the coroutine before its end."""
 
-    __slots__ = ("_abandoned", "_coroutine", "_process")
+    __slots__ = ("_abandoned", "_coroutine", "_forks")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
         self._abandoned = False
-        self._process = os.getpid()
+        self._forks = forks()
 
     def __await__(self) -> Any:
         return self
@@ -116,7 +115,7 @@ class _Detachable:
         try:
             return self._coroutine.send(value)
         finally:
-            exit_if_forked(self._process)
+            exit_if_forked(self._forks)
 
     def throw(self, *error: Any) -> Any:
         if self._abandoned:

@@ -7,6 +7,7 @@ user's code, so the output of concurrent trials is not mixed.
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from collections import deque
@@ -170,6 +171,8 @@ class _Capture:
         self._users = 0
         self._copies: list[tuple[int, int]] = []
         """The descriptors of the standard streams, each with a duplicate to restore it from."""
+        self._poll = select.poll()
+        """Reports closed descriptors: one system call for all three."""
 
     def begin(self) -> None:
         self._users += 1
@@ -177,6 +180,7 @@ class _Capture:
             for number in range(3):
                 with suppress(OSError):  # the process was started without this stream
                     self._copies.append((number, os.dup(number)))
+                    self._poll.register(number, 0)
             sys.stdout = cast("TextIO", _Stream(sys.stdout))
             sys.stderr = cast("TextIO", _Stream(sys.stderr))
 
@@ -187,21 +191,19 @@ class _Capture:
                 stream = getattr(sys, name)
                 if isinstance(stream, _Stream):  # else other code has replaced the stream, and will restore it
                     setattr(sys, name, stream.real)
-            for _, copy in self._copies:
+            for number, copy in self._copies:
+                self._poll.unregister(number)
                 with suppress(OSError):
                     os.close(copy)
             self._copies.clear()
 
     def restore(self) -> list[str]:
-        closed = []
+        closed = [number for number, event in self._poll.poll(0) if event & select.POLLNVAL]
         for number, copy in self._copies:
-            try:
-                os.fstat(number)
-            except OSError:
+            if number in closed:
                 with suppress(OSError):
                     os.dup2(copy, number)
-                closed.append(_STANDARD[number])
-        return closed
+        return [_STANDARD[number] for number in closed]
 
 
 CAPTURE = _Capture()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import os
 import threading
 import traceback
 from collections import deque
@@ -16,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .exits import exit_if_forked
+from .exits import exit_if_forked, forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,12 +118,12 @@ class Thread:
         worker, context = self._worker, self._context
 
         def job() -> None:
-            process = os.getpid()
+            before = forks()
             try:
                 outcome = context.run(function)
             except BaseException as error:
                 outcome = Raised(error)
-            exit_if_forked(process)
+            exit_if_forked(before)
             if last:
                 worker.mark_idle()
             with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing waits for the outcome
@@ -175,14 +174,14 @@ class DaemonExecutor(ThreadPoolExecutor):
 
         def job() -> None:
             if future.set_running_or_notify_cancel():
-                process = os.getpid()
+                before = forks()
                 try:
                     result = context.run(function, *args, **kwargs)
                 except BaseException as error:
-                    exit_if_forked(process)
+                    exit_if_forked(before)
                     future.set_exception(error)
                 else:
-                    exit_if_forked(process)
+                    exit_if_forked(before)
                     future.set_result(result)
             worker.mark_idle()
 
