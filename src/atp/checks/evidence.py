@@ -25,12 +25,16 @@ class Subject:
         self.where = where
         """Where the value was found, for a verdict."""
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The value as text; of a JSON value, the canonical text."""
         if isinstance(self.value, str):
             return self.value
-        return "" if self.value is None else canonical(self.value)
+        return "" if self.value is None else self._canonical_text
+
+    @cached_property
+    def _canonical_text(self) -> str:
+        return canonical(self.value)
 
     @cached_property
     def json(self) -> Any:

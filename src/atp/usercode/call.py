@@ -37,8 +37,7 @@ async def call(
     own = Printed() if printed is None else printed
     code = ForeignCode()
     context = contextvars.copy_context()
-    context.run(own.capture)
-    context.run(mark_foreign, code)
+    context.run(_mark, own, code)
     kwargs = kwargs or {}
     try:
         with Hosting():
@@ -61,6 +60,11 @@ async def call(
             for line in own.finish():
                 if log is not None:
                     log(line)
+
+
+def _mark(printed: Printed, code: ForeignCode) -> None:
+    printed.capture()
+    mark_foreign(code)
 
 
 class ClosedStreams(Exception):

@@ -145,8 +145,9 @@ def _keep_alive(_coroutine: object) -> None:
 async def contained(coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Any:
     """Return a coroutine's result, or `Raised` with its exception. Raises only the caller's own cancellation."""
     detachable = _Detachable(coroutine)
-    result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    task = context.run(asyncio.ensure_future, _set_outcome(detachable, result))
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Any] = loop.create_future()
+    task = context.run(loop.create_task, _set_outcome(detachable, result))
     try:
         return await result
     except asyncio.CancelledError:

@@ -93,7 +93,8 @@ class _Guard:
 
     def begin_run(self) -> None:
         """Refuse exits while a run is under way."""
-        refuse_exits()
+        if self.active_in != forks():
+            refuse_exits()
         self.runs += 1
 
     def end_run(self) -> None:
