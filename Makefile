@@ -9,7 +9,7 @@ TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-all coverage ready parts packages crewai lint format bench docs lock clean
+.PHONY: help install demo test test-all fuzz coverage ready parts packages crewai lint format bench docs lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -46,14 +46,17 @@ WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: ready ## Check everything: lint, types, tests
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not fuzz"
 
 test-all: ready ## The same with slow tests, then the tests with Python 3.12 and 3.13 where they are installed
-	$(PYTEST)
+	$(PYTEST) -m "not fuzz"
 	tools/test-pythons.sh 3.12 3.13
 
+fuzz: ready ## Long proofs: generated files, injected faults
+	$(PYTEST) --dist worksteal -m fuzz
+
 coverage: ready ## Show which lines the tests don't reach
-	$(PYTEST) --cov
+	$(PYTEST) -m "not fuzz" --cov
 
 # What comes before the tests is done side by side: half of it waits for the network.
 ready:
