@@ -1,6 +1,5 @@
 """Reports to look at in a real browser: Debian's own Chromium, driven by Playwright."""
 
-import json
 import os
 import random
 import shutil
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
+from tests.browser.reading import rendered
 from tests.parts import missing
 from tests.waiting import WAIT_LIMIT
 
@@ -78,14 +78,12 @@ class Watched:
     def open(self, file: Path, hash_: str = "") -> Page:
         """Open a report from the disk and wait until it is drawn."""
         self.page.goto(f"{file.as_uri()}{hash_}")
-        self.page.locator("html[data-ready]").wait_for(state="attached")
-        return self.page
+        return rendered(self.page)
 
     def go(self, hash_: str) -> None:
         """Go to another place in the report, and wait until it is drawn."""
         self.page.evaluate("(place) => { location.hash = place }", hash_)
-        shown = self.page.evaluate("location.hash")
-        self.page.locator(f"html[data-shown={json.dumps(shown)}]").wait_for(state="attached")
+        rendered(self.page)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from tests.browser.reading import rendered
 
 from atp.suite.result import CaseResult, ToolCall, Verdict
 
@@ -53,7 +54,7 @@ def test_ten_thousand_trials(
     assert size < 50_000_000
     page = watched.page
     page.goto(path.as_uri(), wait_until="commit")
-    expect(page.locator("html[data-ready]")).to_be_attached()
+    rendered(page)
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
     assert page.locator("tr.row").count() < 100
     page.evaluate("scrollTo(0, document.body.scrollHeight)")

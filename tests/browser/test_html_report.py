@@ -11,25 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
+from tests.browser.reading import ids, press_at_once, rendered, saved, settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def ids(page: Page) -> list[str]:
-    """The cases in the table, as far as they are in the page."""
-    return [one.split("\n")[0].split()[0] for one in page.locator("tr.row a.open").all_inner_texts()]
-
-
-def settings(page: Page) -> str:
-    return page.evaluate("decodeURIComponent(location.hash)") or ""
-
-
-def saved(page: Page, choice: str) -> str:
-    page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name=choice).click()
-    return download.value.path().read_text(encoding="utf-8")
 
 
 def test_the_first_screen(watched: Any, reports: dict[str, Path], shoot: Callable[..., None]) -> None:
@@ -74,7 +59,7 @@ def test_the_first_screen(watched: Any, reports: dict[str, Path], shoot: Callabl
 def test_verdicts(watched: Any, reports: dict[str, Path], name: str, words: str) -> None:
     page = watched.open(reports[name])
     expect(page.locator("h1")).to_have_text(words)
-    assert page.title().startswith(words)
+    assert rendered(page).title().startswith(words)
 
 
 def test_filters_are_in_the_address(watched: Any, reports: dict[str, Path]) -> None:
@@ -89,7 +74,6 @@ def test_filters_are_in_the_address(watched: Any, reports: dict[str, Path]) -> N
     expect(page.locator(".found")).to_contain_text("3 of 19 cases")
     assert settings(page) == "#status=failed,timeout&tag=booking"
     page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
     assert ids(page) == ["hotel-choice", "cancel", "around-the-world"]
     page.go_back()
     expect(page.locator("tr.row")).to_have_count(4)
@@ -228,6 +212,49 @@ def test_keyboard(watched: Any, reports: dict[str, Path]) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+def test_keys_pressed_quickly_are_all_heard(watched: Any, reports: dict[str, Path]) -> None:
+    page = watched.open(reports["repeated"], "#case=lisbon-total")
+    press_at_once(page, "j", "j", "j", "k")
+    expect(page.locator(".case-head h1")).to_contain_text("limit-meal")
+    assert settings(page) == "#case=limit-meal"
+    press_at_once(page, "]", "]", "]", "[")
+    assert settings(page) == "#case=limit-meal&trial=1.3"
+    expect(page.locator(".trials")).to_contain_text("Run 3")
+    press_at_once(page, "Escape", "j", "j", "f", "f", "f")
+    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled"
+    assert len(ids(page)) == 9
+    press_at_once(page, "/", "Escape", "f", "j", "k", "j")
+    expect(page.locator("tr.row[data-place='1'] a.open")).to_be_focused()
+    assert settings(page) == ""
+    page.go_back()
+    assert len(ids(page)) == 9
+
+
+def test_a_key_after_a_search_acts_on_what_was_found(watched: Any, reports: dict[str, Path]) -> None:
+    page = watched.open(reports["repeated"])
+    page.locator("#search").evaluate(
+        """(search) => {
+            search.focus();
+            search.value = "refused";
+            search.dispatchEvent(new Event("input", { bubbles: true }));
+            search.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true, cancelable: true }));
+        }"""
+    )
+    expect(page.locator("tr.row a.open").first).to_be_focused()
+    assert ids(page) == ["rates-today", "rates-weekend"]
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    press_at_once(page, "f")
+    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled"
+
+
+def test_the_link_to_the_content_stays_in_the_case(watched: Any, reports: dict[str, Path]) -> None:
+    page = watched.open(reports["repeated"], "#case=lisbon-total")
+    page.get_by_role("link", name="To the content").press("Enter")
+    expect(page.locator("#page")).to_be_focused()
+    assert settings(page) == "#case=lisbon-total"
+
+
 def test_export(watched: Any, reports: dict[str, Path]) -> None:
     page = watched.open(reports["repeated"], "#status=failed")
     whole = json.loads(saved(page, "JSON"))
@@ -254,7 +281,7 @@ def test_light_and_dark(browser: Browser, watched: Any, reports: dict[str, Path]
     assert light != dark
     shoot(page, "dark")
     page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    rendered(page)
     assert page.evaluate(ground) == dark  # it is remembered
     page.keyboard.press("t")
     assert page.evaluate(ground) == light
@@ -311,7 +338,7 @@ def test_narrow(browser: Browser, reports: dict[str, Path], shoot: Callable[...,
     context = browser.new_context(viewport={"width": 400, "height": 800})
     page = context.new_page()
     page.goto(f"{reports['repeated'].as_uri()}{place}")
-    page.locator("html[data-ready]").wait_for(state="attached")
+    rendered(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     shoot(page, f"narrow{place.replace('#', '-').replace('=', '-')}")
     context.close()

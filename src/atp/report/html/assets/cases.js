@@ -58,12 +58,11 @@ function picker(name, all, options) {
 
 let typing = 0;
 
+/** The address has each letter at once; the table waits for a pause in the typing, or for the next key that needs it. */
 function typed() {
+  amend({ q: casesView.search.value });
   clearTimeout(typing);
-  typing = setTimeout(() => {
-    amend({ q: casesView.search.value });
-    updateCases();
-  }, 80);
+  typing = setTimeout(render, 80);
 }
 
 function updateCases() {
@@ -84,11 +83,10 @@ function updateCases() {
 }
 
 function chip(name, count, at) {
-  const now = new Set(at.status ? at.status.split(",") : []);
-  const pressed = now.has(name);
+  const pressed = at.status.split(",").includes(name);
   const click = () => {
-    if (pressed) now.delete(name);
-    else now.add(name);
+    const now = new Set(state().status.split(","));
+    if (!now.delete(name)) now.add(name);
     go({ status: RANK.filter((one) => now.has(one)).join(","), blame: "" });
   };
   return h("button", { type: "button", class: `chip is-${name}`, "aria-pressed": String(pressed), "data-status": name, on: { click } }, icon(name), h("span", null, name), h("span", { class: "dim" }, number(count)));

@@ -39,7 +39,7 @@ class Grid {
     const by = state().sort;
     const [first, second] = column.downFirst ? [`-${column.sort}`, column.sort] : [column.sort, `-${column.sort}`];
     amend({ sort: by === first ? second : by === second ? "" : first });
-    dispatchEvent(new Event("hashchange"));
+    render();
   }
 
   show(rows) {

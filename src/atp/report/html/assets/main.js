@@ -69,8 +69,10 @@ function help() {
   if (!dialog.open) dialog.showModal();
 }
 
-/** Show what the address says, and leave a note of it when it is there. */
+/** Show what the address says, and note in `data-shown` which address the page shows. */
 async function render() {
+  clearTimeout(typing);
+  typing = 0;
   const wanted = location.hash;
   await draw();
   if (location.hash === wanted) document.documentElement.dataset.shown = wanted;
@@ -98,7 +100,10 @@ async function draw() {
   looking++;
   if (view === "") return showResults(before, at);
   const known = { stability: data.repeated && makeStability, agents: data.several && makeAgents, run: makeRun }[view];
-  if (!known) return void (location.hash = link({ view: "" }));
+  if (!known) {
+    amend({ view: "" });
+    return render();
+  }
   otherViews[view] ??= known();
   if (page.firstElementChild !== otherViews[view].element) page.replaceChildren(otherViews[view].element);
   otherViews[view].update();
@@ -136,22 +141,30 @@ function onKey(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const inField = event.target.matches("input, select, textarea");
   if (inField && event.key !== "Escape" && !(event.target === casesView.search && event.key === "ArrowDown")) return;
+  if (typing) render();
   const act = state().case ? CASE_KEYS[event.key] : LIST_KEYS[event.key];
   const any = act ?? ANY_KEYS[event.key];
   if (any && any(event) !== false) event.preventDefault();
 }
 
-const follow = (name) => document.querySelector(`[data-go="${name}"][href]`)?.click();
+/** Links into this page are shown at once, as keys are. */
+function onClick(event) {
+  const anchor = event.target.closest?.('a[href^="#"]');
+  if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  if (anchor.classList.contains("to-content")) page.focus();
+  else goTo(anchor.getAttribute("href"));
+}
 
 const ANY_KEYS = { t: toggleTheme, "?": help, "/": () => search() };
 
 const CASE_KEYS = {
-  j: () => follow("next"),
-  k: () => follow("back"),
+  j: () => nextCase(1),
+  k: () => nextCase(-1),
   "]": () => nextTrial(1),
   "[": () => nextTrial(-1),
-  Escape: (event) => (event.target.matches("input") ? false : follow("up")),
-  u: () => follow("up"),
+  Escape: (event) => (event.target.matches("input") ? false : go(NO_CASE)),
+  u: () => go(NO_CASE),
 };
 
 const LIST_KEYS = {
@@ -162,8 +175,8 @@ const LIST_KEYS = {
   f: () => go({ status: state().status === NOT_PASSED ? "" : NOT_PASSED, blame: "" }),
   Escape: (event) => {
     if (event.target === casesView.search) {
-      if (state().q) go({ q: "" });
-      else casesView.search.blur();
+      casesView.search.blur(); // so that the next key is a command, not a letter of the search
+      go({ q: "" });
     } else if (Object.keys(NO_FILTER).some((name) => state()[name])) go(NO_FILTER);
     else return false;
   },
@@ -183,17 +196,23 @@ function move(step) {
 
 function search() {
   if (state().view || state().case) go({ view: "", ...NO_CASE });
-  requestAnimationFrame(() => {
-    toCases();
-    casesView.search.focus({ preventScroll: true });
-    casesView.search.select();
-  });
+  toCases();
+  casesView.search.focus({ preventScroll: true });
+  casesView.search.select();
+}
+
+// Which case and trial come next is read from the address, because the page may still show the one before.
+
+function nextCase(step) {
+  const rows = listed();
+  const row = rows[rows.indexOf(caseOf(state())) + step];
+  if (row) goTo(caseLink(row));
 }
 
 function nextTrial(step) {
-  const squares = [...document.querySelectorAll(".trials .square")];
-  const now = squares.findIndex((one) => one.getAttribute("aria-current"));
-  squares[now + step]?.click();
+  const row = caseOf(state());
+  const trial = row?.trials[row.trials.indexOf(wantedTrial(row, state().trial)) + step];
+  if (trial) goTo(caseLink(row, trial));
 }
 
 async function begin() {
@@ -203,6 +222,7 @@ async function begin() {
   makeCases();
   addEventListener("hashchange", render);
   addEventListener("keydown", onKey);
+  addEventListener("click", onClick);
   await render();
   document.documentElement.dataset.ready = "true";
 }

@@ -19,10 +19,17 @@ const NO_FILTER = { q: "", status: "", blame: "", tag: "", agent: "", file: "", 
 const NO_CASE = { case: "", by: "", in: "", trial: "" };
 
 function go(changes) {
-  location.hash = link(changes);
+  goTo(link(changes));
 }
 
-/** Change the address without a step in the history: somebody is typing. */
+/** Go to an address of this page and show it at once. The event `hashchange` comes later, perhaps after the next key. */
+function goTo(address) {
+  if (new URL(address, location.href).hash === location.hash) return;
+  history.pushState(null, "", address);
+  render();
+}
+
+/** Change the address without a step in the history. Whoever calls it renders the page. */
 function amend(changes) {
   history.replaceState(null, "", link(changes));
 }

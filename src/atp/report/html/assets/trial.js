@@ -43,7 +43,7 @@ function wantedTrial(row, asked) {
 function caseHead(row, trial, seen, about) {
   const rows = listed();
   const place = rows.indexOf(row);
-  const to = (other, label, name) => h("a", { class: "step-to", href: other ? caseLink(other) : null, "aria-disabled": other ? null : "true", "aria-label": label, title: label, "data-go": name }, icon(name));
+  const to = (other, label, name) => h("a", { class: "step-to", href: other ? caseLink(other) : null, "aria-disabled": other ? null : "true", "aria-label": label, title: label }, icon(name));
   const several = new Set(row.trials.map((one) => one.variation)).size > 1;
   const told = (seen.verdicts ?? []).some((verdict) => verdict.outcome !== "passed" && verdict.message === seen.error);
   const why = seen.status !== "passed" && !told ? seen.error : null;
@@ -51,7 +51,7 @@ function caseHead(row, trial, seen, about) {
   return h(
     "header",
     { class: "case-head" },
-    h("nav", { class: "crumbs", "aria-label": "Cases" }, h("a", { href: link(NO_CASE), "data-go": "up" }, icon("back"), "All cases"), h("span", { class: "dim" }, place >= 0 ? `${number(place + 1)} of ${number(rows.length)}` : ""), to(rows[place - 1], "Previous case", "back"), to(rows[place + 1], "Next case", "next")),
+    h("nav", { class: "crumbs", "aria-label": "Cases" }, h("a", { href: link(NO_CASE) }, icon("back"), "All cases"), h("span", { class: "dim" }, place >= 0 ? `${number(place + 1)} of ${number(rows.length)}` : ""), to(rows[place - 1], "Previous case", "back"), to(rows[place + 1], "Next case", "next")),
     h("h1", null, icon(row.status, row.status), say(row.id, 300), row.name && h("span", { class: "name" }, say(row.name, 300))),
     h(
       "p",
