@@ -55,11 +55,11 @@ def test_jsonl_and_markdown_load_and_pass(project: Project) -> None:
                 {"role": "assistant", "content": "You said good morning"},
                 {"role": "user", "content": "when is high water?"},
             ],
-            "assertions": [{"type": "tool_called", "name": "tides"}],
+            "assertions": [{"type": "tool_called", "name": "tides", "arguments": {"place": "Whitby"}}],
         }
         markdown = (project.folder / "case.test.md").read_text("utf-8")
         assert "target: agents/desk.md\n" in markdown
-        assert "the `tides` function was called" in markdown
+        assert 'the `tides` function was called with `{"place": "Whitby"}`' in markdown
         valid = project.atp("validate", "case.jsonl", "case.test.md")
         assert valid.code == 0, valid.err
         assert project.test("case.jsonl", "-n", "desk", env=server.env).statuses == {"high-water": "passed"}
@@ -151,3 +151,37 @@ def test_a_chat_with_nobody_does_not_end_well(project: Project) -> None:
     ran = project.atp("chat", "http://127.0.0.1:9/", input="hello\n")
     assert (ran.code, ran.out) == (3, "")
     assert "127.0.0.1:9 refused the connection" in ran.err
+
+
+REFUND = """
+    asked = []
+
+    def answer(prompt):
+        asked.append(prompt)
+        if prompt != "yes":
+            return "Sure?"
+        return {"output": "Done.", "tool_calls": [{"name": "refund", "arguments": {"order": ORDER, "$note": 1}}]}
+"""
+
+
+def test_a_saved_case_fails_when_the_tool_gets_other_arguments(project: Project) -> None:
+    project.write("agent.py", REFUND.replace("ORDER", "asked[0]"))
+    for file in ("case.jsonl", "case.test.md"):
+        assert project.atp("chat", "agent.py:answer", "--save", file, input="1002\nyes\n").code == 0
+    ran = project.test("case.jsonl", "-n", "agent.py:answer")
+    assert ran.code == 2, ran.out
+    assert "error[no-history]: case `chat`: agent `agent.py:answer` is never given the earlier messages" in ran.err
+    project.write("agent.py", REFUND.replace("ORDER", "'0000'").replace('"$note": 1', '"note": 1'))
+    assert project.atp("chat", "agent.py:answer", "--save", "one.test.md", input="yes\n").code == 0
+    assert project.test("one.test.md", "-n", "agent.py:answer").statuses == {"chat": "passed"}
+    project.write("agent.py", REFUND.replace("ORDER", "'1111'").replace('"$note": 1', '"note": 1'))
+    assert project.test("one.test.md", "-n", "agent.py:answer").statuses == {"chat": "failed"}
+
+
+def test_saving_a_history_for_an_agent_that_never_gets_one_says_so(project: Project) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n\ndef all(messages):\n    return 'x'\n")
+    lost = "The agent is only given the newest message"
+    assert lost in project.atp("chat", "agent.py:run", "--save", "a.jsonl", input="one\ntwo\n").err
+    assert lost not in project.atp("chat", "agent.py:run", "--save", "b.jsonl", input="one\n").err
+    assert lost not in project.atp("chat", "agent.py:run", "--save", "c.test.md", input="one\ntwo\n").err
+    assert lost not in project.atp("chat", "agent.py:all", "--save", "d.jsonl", input="one\ntwo\n").err

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an adapter can report. A limit on anything else is refused, because it would always seem to be met."""
+    """What an adapter can report of an agent, and pass on to it. A case that needs more is refused before the run.
+
+    A limit on something that is never reported would always seem to be met.
+    """
 
     tool_calls: bool = True
     """Which tools were called."""
@@ -38,6 +41,8 @@ class Capabilities:
     """The cost of the model's calls."""
     steps: bool = True
     """How many steps the agent took."""
+    history: bool = True
+    """The agent gets the earlier messages of a conversation, not only the newest one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +82,14 @@ class TurnRequest:
     """Returns the reply so far, if the turn is stopped. Set by adapters that get a reply piece by piece."""
     sequence: int | None = -1
     """The sequence number of the newest event; None once the log says that the numbers don't count up."""
+
+    @property
+    def task_with_messages(self) -> dict[str, Any]:
+        """The task; in a conversation, its newest message with the whole conversation in `input_data.messages`."""
+        if not self.conversation and self.turn == 1:
+            return self.task
+        data = {**(self.task.get("input_data") or {}), "messages": self.messages}
+        return {**self.task, "description": self.prompt, "input_data": data}
 
 
 class Reply(Struct, omit_defaults=True, kw_only=True):

@@ -52,16 +52,17 @@ def encode_request(request: TurnRequest, environment: Mapping[str, str] | None =
 
 
 def _task(request: TurnRequest) -> dict[str, Any]:
-    task, data = request.task, request.task.get("input_data")
-    description = task.get("description", "")
-    if request.conversation or request.turn > 1:
-        description = request.prompt or "(the newest message has no words: see input_data.messages)"
-        data = {**(data or {}), "messages": request.messages}
+    task = request.task_with_messages
+    description = task.get("description") or "(the newest message has no words: see input_data.messages)"
     if len(description) > LONGEST_DESCRIPTION:
         raise AgentError(
             f"the prompt has {len(description)} characters; the protocol carries {LONGEST_DESCRIPTION}", "environment"
         )
-    return {"description": description, "input_data": data, "expected_artifacts": task.get("expected_artifacts")}
+    return {
+        "description": description,
+        "input_data": task.get("input_data"),
+        "expected_artifacts": task.get("expected_artifacts"),
+    }
 
 
 def _metadata(request: TurnRequest) -> dict[str, Any]:

@@ -13,9 +13,12 @@ from atp.suite.assertion import Assertion, Decider, Need
 from atp.suite.case import Case
 from atp.usercode.code_path import find_script
 
+EARLIER_MESSAGES = Need("history", "the earlier messages of the conversation")
+"""What a case needs that begins with messages which nobody says in the trial."""
+
 
 def needs(case: Case) -> Iterator[Need]:
-    """What an agent must be able to report for the limits and checks of a case to mean anything."""
+    """What an agent must be able to report, and to be given, for a case to mean anything."""
     limits = case.limits
     if limits.allowed_tools is not None:
         yield Need("tool_calls", "which tools it called (`allowed_tools`)")
@@ -25,13 +28,15 @@ def needs(case: Case) -> Iterator[Need]:
         yield Need("tokens", "its tokens (`max_tokens`)")
     if limits.budget_usd is not None:
         yield Need("cost", "its cost (`budget_usd`)")
+    if len(case.messages) > 1:
+        yield EARLIER_MESSAGES
     exact, _ = compiled_expectations(case)
     for assertion in [*case.asserted, *exact.values()]:
         yield from assertion.needs(assertion.negate)
 
 
 def met(need: Need, capabilities: Capabilities) -> bool:
-    """Whether an agent can report what is needed."""
+    """Whether an agent can report, or is given, what is needed."""
     if need.what == "steps":
         return capabilities.steps or capabilities.tool_calls
     return bool(getattr(capabilities, need.what))

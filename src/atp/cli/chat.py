@@ -53,6 +53,12 @@ def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> in
             click.echo(f"atp: {path}: {error.strerror}", err=True)
             return 3
         click.echo(f"Saved as case {id_} in {path}. Add what must hold, then: atp test {path} -n {agent}", err=True)
+        if path.name.endswith(".jsonl") and len(chat.transcript.turns) > 1 and not chat.gets_history:
+            click.echo(
+                "The agent is only given the newest message, so a test can't hand it the earlier ones: save a "
+                ".test.md, which says them all again, or set `history: ignored` in the agent's `config`.",
+                err=True,
+            )
     return code
 
 

@@ -37,6 +37,11 @@ class AgentUnderTest(RunningAgent):
         self.secrets = secrets
         """Values in the agent's configuration that no output may show."""
 
+    @property
+    def gets_history(self) -> bool:
+        """True if the agent gets the earlier messages of a conversation, or its `config.history` is `ignored`."""
+        return self.adapter.capabilities.history or getattr(self.agent.config, "history", None) == "ignored"
+
     def is_among(self, names: Sequence[str] | None) -> bool:
         """True if a case with this list of agents runs with the agent. An agent that a flag names runs every case."""
         return names is None or self.ad_hoc or self.name in names

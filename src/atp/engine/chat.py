@@ -1,5 +1,6 @@
 """`atp chat`: a conversation of a person with an agent, which can be saved as a test case."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from atp.base.files import write_file
+from atp.checks.tools import arguments_of
 from atp.engine.prepare.prepare import prepare_sources
 from atp.engine.prepare.sources import Input, in_memory
 from atp.engine.run_context import RunContext
@@ -66,6 +68,11 @@ class Chat:
         file = f"agents/{self._trial.tested.name.replace('.', '/')}.md"
         return file if (self._run.root / file).is_file() else None
 
+    @property
+    def gets_history(self) -> bool:
+        """True if a test can hand the agent the earlier messages of the conversation."""
+        return self._trial.tested.gets_history
+
     def take_back(self, messages: int) -> None:
         """Remove the messages after the first `messages`, because no answer came."""
         del self.transcript.messages[messages:]
@@ -88,7 +95,8 @@ def why_not_saved(path: Path) -> str | None:
 def save(transcript: Transcript, path: Path, name: str, target: str | None = None) -> str:
     """Write a conversation as a case, to a new file or at the end of one. Returns the case's id.
 
-    The last answer is left out: the case asks for it again. The tools that were called for it are expected again.
+    The last answer is left out: the case asks for it again. The tools that were called for it are expected again, with
+    the same arguments.
     """
     markdown = dialect_of(path) == "markdown"
     there = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -119,19 +127,37 @@ def _prompts(transcript: Transcript) -> list[str]:
     return [str(one["content"]) for one in transcript.messages if one["role"] == "user"]
 
 
-def _last_tools(transcript: Transcript) -> list[str]:
+def _last_calls(transcript: Transcript) -> list[tuple[str, dict[str, Any] | None]]:
+    """The tools that were called for the last answer, each with its arguments, and each call once."""
     last = transcript.turns[-1].turn
-    return list(dict.fromkeys(call.name for call in transcript.tool_calls if call.turn == last))
+    found = [(call.name, arguments_of(call)) for call in transcript.tool_calls if call.turn == last]
+    calls = [(name, arguments if isinstance(arguments, dict) else None) for name, arguments in found]
+    return [call for number, call in enumerate(calls) if call not in calls[:number]]
 
 
 def _as_chain(transcript: Transcript, id_: str, name: str) -> Case:
-    expected = [f"the `{tool}` function was called" for tool in _last_tools(transcript)]
+    expected = []
+    for tool, arguments in _last_calls(transcript):
+        how = f" with `{json.dumps(arguments, ensure_ascii=False)}`" if arguments else ""
+        expected.append(f"the `{tool}` function was called{how}")
     chains = [_prompts(transcript)]
     return Case(id=id_, name=name, path=[name], chains=chains, expectations=[*expected, "no errors"])
 
 
 def _as_history(transcript: Transcript, id_: str, name: str) -> Case:
     last = max(number for number, one in enumerate(transcript.messages) if one["role"] == "user")
-    checks = [{"type": "tool_called", "name": tool} for tool in _last_tools(transcript)]
+    checks = [
+        {"type": "tool_called", "name": tool, **({"arguments": _literal(arguments)} if arguments else {})}
+        for tool, arguments in _last_calls(transcript)
+    ]
     found: dict[str, Any] = {"id": id_, "name": name, "messages": transcript.messages[: last + 1]}
     return Case.model_validate({**found, "assertions": checks} if checks else found)
+
+
+def _literal(value: Any) -> Any:
+    """Return a value as an assertion compares it: an object with a `$` key would be taken for a matcher."""
+    if isinstance(value, dict):
+        if any(key.startswith("$") for key in value):
+            return {"$literal": value}
+        return {key: _literal(item) for key, item in value.items()}
+    return [_literal(item) for item in value] if isinstance(value, list) else value

@@ -51,6 +51,8 @@ class HttpSpeech(AgentConfig):
     """With `protocol: json`: a JSONPath to the usage, an object with `input_tokens`, `output_tokens`, `cost_usd` …"""
     state_path: JsonPathText | None = None
     """With `protocol: json`: a JSONPath to what the next turn gets as `{{state}}`."""
+    history: Literal["ignored"] | None = None
+    """`ignored`: run cases with earlier messages, too, although the agent is only given the newest one."""
 
 
 class HttpConfig(HttpSpeech):
@@ -119,6 +121,8 @@ class CliConfig(AgentConfig):
     """Environment variables."""
     inherit_environment: bool = False
     """Hand on all of our environment."""
+    history: Literal["ignored"] | None = None
+    """`ignored`: run cases with earlier messages, too, although the agent is only given the newest one."""
 
 
 class DockerConfig(HttpSpeech):

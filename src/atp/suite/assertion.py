@@ -17,7 +17,7 @@ from atp.suite.result import Verdict
 
 
 class Need(NamedTuple):
-    """Something that an agent must be able to report, and what for."""
+    """Something that an agent must be able to report, or be given, and what for."""
 
     what: str
     """A field of `Capabilities`."""

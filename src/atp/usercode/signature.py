@@ -26,35 +26,43 @@ def _is_async(function: Any) -> bool:
 class Parameters:
     """The offered values that a function takes, by position and by name."""
 
-    def __init__(self, by_position: Sequence[str], by_name: Sequence[str] = ()) -> None:
+    def __init__(self, by_position: Sequence[str], by_name: Sequence[str] | Mapping[str, str] = ()) -> None:
+        """`by_name` gives the values by the names of their parameters, if they differ from the values' own."""
         self._by_position = by_position
-        self._by_name = by_name
+        self._by_name = by_name if isinstance(by_name, dict) else {name: name for name in by_name}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The offered values that the function takes."""
-        return (*self._by_position, *self._by_name)
+        return (*self._by_position, *self._by_name.values())
 
     def arguments(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the named arguments of a call."""
-        return [values[name] for name in self._by_position], {name: values[name] for name in self._by_name}
+        by_name = {parameter: values[name] for parameter, name in self._by_name.items()}
+        return [values[name] for name in self._by_position], by_name
 
 
-def match_by_name(function: Callable[..., Any], offered: Sequence[str], role: str) -> Parameters:
+def match_by_name(
+    function: Callable[..., Any], offered: Sequence[str], role: str, *, lone: str | None = None
+) -> Parameters:
     """Match parameters with offered values of the same name; `**kwargs` takes all that is left.
 
-    Raises `UnusableCode` if a required parameter matches none. `role` is how the message calls the function.
+    `lone` names the value for a function's only required parameter, whatever that is called. Raises `UnusableCode` if
+    a required parameter matches none. `role` is how the message calls the function.
     """
     by_position: list[str] = []
-    by_name: list[str] = []
-    for one in _parameters(function):
+    by_name: dict[str, str] = {}
+    parameters = _parameters(function)
+    is_lone = lone is not None and sum(map(_is_required, parameters)) == 1
+    for one in parameters:
+        value = lone if is_lone and lone and _is_required(one) and one.name not in offered else one.name
         if one.kind is one.VAR_KEYWORD:
-            by_name = [each for each in offered if each not in by_position]
-        elif one.name in offered and one.kind is one.POSITIONAL_ONLY:
-            by_position.append(one.name)
-        elif one.name in offered and one.kind is not one.VAR_POSITIONAL:
-            by_name.append(one.name)
-        elif one.default is one.empty and one.kind is not one.VAR_POSITIONAL:
+            by_name |= {each: each for each in offered if each not in (*by_position, *by_name.values())}
+        elif value in offered and one.kind is one.POSITIONAL_ONLY:
+            by_position.append(value)
+        elif value in offered and one.kind is not one.VAR_POSITIONAL:
+            by_name[one.name] = value
+        elif _is_required(one):
             raise _not_offered(one.name, offered, role)
     return Parameters(by_position, by_name)
 
@@ -92,11 +100,11 @@ def required(function: Callable[..., Any]) -> list[str]:
         parameters = _parameters(function)
     except UnusableCode:
         return []
-    return [
-        one.name
-        for one in parameters
-        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-    ]
+    return [one.name for one in parameters if _is_required(one)]
+
+
+def _is_required(one: inspect.Parameter) -> bool:
+    return one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
 
 
 def takes_any(function: Callable[..., Any]) -> bool:
@@ -136,7 +144,7 @@ class Callee:
                 raise UnusableCode(f"`{entry.__name__}()` raised {type(error).__name__}: {error}") from error
             self._unused.append(function)
         self._function: Callable[..., Any] = function
-        self.parameters = match_by_name(function, offered, "an agent")
+        self.parameters = match_by_name(function, offered, "an agent", lone="prompt")
 
     def find(self, conversation: str) -> Callable[..., Any] | None:
         """The callable of a conversation. None if an instance has to be made first."""

@@ -526,7 +526,7 @@ def test_forms_of_an_interpreter(talk: Talk) -> None:
         ("x = 1 / 0", "can't be imported: ZeroDivisionError: division by zero ("),
         ("def main(:", "can't be imported: SyntaxError: invalid syntax ("),
         ("def mian(prompt): ...", "there is no `main` in"),
-        ("def main(promt): ...", "it takes `promt`; an agent is given, by name, messages, prompt"),
+        ("def main(promt, x): ...", "it takes `promt`; an agent is given, by name, messages, prompt"),
         ("main = 17", "`broken.py:main` is not a function (it is of type int)"),
         ("import os; os._exit(0)", "its import ended the process: exit code 0"),
         ("import os; print('a last word'); os._exit(4)", "its import ended the process: exit code 4: a last word"),

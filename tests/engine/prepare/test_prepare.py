@@ -1,6 +1,7 @@
 """Mistakes that are found before the first trial: checks, scripts, plugins and agents that can't work."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -148,3 +149,75 @@ def test_a_file_without_its_function(project: Project) -> None:
     nobody = project.atp("test", file).err
     assert "`-n my_agent.py:answer`" in nobody
     assert "`name` in atp.toml" in nobody
+
+
+HISTORY = [
+    {"role": "user", "content": "order 1002"},
+    {"role": "assistant", "content": "Sure?"},
+    {"role": "user", "content": "yes"},
+]
+TAKES = """
+    def prompt(prompt):
+        return prompt
+
+    def text(text, *, context=None):
+        return text
+
+    def messages(messages):
+        return messages[0]["content"]
+
+    def task(task):
+        return task["input_data"]["messages"][0]["content"]
+
+    def anything(**given):
+        return given["messages"][0]["content"]
+"""
+
+
+def _of(kind: str, **config: Any) -> dict[str, Any]:
+    return {"name": "a", "type": kind, "config": config}
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        *(_of("custom", entry=f"takes.py:{name}") for name in ("prompt", "text")),
+        _of("cli", command="cat", protocol="text"),
+        _of("http", endpoint="http://127.0.0.1:9/", protocol="json", body={"say": "{{prompt}}"}),
+    ],
+    ids=str,
+)
+def test_earlier_messages_for_an_agent_that_never_gets_them(project: Project, agent: dict[str, Any]) -> None:
+    project.write("takes.py", TAKES)
+    file = project.suite([agent], [{"id": "one", "messages": HISTORY}, {"id": "two", "input": "hi"}])
+    refused = project.test(file)
+    assert refused.code == 2
+    assert refused.err.count("error[no-history]") == 1
+    assert "case `one`: agent `a` is never given the earlier messages of the conversation" in refused.err
+    assert "history: ignored" in refused.err
+    assert project.test(file, "--run", "two", "--dry-run").code == 0
+    agent["config"]["history"] = "ignored"
+    assert project.test(project.suite([agent], [{"id": "one", "messages": HISTORY}]), "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("name", ["messages", "task", "anything"])
+def test_earlier_messages_reach_the_agent(project: Project, name: str) -> None:
+    project.write("takes.py", TAKES)
+    check = {"type": "equals", "value": "order 1002"}
+    file = project.suite(
+        [_of("custom", entry=f"takes.py:{name}")], [{"id": "one", "messages": HISTORY, "assertions": [check]}]
+    )
+    assert project.test(file).statuses == {"one": "passed"}
+
+
+def test_earlier_messages_for_a_worker_that_never_gets_them_are_an_error(project: Project) -> None:
+    project.write("takes.py", TAKES)
+    agent = _of("custom", entry="takes.py:prompt", python=sys.executable)
+    ran = project.test(project.suite([agent], [{"id": "one", "messages": HISTORY}]))
+    assert (ran.code, ran.statuses) == (3, {"one": "error"})
+    assert "is never given the earlier messages" in ran.out + ran.err
+
+
+def test_turns_that_are_played_need_no_history(project: Project) -> None:
+    project.write("chain.test.md", "---\n---\n# A\n\n- Chain:\n  - one\n  - two\n\n**Expectations:**\n\n- no errors\n")
+    assert project.test("chain.test.md", *AGENT).statuses == {"a": "passed"}

@@ -60,14 +60,16 @@ class JsonDialect:
     streams = False
 
     def __init__(self, config: HttpSpeech) -> None:
-        _check_template(config.body)
+        placeholders = _placeholders(config.body)
         self._body = config.body
         self._output = _path(config.output_path)
         self._tool_calls = _path(config.tool_calls_path)
         self._usage = _path(config.usage_path)
         self._state = _path(config.state_path)
         calls, usage = self._tool_calls is not None, self._usage is not None
-        self.capabilities = Capabilities(tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage)
+        self.capabilities = Capabilities(
+            tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage, history="messages" in placeholders
+        )
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the filled template."""
@@ -94,13 +96,13 @@ def _path(text: str | None) -> _Path | None:
     return None if text is None else _Path(text)
 
 
-def _check_template(template: Any) -> None:
-    """Raise `ConfigurationError` for a placeholder that nothing can fill."""
+def _placeholders(template: Any) -> set[str]:
+    """Return the names that a template uses. Raises `ConfigurationError` for a name that nothing can fill."""
+    names: set[str] = set()
     if isinstance(template, dict):
         template = list(template.values())
     if isinstance(template, list):
-        for item in template:
-            _check_template(item)
+        names.update(*map(_placeholders, template))
     elif isinstance(template, str):
         for match in _PLACEHOLDER.finditer(template):
             name = match[1].partition(".")[0]
@@ -108,8 +110,10 @@ def _check_template(template: Any) -> None:
                 meant = near_miss(name, _NAMES)
                 hint = f"did you mean `{{{{{meant}}}}}`?" if meant else f"there are {', '.join(_NAMES)}"
                 raise ConfigurationError(f"`body`: nothing is called `{{{{{name}}}}}`", hint)
+            names.add(name)
         if "{{" in _PLACEHOLDER.sub("", template):
             raise ConfigurationError(f"`body`: `{cut(template, 80)}` has a `{{{{` that begins no placeholder")
+    return names
 
 
 def _fill(template: Any, request: TurnRequest) -> Any:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, Finding, Reply, TurnRequest
-from atp.agents.python.kinds import TurnValues
+from atp.agents.adapter import Adapter, AgentError, Capabilities, Finding, Reply, TurnRequest
+from atp.agents.python.kinds import TurnValues, takes_history
 from atp.agents.reply import Answer
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
@@ -19,6 +19,7 @@ class FunctionAdapter(Adapter):
     def __init__(self, callee: Callee, values: TurnValues) -> None:
         self._callee = callee
         self._values = values
+        self.capabilities = Capabilities(history=takes_history(callee.parameters.names))
 
     async def check(self) -> list[Finding]:
         """Report that the import worked: it was done before the adapter was made. A call would already be a test."""

@@ -4,10 +4,10 @@ Each agent is called in our own process, or, with `python:`, in worker processes
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from atp.agents.adapter import Adapter, AdapterContext, Capabilities, TurnRequest
+from atp.agents.adapter import Adapter, AdapterContext, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.base.errors import ConfigurationError
 from atp.suite.agent import Agent, AgentConfig, CrewAiConfig, CustomConfig, LangGraphConfig
@@ -32,7 +32,7 @@ def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     known = {*AgentConfig.model_fields, "entry", "python"}
     further = {name: value for name, value in (config.model_extra or {}).items() if name not in known}
     place, _, name = config.entry.rpartition(":")
-    return _python_adapter(Code("custom", place, name), config, context, TurnValues(further))
+    return _python_adapter(Code("custom", place, name), config, context, TurnValues(further, messages_in_task=True))
 
 
 def langgraph_adapter(agent: Agent, context: AdapterContext) -> Adapter:
@@ -62,7 +62,7 @@ def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     config: CrewAiConfig = agent.config
     code = Code("crewai", *named_place(config.crew_path, config.module, config.crew))
     adapter = _python_adapter(code, config, context, TurnValues(config.inputs))
-    adapter.capabilities = Capabilities(cost=False)
+    adapter.capabilities = replace(adapter.capabilities, cost=False)
     return adapter
 
 
@@ -92,10 +92,14 @@ class TurnValues:
     Each value is a new copy, so that an agent that changes one changes no other trial's.
     """
 
-    def __init__(self, config: Mapping[str, Any], attachments: Attachments | None = None) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], attachments: Attachments | None = None, *, messages_in_task: bool = False
+    ) -> None:
         self._config = dict(config)
         self._attachments = attachments
         """Reads the files in messages, for agents that can't read files themselves."""
+        self._messages_in_task = messages_in_task
+        """True if `task` holds the conversation, as over the wire; graphs and crews get `messages` by themselves."""
 
     def select(self, names: Iterable[str], request: TurnRequest) -> dict[str, Any]:
         """The values of these names."""
@@ -109,7 +113,7 @@ class TurnValues:
                 messages = _copy(request.messages)
                 return messages if self._attachments is None else [self._attachments.message(one) for one in messages]
             case "task":
-                return _copy(request.task)
+                return _copy(request.task_with_messages if self._messages_in_task else request.task)
             case "options":
                 return _copy({**self._config, **request.options})
             case "workspace":
@@ -118,6 +122,11 @@ class TurnValues:
                 return _copy(request.constraints)
             case _:
                 return _copy({"config": self._config, **request.context, "state": request.state})
+
+
+def takes_history(parameters: Iterable[str]) -> bool:
+    """True if an agent with these parameters gets the earlier messages of a conversation."""
+    return not {"messages", "task"}.isdisjoint(parameters)
 
 
 def _copy(value: Any) -> Any:

@@ -4,11 +4,12 @@ A worker runs one turn at a time, so ending its process interrupts no other tria
 go to the same worker, whose agent may have state. There are as many workers as concurrent conversations.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.python.interpreter import find_interpreter, start_error, worker_command
-from atp.agents.python.kinds import Code, TurnValues
+from atp.agents.python.kinds import Code, TurnValues, takes_history
 from atp.agents.python.worker_pool import Pool, Worker
 from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
@@ -107,6 +108,7 @@ class WorkerAdapter(Adapter):
         try:
             await process.ask({"load": self._spec}, on_message)
             parameters = self._parameters(reply)
+            self.capabilities = replace(self.capabilities, history=takes_history(parameters))
         except WorkerDied as died:
             printed = cut(process.printed()[-1000:], RAW_LENGTH).strip()
             if "loading" in reply:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
 from atp.base.errors import ConfigurationError
-from atp.checks.before_run import met, unjudgeable
+from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.identity import Identities
@@ -272,12 +272,26 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
             for (need, only), examples in survey.needs.items():
                 if met(need, tested.adapter.capabilities) or not tested.is_among(only):
                     continue
+                if need == EARLIER_MESSAGES:
+                    _check_history(tested, examples, here)
+                    continue
                 for name, place in examples:
                     message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
                     here.error("unobservable", message, place, _way_out(tested))
         if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
             here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
         notes.extend(here)
+
+
+def _check_history(tested: AgentUnderTest, examples: list[tuple[str, Place]], here: Diagnostics) -> None:
+    """Report cases with earlier messages for an agent that only gets the newest: it would be asked something else."""
+    if tested.gets_history:
+        return
+    how = "take `messages`" if tested.agent.type == "custom" else "have the agent take the whole conversation"
+    hint = f"{how}; or say the messages as a chain; or run it all the same with `history: ignored` in its `config`"
+    for name, place in examples:
+        message = f"case `{name}`: agent `{tested.name}` is never given {EARLIER_MESSAGES.why}, only the newest"
+        here.error("no-history", message, place, hint)
 
 
 def _way_out(tested: AgentUnderTest) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from atp.agents.adapter import AgentError, Reply
 from atp.agents.events import tool_call
 from atp.agents.turns import TurnBuilder, message_text
+from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.befores import Snapshot
@@ -126,6 +127,10 @@ class Conversation:
         watch, transcript = self._watch, self.transcript
         self.turns += 1
         watch.turn = number = self.turns
+        if len(messages) > 1 and not self._trial.tested.gets_history:  # found before the run, except in workers
+            raise AgentError(
+                f"agent `{self._trial.agent}` is never given {EARLIER_MESSAGES.why}, only the newest", "environment"
+            )
         transcript.messages.extend(messages)
         request = self._turns.request(list(transcript.messages), turn=number, state=self.state)
         began = time.perf_counter()
