@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from atp.agents.adapter import AgentError
+from atp.suite.message import FILE
 
 LARGEST = 64 * 1024 * 1024
 
@@ -53,9 +54,9 @@ class Attachments:
 
     def _address(self, source: str, part: dict[str, Any]) -> str:
         """Return the source, or a `data:` URL with the content of the file that the source names."""
-        if not source.startswith("file://"):
+        if not source.startswith(FILE):
             return source
-        name = unquote(source.removeprefix("file://"))
+        name = unquote(source.removeprefix(FILE))
         path = next((one for folder in self._folders if (one := folder / name).is_file()), None)
         if path is None:
             raise AgentError(f"the file {name}, which a message names, is not there", "environment")

@@ -30,6 +30,12 @@ def find_root(start: Path) -> Path:
     return Path.cwd()
 
 
+def is_below(path: Path, folders: Iterable[Path]) -> bool:
+    """True if a path is one of the folders, or in one. Links are not followed: a link is where somebody has put it."""
+    plain = Path(os.path.normpath(path))
+    return any(plain.is_relative_to(folder) for folder in folders)
+
+
 def _has_settings(path: Path) -> bool:
     try:
         return "[tool.atp" in path.read_text(encoding="utf-8", errors="replace")

@@ -1,11 +1,14 @@
 """Messages: what was said in a conversation."""
 
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 from pydantic import Discriminator, Field, Tag
 
 from atp.suite.record import Json, JsonObject, Record, Text
 
+FILE = "file://"
+"""What the address of an attached file begins with."""
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
@@ -87,6 +90,21 @@ class AudioPart(Record):
 Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Field(discriminator="type")]
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
 
+
+def _address(part: Part) -> str:
+    """Where the content of a part is; empty for text."""
+    match part:
+        case TextPart():
+            return ""
+        case ImageUrlPart(image_url=ImageAddress(url=url)):
+            return url
+        case ImageUrlPart(image_url=str(url)):
+            return url
+        case ImagePart(source=source) | FilePart(source=source) | AudioPart(source=source):
+            return source
+    raise AssertionError(part)
+
+
 _ROLE_AND_CONTENT = {"role", "content"}
 
 
@@ -112,6 +130,14 @@ class Message(Record):
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
         return self.content or ""
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files that are attached, as the message names them."""
+        if not isinstance(self.content, list):
+            return []
+        addresses = [_address(part) for part in self.content]
+        return [unquote(one.removeprefix(FILE)) for one in addresses if one.startswith(FILE)]
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""

@@ -4,6 +4,7 @@
 """
 
 import ast
+import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -13,7 +14,7 @@ from typing import Any
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.importing import check_shadowing, configuration_error, loading
-from atp.usercode.load import UnusableCode, find_name, load_place
+from atp.usercode.load import UnusableCode, find_file, find_name, folder_of, is_file, load_place
 
 _LOCKS: dict[Path, threading.Lock] = {}
 """A lock for each file, so that two concurrent trials run the file's code once."""
@@ -31,10 +32,38 @@ def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
         return _load_entry(f"{path}:{function}", (path.parent,))
 
 
+def locate_function(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file or the folder of the function that `load_function` would load, without running any of its code.
+
+    None for a function of an installed module. Raises `ConfigurationError` if the function is not there.
+    """
+    if is_script(name):
+        return find_script(name, folders)[0]
+    place, _, function = name.rpartition(":")
+    if not place or not function:
+        raise _no_entry(name)
+    try:
+        if is_file(place):
+            path = find_file(place, folders or (Path.cwd(),))
+            _function(path, function.partition(".")[0], exact=True)
+            return path
+        folder = folder_of(place, folders)
+    except UnusableCode as error:
+        raise configuration_error(error) from error
+    top = place.partition(".")[0]
+    if folder is None and importlib.util.find_spec(top) is None:
+        raise ConfigurationError(f"there is no module `{top}`", f"it is looked for in {', '.join(map(str, folders))}")
+    return folder
+
+
+def _no_entry(entry: str) -> ConfigurationError:
+    return ConfigurationError(f"`{entry}` names no function", "write `module:function` or `file.py:function`")
+
+
 def _load_entry(entry: str, folders: Sequence[Path]) -> Callable[..., Any]:
     place, _, name = entry.rpartition(":")
     if not place or not name:
-        raise ConfigurationError(f"`{entry}` names no function", "write `module:function` or `file.py:function`")
+        raise _no_entry(entry)
     try:
         with loading(place, folders):
             found = find_name(load_place(place, folders), name, place)
@@ -75,17 +104,17 @@ def find_module(steps: Sequence[str], folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def _function(path: Path, wanted: str) -> str:
-    """The name as the file spells it: a hyphen counts as an underscore, and letter case doesn't matter."""
-    name = wanted.replace("-", "_")
+def _function(path: Path, wanted: str, *, exact: bool = False) -> str:
+    """The name as the file spells it. Unless `exact`, a hyphen counts as an underscore, and letters of either case."""
+    name = wanted if exact else wanted.replace("-", "_")
     try:
         about = path.stat()
         names = _names(path, about.st_mtime_ns, about.st_size)
     except (OSError, SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{path} can't be read: {type(error).__name__}: {error}") from error
-    if name in names:
+    if name in names or "*" in names:
         return name
-    alike = [one for one in names if one.lower() == name.lower()]
+    alike = [one for one in names if one.lower() == name.lower()] if not exact else []
     if len(alike) == 1:
         return alike[0]
     if alike:
@@ -96,14 +125,16 @@ def _function(path: Path, wanted: str) -> str:
 
 @lru_cache(maxsize=256)
 def _names(path: Path, _changed: int, _size: int) -> list[str]:
-    """The names that a file defines, as far as its syntax tree shows them."""
+    """The names that a file defines, as far as its syntax tree shows them; `*` if it imports all names of a module."""
     found: dict[str, None] = {}
     for node in ast.walk(ast.parse(path.read_bytes(), str(path))):  # also below `if` and `try`
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 found[node.name] = None
             case ast.Assign():
                 found.update(dict.fromkeys(one.id for one in node.targets if isinstance(one, ast.Name)))
-            case ast.ImportFrom():
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found[name] = None
+            case ast.ImportFrom() | ast.Import():
                 found.update(dict.fromkeys(one.asname or one.name for one in node.names))
     return list(found)

@@ -383,7 +383,7 @@ def test_text_of_ordinary_commands(talk: Talk) -> None:
 def test_what_each_can_observe(talk: Talk) -> None:
     assert talk.adapter(cli("echo")).capabilities == Capabilities()
     text = talk.adapter(cli("text", protocol="text")).capabilities
-    assert text == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
+    assert text == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False, history=False)
 
 
 def test_planted_link(talk: Talk, tmp_path: Path) -> None:

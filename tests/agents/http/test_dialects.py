@@ -259,10 +259,12 @@ def test_what_each_can_observe(talk: Talk) -> None:
     def capabilities(**config: Any) -> Capabilities:
         return talk.adapter(http("http://127.0.0.1/", **config)).capabilities
 
-    nothing = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
+    nothing = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False, history=False)
     assert capabilities(protocol="json", body=1) == nothing
     assert capabilities(**JSON) == Capabilities()
-    assert capabilities(protocol="json", body=1, tool_calls_path="$.a") == Capabilities(tokens=False, cost=False)
+    assert capabilities(protocol="json", body=1, tool_calls_path="$.a") == Capabilities(
+        tokens=False, cost=False, history=False
+    )
     assert capabilities(protocol="openai") == Capabilities(cost=False)
 
 

@@ -132,6 +132,8 @@ def test_a_slip_of_count_is_handed_on_with_a_warning() -> None:
         ("scripts:tests.gen", False),
         ("scripts:tests.latest", False),
         ("agents:test_gen", False),
+        ("scripts.expense_test", True),
+        ("scripts.tests.gen?count=3", False),
     ],
 )
 def test_which_scripts_are_tests(text: str, is_test: bool) -> None:
@@ -310,3 +312,77 @@ def test_scripts_that_are_not_there(scripts: Path) -> None:
         scripted(scripts, "by_cuont")
     with pytest.raises(ConfigurationError, match="there is no scripts/other"):
         script_generator(parsed("scripts:other.gen"), [scripts])
+
+
+def test_a_script_with_dots_is_the_script_and_no_message(project: Project) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n")
+    project.write("scripts/gen.py", "def one():\n    return [{'id': 'made', 'input': 'x'}]\n")
+    project.write("scripts/a_test.py", "def test_it(t, ctx):\n    t.assert_.equal(1, 1)\n")
+    ran = project.test("-i", "scripts.gen.one?count=1", "-n", "agent.py:run")
+    assert ran.statuses == {"made": "passed"}, ran.err
+    ran = project.test("-i", "scripts.a_test.test_it", "-n", "agent.py:run")
+    assert set(ran.statuses.values()) == {"passed"}
+    ran = project.test("-i", "scripts.gen.two", "-n", "agent.py:run")
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no `two` in" in ran.err
+    ran = project.test("-i", "scripts.a.b are fine", "-n", "agent.py:run")
+    assert ran.statuses == {"message": "passed"}
+
+
+BY_SCRIPT = {"type": "script", "script": "scripts.a.b"}
+HELD = {"id": "c", "assert": {"type": "contains", "value": "x"}}
+FILE = {"type": "file", "source": "file:///etc/hostname"}
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({"before_hook": "/elsewhere/evil.py:go"}, "`before_hook`"),
+        ({"after_hook": "hooks:go"}, "`after_hook`"),
+        ({"workspace": "/etc/apt"}, "`workspace`"),
+        ({"workspace": "data"}, "`workspace`"),
+        ({"assert": BY_SCRIPT}, "`script` scripts.a.b"),
+        ({"assert": {"type": "any_of", "assertions": [BY_SCRIPT]}}, "`script` scripts.a.b"),
+        ({"checkpoints": [{"id": "c", "assert": BY_SCRIPT}], "simulator": {"use": "x"}}, "`script` scripts.a.b"),
+        ({"simulator": {"use": "scripts.a.b"}, "checkpoints": [HELD]}, "`scripts.a.b`"),
+        ({"simulator": {"use": "evil.py:go"}, "checkpoints": [HELD]}, "`evil.py:go`"),
+        ({"assert": {"type": "llm_eval", "criteria": "x", "judge": "http://evil/"}}, "`http://evil/`"),
+        ({"assert": {"type": "llm_eval", "criteria": "x", "judge": "/tmp/evil.md"}}, "`/tmp/evil.md`"),
+        ({"messages": [{"role": "user", "content": [FILE]}]}, "the attachment /etc/hostname"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "file://../x.png"}]}]},
+            "the attachment ../x.png",
+        ),
+    ],
+)
+def test_cases_of_an_agent_may_not_run_code_or_leave_the_project(
+    tmp_path: Path, more: dict[str, Any], refused: str
+) -> None:
+    case = {"id": "a", **({} if "messages" in more else {"input": "x"}), **more}
+    reference = Reference("agents", "test.gen", 1)
+    with pytest.raises(LoadError) as raised:
+        suite(Scripted([case], [case]), tmp_path, reference)
+    assert raised.value.diagnostics[0].code == "untrusted-case"
+    assert raised.value.diagnostics[0].message.startswith(f"generated case `a`: {refused}")
+    path = generated_path(reference, "expense", tmp_path)
+    assert not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(case) + "\n")
+    with pytest.raises(LoadError, match="untrusted-case"):
+        suite(Scripted([]), tmp_path, reference, reuse=True)
+    script = suite(Scripted([case]), tmp_path, Reference("scripts", "gen.one", 1))
+    assert [one.id for one in script.suite.cases] == ["a"]
+
+
+def test_cases_of_an_agent_may_have_checks_and_files_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    case = {
+        "id": "a",
+        "messages": [{"role": "user", "content": [{"type": "file", "source": f"file://{tmp_path}/a.txt"}]}],
+        "assertions": [
+            {"type": "contains", "value": "x"},
+            {"type": "llm_eval", "criteria": "x", "judge": "openai.gpt"},
+        ],
+        "expectations": ["it is polite"],
+    }
+    assert len(suite(Scripted([case]), tmp_path.resolve(), Reference("agents", "test.gen", 1)).suite.cases) == 1

@@ -1,6 +1,7 @@
 """Mistakes that are found before the first trial: checks, scripts, plugins and agents that can't work."""
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -221,3 +222,58 @@ def test_earlier_messages_for_a_worker_that_never_gets_them_are_an_error(project
 def test_turns_that_are_played_need_no_history(project: Project) -> None:
     project.write("chain.test.md", "---\n---\n# A\n\n- Chain:\n  - one\n  - two\n\n**Expectations:**\n\n- no errors\n")
     assert project.test("chain.test.md", *AGENT).statuses == {"a": "passed"}
+
+
+HOOK = "open('imported', 'a').write('x ')\n\ndef go():\n    pass\n"
+
+
+@pytest.mark.parametrize("hook", ["hooks.py:go", "hooks:go", "scripts.hooks.go", "scripts:hooks.go"])
+def test_a_dry_run_imports_no_hook(project: Project, hook: str) -> None:
+    project.write("hooks.py", HOOK)
+    project.write("scripts/hooks.py", HOOK)
+    case = {"id": "a", "input": "x", "before_hook": hook}
+    file = project.cases(case)
+    assert project.test(file, *AGENT, "--dry-run", "--after-all", hook).code == 0
+    assert project.lines("imported") == []
+    missing = project.test(project.cases({**case, "before_hook": f"{hook}ne"}, name="b.jsonl"), *AGENT, "--dry-run")
+    if hook != "hooks:go":  # what a module has is only known once it is imported
+        assert missing.code == 2
+        assert f"hook `{hook}ne`: there is no `gone` in" in missing.err
+    assert project.lines("imported") == []
+    assert project.test(file, *AGENT).code == 0
+    assert project.lines("imported") == ["x"]
+
+
+def test_a_hook_outside_of_the_project_is_an_error(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere") / "evil.py"
+    outside.write_text("open('imported', 'a').write('x ')\n\ndef go():\n    pass\n")
+    project.write("atp.toml", "")
+    for hook in (f"{outside}:go", f"{os.path.relpath(outside, project.folder)}:go"):
+        for more in ([], ["--dry-run"]):
+            ran = project.test(project.cases({"id": "a", "input": "x", "after_hook": hook}), *AGENT, *more)
+            assert ran.code == 2
+            assert f"hook `{hook}`: {outside} is outside of the project" in ran.err
+    assert project.lines("imported") == []
+    # Whoever gives the command may run anything.
+    assert project.test(project.cases("a"), *AGENT, "--before-all", f"{outside}:go").code == 0
+    assert project.lines("imported") == ["x"]
+
+
+def test_files_outside_of_the_project_are_a_warning(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere")
+    (outside / "a.txt").write_text("x")
+    (project.folder / "inside").mkdir()
+    project.write("atp.toml", "")
+    part = {"type": "file", "source": f"file://{outside}/a.txt"}
+    cases = [
+        {"id": "a", "input": "x", "workspace": str(outside)},
+        {"id": "b", "input": "x", "workspace": os.path.relpath(outside, project.folder)},
+        {"id": "c", "messages": [{"role": "user", "content": [part]}]},
+        {"id": "d", "input": "x", "workspace": "inside"},
+    ]
+    ran = project.test(project.cases(*cases), *AGENT, "--dry-run")
+    assert ran.code == 0
+    assert ran.err.count("warning[outside-project]") == 3
+    assert "case `b`: its workspace ../" in ran.err
+    assert "case `c`: its attachment" in ran.err
+    assert project.test(project.cases(*cases), *AGENT, "--dry-run", "--strict").code == 2

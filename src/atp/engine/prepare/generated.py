@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import AsyncIterable, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote_plus
@@ -20,6 +21,9 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors,
 from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.near import near_miss
+from atp.base.project import is_below
+from atp.checks.before_run import deciders
+from atp.checks.script import named_scripts
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.keys import digest
 from atp.engine.prepare.sources import CaseSource, in_memory
@@ -31,17 +35,20 @@ from atp.loader.load import load_path
 from atp.loader.source import LoadContext
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import FunctionClient, RoleClient, RoleError
-from atp.roles.generate.generator import CasesRequest, as_jsonl, generate
+from atp.roles.generate.generator import CasesRequest, as_jsonl, generate, refused_cases
 from atp.suite.assertion import Decider
+from atp.suite.case import Case
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
-from atp.usercode.code_path import find_script, load_function
+from atp.usercode.code_path import find_script, is_script, load_function
 from atp.usercode.signature import match_by_name
 
 USUAL_COUNT = 10
 """The number of cases where `count` is not given."""
 MOST_CASES = 10_000
 """The largest `count`: a larger one is taken for a slip."""
+_AGENT_ID = re.compile(r"(agents:)?[\w-]+(\.[\w-]+)*(?<!\.md)(?<!\.py)")
+"""The id of an agent or a connector: no path, no address and no function."""
 _OURS = ("test_mode", "target_agent", "existing", "repair")
 """Parameters that ATP sets itself."""
 
@@ -71,7 +78,7 @@ class Reference:
 
 def parse_reference(text: str, notes: Diagnostics) -> Reference | None:
     """Parse a reference; None, with the reason in `notes`, if it can't be used."""
-    kind, _, rest = text.partition(":")
+    kind, _, rest = text.partition("." if text.startswith("scripts.") else ":")
     name, mark, query = rest.partition("?")
     errors = sum(one.severity == "error" for one in notes)
     if kind not in ("agents", "scripts") or not _is_id(kind, name):
@@ -165,6 +172,7 @@ async def generate_suite(
     """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`."""
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
+    refusals = partial(_refusals, root=root) if reference.kind == "agents" else _none_refused
     warnings: list[Diagnostic] = []
     usage = Usage()
     if not (reuse and path.is_file()):
@@ -175,6 +183,7 @@ async def generate_suite(
             parameters=reference.parameters,
             again=reference.kind == "agents",
             context=given,
+            refusals=refusals,
         )
         try:
             made = await generate(client, request)
@@ -187,7 +196,35 @@ async def generate_suite(
     loaded = load_path(path, given)
     if loaded.suite is None or not loaded.ok:
         raise LoadError(loaded.diagnostics)
+    if refused := refused_cases(loaded.suite.cases, refusals, str(path)):  # the file may be one of an earlier run
+        raise LoadError(refused)
     return Generated(path=path, suite=loaded.suite, warnings=[*warnings, *loaded.diagnostics], usage=usage)
+
+
+def _none_refused(case: Case) -> Iterator[str]:
+    return iter(())
+
+
+def _refusals(case: Case, *, root: Path) -> Iterator[str]:
+    """What an agent may not put into a case: code that would run, and files outside of the project."""
+    no_code = "a case that an agent generated may not run code"
+    for key in ("before_hook", "after_hook"):
+        if getattr(case, key) is not None:
+            yield f"`{key}`: {no_code}"
+    for script in named_scripts(case.asserted):
+        yield f"`script` {script}: {no_code}"
+    roles = [one.name for one in deciders(case)]
+    roles += [case.simulator.use] if case.simulator is not None else []
+    for name in filter(None, roles):
+        if is_script(name) or not _AGENT_ID.fullmatch(name):
+            yield f"`{name}`: a case that an agent generated may only name agents by their id"
+    if case.workspace is not None:
+        yield "`workspace`: a case that an agent generated may not copy a folder"
+    folders = [root / ".atp" / "generated", root, Path.cwd()]
+    for name in (name for message in case.messages for name in message.files):
+        real = [path for folder in folders if (path := (folder / name).resolve()).exists()]
+        if ".." in Path(name).parts or not all(is_below(path, [root]) for path in real):
+            yield f"the attachment {name}: a case that an agent generated may only read files of the project"
 
 
 def _save(path: Path, text: str) -> None:

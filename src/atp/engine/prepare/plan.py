@@ -9,6 +9,7 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
 from atp.base.errors import ConfigurationError
+from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
@@ -264,6 +265,7 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
             if not (unit.source.folder / folder).is_dir():
                 for name, place in examples:
                     here.error("no-such-folder", f"case `{name}`: there is no folder {folder} to start with", place)
+        _warn_outside(unit.source, root, here)
         for tested in unit.agents:
             doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if tested.is_among(only)}
             for case in doubtful.values():
@@ -281,6 +283,17 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
         if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
             here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
         notes.extend(here)
+
+
+def _warn_outside(source: CaseSource, root: Path, here: Diagnostics) -> None:
+    """Warn of files that cases read from outside of the project: they are not there on another machine."""
+    for what, named in (("workspace", source.survey.workspaces), ("attachment", source.survey.attachments)):
+        for path, examples in named.items():
+            if is_below(source.folder / path, (root, source.folder)):
+                continue
+            for name, place in examples:
+                message = f"case `{name}`: its {what} {path} is outside of the project {root}"
+                here.warn("outside-project", message, place, "copy it into the project")
 
 
 def _check_history(tested: AgentUnderTest, examples: list[tuple[str, Place]], here: Diagnostics) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, load_error
 from atp.base.errors import ConfigurationError
-from atp.base.project import find_root
+from atp.base.project import find_root, is_below
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
@@ -70,7 +70,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
         raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options))
     with extended_environ(context.env):
-        _load_hooks(plan, options, context.hooks)
+        _check_hooks(plan, options, context.hooks, root)
     run = Run(context, given_input, plan, found)
     context.services.hide(run.secrets)
     if not options.dry_run:
@@ -102,14 +102,21 @@ def _check_filters(run: Path, options: Options) -> None:
             )
 
 
-def _load_hooks(plan: Plan, options: Options, hooks: Hooks) -> None:
-    """Load all hooks that are named: one that isn't there should be known before anything runs."""
+def _check_hooks(plan: Plan, options: Options, hooks: Hooks, root: Path) -> None:
+    """Load all hooks that are named, so that one that isn't there is known before anything runs.
+
+    A dry run only looks for them, because loading a hook runs the user's code. A case's hook is a file of the project.
+    """
     notes = Diagnostics()
     named: list[tuple[str, Path | None]] = [(one, None) for one in (options.before_all, options.after_all) if one]
     named += [(one, unit.source.folder) for unit in plan.units for one in sorted(unit.source.survey.hooks)]
     for name, folder in named:
         try:
-            hooks.load(name, folder)
+            found = hooks.locate(name, folder)
+            if folder is not None and found is not None and not is_below(found, (root, folder)):
+                raise ConfigurationError(f"{found} is outside of the project {root}", "move it into the project")
+            if not options.dry_run:
+                hooks.load(name, folder)
         except ConfigurationError as error:
             notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
     if notes:

@@ -21,6 +21,8 @@ Wants = Callable[[Case], bool]
 _KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
 
 
+_DOTTED_SCRIPT = re.compile(r"scripts(\.[^\W\d][\w-]*)+(\?\S*)?")
+"""A script as assertions may spell it. No message looks like this, so one that isn't there is an error."""
 SMALL = 1_000_000
 """Bytes. The cases of a file up to this size stay in memory, because reading them again takes a fifth of the run."""
 
@@ -85,8 +87,8 @@ def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[li
 
 
 def is_reference(text: str) -> bool:
-    """True if an input names an agent or a script that generates cases."""
-    return text.startswith(("agents:", "scripts:"))
+    """True if an input names an agent or a script: `agents:a.b?count=3`, `scripts:a.b` or `scripts.a.b`."""
+    return text.startswith(("agents:", "scripts:")) or bool(_DOTTED_SCRIPT.fullmatch(text))
 
 
 def _is_unicode(path: Path) -> bool:

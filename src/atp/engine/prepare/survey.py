@@ -43,6 +43,8 @@ class Survey:
         """The hooks of cases."""
         self.doubtful: dict[tuple[str, Narrowed], Case] = {}
         """Reasons why a check may be impossible (a script that is missing), each with one case."""
+        self.attachments: dict[str, list[tuple[str, Place]]] = {}
+        """The files that messages of cases name, with examples of cases that name them."""
         self.workspaces: dict[str, list[tuple[str, Place]]] = {}
         """The workspace folders of cases, with examples of cases that name them."""
 
@@ -69,6 +71,9 @@ class Survey:
             _example(self.simulators.setdefault(named, []), case)
         self.leading.update(case.before_sequence)
         self.varied += is_varied(case)
+        for message in case.messages:
+            for name in message.files:
+                _example(self.attachments.setdefault(name, []), case)
         if case.workspace is not None:
             _example(self.workspaces.setdefault(case.workspace, []), case)
         for hook in (case.before_hook, case.after_hook):

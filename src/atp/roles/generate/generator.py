@@ -8,6 +8,7 @@ wrong is an error that names the case.
 import itertools
 import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
 from atp.roles.ask import RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer
+from atp.suite.case import Case
 from atp.suite.result import Usage
 
 BATCH = 20
@@ -66,6 +68,8 @@ class CasesRequest(Struct, kw_only=True):
     """True if asking again may help. A script would only answer the same."""
     context: LoadContext = field(default_factory=LoadContext)
     """What the command line adds, which cases may refer to."""
+    refusals: Callable[[Case], Iterable[str]] = lambda case: ()
+    """What a case may not have, in words: the cases of an agent are not trusted like a file."""
 
 
 class GeneratedCases(Struct, kw_only=True):
@@ -177,12 +181,25 @@ class _Collected:
 
 def check(cases: list[dict[str, Any]], request: CasesRequest) -> list[Diagnostic]:
     """The loader's errors in cases, each naming its case. A case's line is its number."""
-    loaded = load_text(as_jsonl(cases), "jsonl", request.context, path=f"<generator {request.label}>")
+    path = f"<generator {request.label}>"
+    loaded = load_text(as_jsonl(cases), "jsonl", request.context, path=path)
+    errors = [one for one in loaded.diagnostics if one.severity == "error"]
+    errors += refused_cases(loaded.suite.cases if loaded.suite is not None else [], request.refusals, path)
     return [
         replace(one, message=f"generated case `{cases[min(one.line, len(cases)) - 1].get('id')}`: {one.message}")
-        for one in loaded.diagnostics
-        if one.severity == "error"
+        for one in errors
     ]
+
+
+def refused_cases(
+    cases: Iterable[Case], refusals: Callable[[Case], Iterable[str]], path: str | None
+) -> list[Diagnostic]:
+    """The errors for what generated cases may not have."""
+    notes = Diagnostics(path)
+    for case in cases:
+        for words in refusals(case):
+            notes.error("untrusted-case", words, case.place, "leave it out, or write the case into a file of your own")
+    return list(notes)
 
 
 def as_jsonl(cases: list[dict[str, Any]]) -> str:
