@@ -1,5 +1,6 @@
 """Events: what an agent reports while it works."""
 
+from collections import OrderedDict
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,7 +18,8 @@ _Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None
 class _ToolCall(Struct):
     tool: Annotated[str, Meta(min_length=1)]
     duration_ms: _Number = None
-    status: Literal["success", "error"] | None = None
+    status: Literal["success", "completed", "error", "failed", "started"] | None = None
+    call_id: str | int | None = None
 
 
 class _LlmRequest(Struct):
@@ -55,6 +57,7 @@ _PAYLOADS: dict[str, type[Struct]] = {
     "progress": _Progress,
     "message": _Message,
 }
+_INPUT_KEYS = ("input", "args")
 EVENT_TYPES = frozenset(_PAYLOADS)
 """All types of events."""
 
@@ -123,7 +126,7 @@ def _count(envelope: _Envelope, request: TurnRequest) -> None:
 
 def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
     """Return the tool call of a `tool_call` event."""
-    failed = payload.get("status") == "error"
+    failed = payload.get("status") in ("error", "failed")
     output = payload.get("output")
     return ToolCall(
         name=payload["tool"],
@@ -135,3 +138,61 @@ def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
         turn=turn,
         duration_ms=payload.get("duration_ms"),
     )
+
+
+_Started = tuple[Event, ToolCall]
+
+
+class PairedCalls:
+    """Makes one tool call of the two events with which some agents report it: `started`, then its outcome."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, Any], OrderedDict[int, _Started]] = {}
+        """The calls that have started, oldest first, by their id, by their tool, and by the tool if they have no id."""
+        self._started = 0
+
+    def read(self, event: Event, turn: int) -> ToolCall | None:
+        """Return the tool call that an event reports.
+
+        None for the outcome of a call that has started before: the outcome is added to that call and its event.
+        """
+        if event.payload.get("status") == "started":
+            call = tool_call(event.payload, turn)
+            self._started += 1
+            for key in _pairing_keys(event.payload):
+                self._open.setdefault(key, OrderedDict())[self._started] = event, call
+            return call
+        started = self._take_started(event.payload)
+        if started is None:
+            return tool_call(event.payload, turn)
+        first, call = started
+        if any(event.payload.get(key) is not None for key in _INPUT_KEYS):
+            first.payload = {key: value for key, value in first.payload.items() if key not in _INPUT_KEYS}
+        first.payload |= {key: value for key, value in event.payload.items() if value is not None}
+        closed = tool_call(first.payload, call.turn)
+        for name in ("arguments", "result", "error", "duration_ms"):
+            setattr(call, name, getattr(closed, name))
+        return None
+
+    def unfinished(self) -> list[str]:
+        """Return warnings about calls whose outcome never came."""
+        calls = {number: call for of_key in self._open.values() for number, (_, call) in of_key.items()}
+        names = dict.fromkeys(calls[number].name for number in sorted(calls))
+        return [f"a call of the tool `{cut(name, 100)}` was started, and its outcome never came" for name in names]
+
+    def _take_started(self, outcome: dict[str, Any]) -> _Started | None:
+        """Take the oldest open call with the outcome's id, else the oldest one of its tool that has no other id."""
+        call_id, tool = outcome.get("call_id"), outcome["tool"]
+        keys = [("tool", tool)] if call_id is None else [("id", call_id), ("tool without id", tool)]
+        found = next((one for key in keys if (one := self._open.get(key))), None)
+        if found is None:
+            return None
+        number, started = found.popitem(last=False)
+        for key in _pairing_keys(started[0].payload):
+            self._open[key].pop(number, None)
+        return started
+
+
+def _pairing_keys(payload: dict[str, Any]) -> list[tuple[str, Any]]:
+    call_id, tool = payload.get("call_id"), payload["tool"]
+    return [("tool", tool), ("tool without id", tool) if call_id is None else ("id", call_id)]

@@ -146,7 +146,7 @@ class Loop:
         return ToolOutcome(result=found["result"], usage=usage)
 
     def _emit(self, event: Event) -> None:
-        if event.type == "tool_call":
+        if event.type == "tool_call" and event.payload.get("status") != "started":  # its outcome is counted
             self._usage.add(Usage(tool_calls=1, steps=1))
         self._request.emit(event)
 

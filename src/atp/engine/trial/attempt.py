@@ -104,6 +104,8 @@ class Attempt:
                 again = error
             self._end_with(error)
         finally:
+            if again is None:
+                self._result.warnings.extend(conversation.unfinished_calls())
             trial.tested.end_trial(task_id)
         await self._call_after_hook()
         if again is not None:

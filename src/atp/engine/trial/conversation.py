@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from atp.agents.adapter import AgentError, Reply
-from atp.agents.events import tool_call
+from atp.agents.events import PairedCalls
 from atp.agents.turns import TurnBuilder, message_text
 from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
@@ -30,17 +30,24 @@ class Watch:
         self.turn = 1
         self.began = time.monotonic()
         """When the trial began, by the monotonic clock."""
+        self.calls = PairedCalls()
         self._meter = LimitMeter(limits) if limits.given().keys() - {"timeout_seconds"} else None
 
     def event(self, event: Event) -> None:
         """Record an event that the agent reports as it happens."""
         event.turn = self.turn
         event.at_ms = round(event.at_ms or (time.monotonic() - self.began) * 1000, 3)
-        self.transcript.events.append(event)
         if self._meter is not None:
             self._meter.event(event)
+        call = None
         if event.type == "tool_call":
-            self.tool_call(tool_call(event.payload, self.turn))
+            call = self.calls.read(event, self.turn)
+            if call is None:  # the outcome of a call that is already recorded
+                self._enforce()
+                return
+        self.transcript.events.append(event)
+        if call is not None:
+            self.tool_call(call)
         else:
             self._enforce()
 
@@ -121,6 +128,10 @@ class Conversation:
                 yield [{"role": "user", "content": prompt}]
         elif case.messages:
             yield [message.wire() for message in case.messages]
+
+    def unfinished_calls(self) -> list[str]:
+        """Return warnings about tool calls whose outcome never came."""
+        return self._watch.calls.unfinished()
 
     async def say(self, messages: list[dict[str, Any]]) -> None:
         """Add messages, ask the agent, and record its answer. Raises `AgentError`, `LimitExceeded`."""
