@@ -78,6 +78,43 @@ def test_an_earlier_report_is_replaced_wherever_it_stands(project: Project) -> N
     assert json.loads((project.folder / "agents/report.json").read_text())["summary"]["passed"] == 1
 
 
+@pytest.mark.parametrize("ending", [".md", ".html", ".ctrf.json"])
+def test_a_report_among_the_files_of_an_agent_is_replaced(project: Project, ending: str) -> None:
+    for _ in range(2):
+        ran = project.atp("test", "suite.yaml", "-o", f"agents/report{ending}")
+        assert ran.code == 0, ran.err
+    # Also where nothing is known of the first run, as after a checkout.
+    (project.folder / ".atp/reports.txt").unlink()
+    assert project.atp("test", "suite.yaml", "-o", f"agents/report{ending}").code == 0
+
+
+def test_a_report_that_an_agent_wrote_is_replaced(project: Project) -> None:
+    project.write("tell.py", "def tell(prompt):\n    return 'all is well'\n")
+    report = project.folder / "agents" / "summary.txt"
+    for _ in range(2):
+        ran = project.atp("test", "suite.yaml", "-r", "tell.py:tell", "-o", "agents/summary.txt")
+        assert ran.code == 0, ran.err
+    assert report.read_text() == "all is well\n"
+    (project.folder / ".atp/reports.txt").unlink()
+    assert project.atp("test", "suite.yaml", "-r", "tell.py:tell", "-o", "agents/summary.txt").code == 2
+
+
+def test_a_file_of_the_project_that_is_no_report_is_not_replaced(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    project.write("README.md", "# Mine\n")
+    project.write("other.jsonl", '{"id": "a", "input": "x"}\n')
+    project.write("empty.json", "")
+    for name in ("README.md", "other.jsonl"):
+        ran = project.atp("test", "suite.yaml", "-o", name)
+        assert ran.code == 2
+        assert f"-o {name}: it is a file of the project, and no report of ATP's" in ran.err
+    assert (project.folder / "README.md").read_text() == "# Mine\n"
+    outside = tmp_path_factory.mktemp("outside") / "old.md"
+    outside.write_text("old")
+    assert project.atp("test", "suite.yaml", "-o", "empty.json", "-o", str(outside)).code == 0
+
+
 def test_what_cannot_be_written_is_known_before_anything_runs(project: Project) -> None:
     (project.folder / "loop.json").symlink_to("loop.json")
     (project.folder / "dangling.json").symlink_to("missing/x.json")

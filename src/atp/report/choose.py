@@ -75,6 +75,7 @@ def choose(
         notes.error("stdout-twice", "--json and -r both write to stdout", hint="write the report to a file, with -o")
     if notes:
         raise LoadError(notes)
+    given.protected.remember(one.path for one in reporters if one.path is not None)
     if not options.output and given.jsonl is not None:
         reporters.append(JsonlReport(default_path(given.jsonl, now), hidden, fresh=True))
     if options.json_events:
@@ -109,6 +110,7 @@ def reports(
     made = _reporters(options, given, tuple(secrets), notes, roles)
     if notes:
         raise LoadError(notes)
+    given.protected.remember(one.path for one in made if one.path is not None)
     return made
 
 

@@ -1,10 +1,12 @@
-"""The files that no report may overwrite: what a run reads, and the journals.
+"""The files that no report may overwrite: what a run reads, the journals, and files of the project that are no reports.
 
 A mistyped path costs a report then, and not the agent under test.
 """
 
 import os
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,23 @@ from atp.engine.run import Run
 
 _PARTS_OF_AGENTS = frozenset({".md", ".yao", ".yml", ".yaml", ".py", ".toml", ".jsonc", ".txt"})
 """The extensions of files that define agents and connectors. Others in their folders may be earlier reports."""
+_REPORT_HEADS = re.compile(
+    rb'# Agent Test Report|Agent: |file,line,case,name,|<\?xml[^>]*>\s*<testsuites?\b|\{\s*"format":\s*\d+,\s*"summary"'
+    rb'|\{"type":"start"|\{"reportFormat":"CTRF"|<!doctype html>.{0,100}<meta http-equiv="Content-Security-Policy"',
+    re.DOTALL,
+)
+"""What ATP's own reports begin with."""
+_WRITTEN = Path(".atp", "reports.txt")
+"""The reports of a project, a path a line: what an agent writes as a reporter can't be told by its content."""
 _SETTINGS = ("atp.toml", "pyproject.toml", ".env")
 
 
 class Protected:
     """Files and folders, each with the reason why nothing may be written there."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path | None = None) -> None:
+        """`root` is the project's: a report may only take the place of an earlier report in it."""
+        self._root = root and real(root)
         self._files: dict[Path, str] = {}
         self._folders: list[tuple[Path, frozenset[str] | None, str]] = []
 
@@ -40,10 +52,50 @@ class Protected:
             return "ATP keeps its runs in that folder"
         if path in self._files:
             return self._files[path]
+        if not os.path.exists(path):  # of a name that is too long, it says no
+            return None
         for folder, endings, why in self._folders:
-            if path.is_relative_to(folder) and (endings is None or path.suffix.lower() in endings) and path.exists():
+            if not path.is_relative_to(folder) or self._is_report(path):
+                continue
+            if endings is None or path.suffix.lower() in endings:
                 return why
+        if self._root is not None and path.is_relative_to(self._root) and not self._is_report(path):
+            return "it is a file of the project, and no report of ATP's; delete it first if nobody needs it"
         return None
+
+    def remember(self, reports: Iterable[Path]) -> None:
+        """Note which files are reports, so that later reports may take their place."""
+        if self._root is None:
+            return
+        new = [str(path) for path in map(real, reports) if path.is_relative_to(self._root)]
+        new = [path for path in new if path not in self._written()]
+        if new:
+            with suppress(OSError):  # a project that can't be written to has other troubles
+                file = self._root / _WRITTEN
+                file.parent.mkdir(exist_ok=True)
+                with file.open("a", encoding="utf-8", errors="surrogateescape") as lines:
+                    lines.writelines(f"{os.path.relpath(path, self._root)}\n" for path in new)
+
+    def _written(self) -> set[str]:
+        assert self._root is not None
+        try:
+            text = (self._root / _WRITTEN).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return set()
+        return {str(self._root / line) for line in text.splitlines()}
+
+    def _is_report(self, path: Path) -> bool:
+        """True for an empty file, an earlier report of ATP's, and what is no plain file, such as /dev/stdout."""
+        if not path.is_file():
+            return True
+        try:
+            with path.open("rb") as file:
+                head = file.read(2000)
+        except OSError:
+            return True  # whether it can be written is found out elsewhere
+        if not head or _REPORT_HEADS.match(head):
+            return True
+        return self._root is not None and str(path) in self._written()
 
 
 def of_session(session: Run) -> Protected:
@@ -78,7 +130,7 @@ def of_run(root: Path, options: dict[str, Any], files: Iterable[str]) -> Protect
 
 def of_project(root: Path, options: Options) -> Protected:
     """The files that every run of a project may read."""
-    found = Protected()
+    found = Protected(root)
     found.add([root / name for name in _SETTINGS], "it is a settings file of the project")
     found.add([Path(one) for one in (options.ctx, options.env_file) if one], "the run reads it")
     hooks = [one for one in (options.before_all, options.after_all) if one]
