@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.base.found_json import DEEPEST, MISSING, find_json, read_whole
+from atp.base.found_json import DEEPEST, MISSING, MOST_BLOCKS, MOST_TRIES, SearchCutShort, find_json, read_whole
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -83,7 +83,6 @@ def test_whatever_is_found_stands_there(text: str) -> None:
         ('{"a": 1} trailing', {"a": 1}),
         ('{"a": "' + "x" * 5000 + '"} end', {"a": "x" * 5000}),
         ('go: {"a": "\\u00e9' + "y" * 300 + '\\ud83d\\ude00"}', {"a": "é" + "y" * 300 + "😀"}),
-        ("9" * 5000, MISSING),
     ],
 )
 def test_forms(text: str, value: Any) -> None:
@@ -91,11 +90,36 @@ def test_forms(text: str, value: Any) -> None:
     assert found is value if value is MISSING else found == value
 
 
-@pytest.mark.parametrize("wrap", ["{}", "so {} it is", "```json\n{}\n```"])
-def test_what_is_nested_too_deeply_is_no_json(wrap: str) -> None:
-    deep = "[" * DEEPEST + "]" * DEEPEST
-    assert find_json(wrap.format(deep)) != MISSING
-    deeper = f"[{deep}]"
-    assert find_json(wrap.format(deeper)) is MISSING
-    assert find_json(wrap.format('{"a":' * 100_000)) is MISSING
+WRAPS = pytest.mark.parametrize("wrap", ["{}", "so {} it is", "```json\n{}\n```"])
+
+
+@WRAPS
+def test_deep_json_is_found_down_to_the_limit(wrap: str) -> None:
+    assert find_json(wrap.format("[" * DEEPEST + "]" * DEEPEST)) is not MISSING
     assert find_json(wrap.format('{"a": "' + "[" * 500 + '"}')) == {"a": "[" * 500}
+
+
+@WRAPS
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "200 levels"),
+        ("[" * 3000 + "1" + "]" * 3000, "200 levels"),
+        ('{"a":' * 100_000, "200 levels"),
+        ('{"n": ' + "9" * 5000 + "}", "digits"),
+        ("[1 " * (MOST_TRIES + 1) + '{"leak": 1}', "places"),
+    ],
+)
+def test_a_search_that_a_limit_ends_is_not_taken_for_no_json(wrap: str, text: str, limit: str) -> None:
+    with pytest.raises(SearchCutShort, match=limit):
+        find_json(wrap.format(text))
+
+
+def test_more_fenced_blocks_than_are_read() -> None:
+    with pytest.raises(SearchCutShort, match="fenced blocks"):
+        find_json("```\nno\n```\n" * (MOST_BLOCKS + 1) + '```json\n{"leak": 1}\n```')
+
+
+def test_a_text_that_is_one_long_number() -> None:
+    with pytest.raises(SearchCutShort, match="digits"):
+        read_whole("9" * 5000)

@@ -64,7 +64,7 @@ def test_work_grows_no_faster_than_the_text(evidence: Callable[..., Evidence], n
 @pytest.mark.parametrize("name", TEXTS)
 def test_large_text(evidence: Callable[..., Evidence], name: str) -> None:
     found = check_all(evidence(TEXTS[name](LARGE)))
-    assert [verdict.outcome for verdict in found] == ["failed"] * len(CHECKS)
+    assert "passed" not in [verdict.outcome for verdict in found]  # test_given_up.py negates what is unjudged
     assert all(len(verdict.message) < 700 for verdict in found)
     assert all(not isinstance(verdict.found, str) or len(verdict.found) <= 300 for verdict in found)
 

@@ -1,11 +1,13 @@
 """Finds the JSON in an agent's answer: all of it, a fenced block, or an object or list in the midst of prose.
 
 The text is hostile: megabytes of `{`, of nested brackets, of things that only look like JSON. So each piece of it is
-read a bounded number of times, and what is nested deeper than `DEEPEST` is not taken for JSON.
+read a bounded number of times. Where a limit ends the search, `SearchCutShort` is raised: whether the text has JSON in
+it is unknown then, which is not the same as no JSON.
 """
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Final, NoReturn
@@ -33,6 +35,13 @@ MISSING: Final = Missing.MISSING
 """No value, unlike null."""
 
 
+class SearchCutShort(ValueError):
+    """A text that was not read to its end because of a limit. The message names the limit."""
+
+
+_TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
@@ -46,7 +55,7 @@ _BEGINS_ANY = frozenset('{["-0123456789tfn')
 
 
 def find_json(text: str) -> Any:
-    """The JSON value in a text, or `MISSING`.
+    """The JSON value in a text, or `MISSING`. Raises `SearchCutShort`.
 
     Looked for in this order: the whole text; the first fenced block that is JSON, blocks marked `json` before others;
     the longest object or list in the text, of equally long ones the first.
@@ -67,15 +76,27 @@ def find_json(text: str) -> Any:
 
 
 def read_whole(text: str) -> Any:
-    """The value, if the whole text is JSON; else `MISSING`."""
+    """The value, if the whole text is JSON; else `MISSING`. Raises `SearchCutShort`."""
     text = text.strip("\ufeff \t\r\n")
     if text[:1] not in _BEGINS_ANY or not text:
         return MISSING
     try:
-        value, end = _DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
+        value, end = _decode(text)
+    except json.JSONDecodeError:
         return MISSING
     return value if end == len(text) and _sound(value, text, 0, end) else MISSING
+
+
+def _decode(text: str) -> tuple[Any, int]:
+    """The value that a text begins with, and its end. Raises `JSONDecodeError`, or `SearchCutShort` at a limit."""
+    try:
+        return _DECODER.raw_decode(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise SearchCutShort(_TOO_DEEP) from None
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        raise SearchCutShort(f"it has a number of more than {sys.get_int_max_str_digits()} digits") from None
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -90,11 +111,11 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             if "`" not in rest:
                 fence, mark, begin = marker, rest.lower(), line.end()
         elif marker.startswith(fence) and not rest:
+            if count == MOST_BLOCKS:
+                raise SearchCutShort(f"it has more than {MOST_BLOCKS} fenced blocks")
             yield mark, text[begin : line.start()]
             fence = ""
             count += 1
-            if count == MOST_BLOCKS:
-                return
     if fence:
         yield mark, text[begin:]
 
@@ -107,16 +128,13 @@ def _in_prose(text: str) -> Any:
         begin = _BEGINS.search(text, position)
         if begin is None:
             return best
-        try:
-            value, end = _read_at(text, begin.start())
-        except (RecursionError, ValueError):
-            return MISSING  # brackets or digits by the thousand
+        value, end = _read_at(text, begin.start())
         if end - begin.start() > longest and value is not MISSING and _sound(value, text, begin.start(), end):
             best, longest = value, end - begin.start()
         # What was read is not read again: a part of something that is broken as a whole is no answer, and megabytes
         # of broken JSON must not be read once for each bracket.
         position = max(end, begin.start() + 1)
-    return MISSING
+    raise SearchCutShort(f"it has more than {MOST_TRIES} places where JSON might begin")
 
 
 def _read_at(text: str, begin: int) -> tuple[Any, int]:
@@ -129,7 +147,7 @@ def _read_at(text: str, begin: int) -> tuple[Any, int]:
     while True:
         window = text[begin : begin + size]
         try:
-            value, end = _DECODER.raw_decode(window)
+            value, end = _decode(window)
         except json.JSONDecodeError as error:
             cut_off = error.pos > len(window) - 16 or error.msg.startswith("Unterminated")
             if cut_off and begin + size < len(text):
@@ -146,9 +164,9 @@ def _never_began(window: str, failed_at: int) -> bool:
 
 
 def _sound(value: Any, text: str, begin: int, end: int) -> bool:
-    """Whether a value that Python could read is valid JSON, and not nested too deep."""
+    """Whether a value that Python could read is valid JSON. Raises `SearchCutShort` if it is nested too deep."""
     if text.count("{", begin, end) + text.count("[", begin, end) > DEEPEST and not _shallow(value):
-        return False
+        raise SearchCutShort(_TOO_DEEP)
     if text.find("NaN", begin, end) < 0 and text.find("Infinity", begin, end) < 0:
         return True
     try:

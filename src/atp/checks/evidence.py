@@ -1,12 +1,12 @@
 """Evidence: everything that a check may look at. What several checks need is computed once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, find_json, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole
 from atp.suite.case import Case
 from atp.suite.result import Event, ToolCall, Transcript
 
@@ -38,18 +38,27 @@ class Subject:
 
     @cached_property
     def json(self) -> Any:
-        """The JSON value, or the JSON found in the text, or `MISSING`."""
+        """The JSON value, or the JSON found in the text, or `MISSING`. Raises `SearchCutShort`."""
         if isinstance(self.value, str):
-            return find_json(self.value)
+            return self._searched(find_json)
         return MISSING if self.value is None else self.value
 
     @cached_property
     def json_text(self) -> str | None:
-        """The canonical text of a JSON value, or of a text that is a JSON object or list; otherwise None."""
+        """The canonical text of a JSON value, or of a text that is a JSON object or list; otherwise None.
+
+        Raises `SearchCutShort`.
+        """
         if not isinstance(self.value, str):
             return None if self.value is None else self.text
-        read = read_whole(self.value) if self.value.lstrip()[:1] in ("{", "[") else MISSING
+        read = self._searched(read_whole) if self.value.lstrip()[:1] in ("{", "[") else MISSING
         return None if read is MISSING else canonical(read)
+
+    def _searched(self, search: Callable[[str], Any]) -> Any:
+        try:
+            return search(self.value)
+        except SearchCutShort as error:
+            raise SearchCutShort(f"{self.name} was not searched for JSON to its end: {error}") from error
 
     @property
     def is_text(self) -> bool:

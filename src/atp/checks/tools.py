@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.text import cut
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence, Subject, unreported_calls
@@ -28,10 +28,13 @@ MOST_NAMED = 10
 
 
 def arguments_of(call: ToolCall) -> Any:
-    """The arguments of a call, decoded if they are JSON text, as models write them."""
+    """The arguments of a call, decoded if they are JSON text, as models write them. Raises `SearchCutShort`."""
     given = call.arguments
     if isinstance(given, str):
-        read = read_whole(given)
+        try:
+            read = read_whole(given)
+        except SearchCutShort as error:
+            raise SearchCutShort(f"the arguments of `{cut(call.name, 60)}` could not be read: {error}") from error
         return given if read is MISSING else read
     return {} if given is None else given
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.jsonc import NotJson, no_key_twice
 from atp.base.text import cut
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
@@ -137,7 +137,10 @@ def only_json(text: str) -> Any:
 
 
 def _read(text: str) -> Any:
-    value = read_whole(text)
+    try:
+        value = read_whole(text)
+    except SearchCutShort:
+        return MISSING
     if value is not MISSING:
         json.loads(text.strip("\ufeff \t\r\n"), object_pairs_hook=no_key_twice)
     return value

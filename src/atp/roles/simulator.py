@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.near import near_miss
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
@@ -243,7 +243,10 @@ def _problem(text: str, conversation: Sequence[dict[str, Any]]) -> str | None:
     """Why a message can't be the user's; none if it can."""
     if label := _OTHER_SPEAKER.match(text):
         return f"it speaks as someone other than the user: the message begins with {_cut(label[0].strip())}"
-    inner = read_whole(text) if text.lstrip().startswith("{") else MISSING
+    try:
+        inner = read_whole(text) if text.lstrip().startswith("{") else MISSING
+    except SearchCutShort as error:
+        return f"it is JSON that could not be read: {error}"
     if isinstance(inner, dict) and inner.get("role") not in (None, "user"):
         return f"it speaks as someone other than the user: the message is one of the role {_cut(inner['role'])}"
     normal = _normal(text)

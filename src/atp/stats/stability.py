@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.stats.score import below
 from atp.suite.result import Status, TrialResult
 
@@ -143,7 +143,10 @@ def classify(pass_rate: float) -> Classification:
 def answer_key(output: Any) -> bytes:
     """A digest that is the same for equal answers: the same JSON value, or the same words."""
     if isinstance(output, str):
-        value = read_whole(output)
+        try:
+            value = read_whole(output)
+        except SearchCutShort:
+            value = MISSING
         text = f"text {' '.join(output.split())}" if value is MISSING else f"json {canonical(value)}"
     else:
         text = f"json {canonical(output)}"

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Literal, NamedTuple
 
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 
 LONGEST = 1_000
 """Characters of the longest text that is compiled. A sentence with an exact meaning is short."""
@@ -135,5 +135,8 @@ def _long_form(word: str) -> str:
 
 def read_object(text: str) -> dict[str, Any] | None:
     """The JSON object in a piece, if it has at least one key."""
-    value = read_whole(text)
+    try:
+        value = read_whole(text)
+    except SearchCutShort:
+        return None
     return value if value is not MISSING and isinstance(value, dict) and value else None

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.base.found_json import find_json
+from atp.base.found_json import MISSING, SearchCutShort, find_json
 from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
@@ -261,7 +261,10 @@ def _in_text(text: str) -> Any:
         values = _values(part)
         if values is not None:
             return values[0] if len(values) == 1 else values
-    return find_json(text)
+    try:
+        return find_json(text)
+    except SearchCutShort:
+        return MISSING
 
 
 def _values(text: str) -> list[Any] | None:
