@@ -32,7 +32,11 @@ class Folder:
         return self._root
 
     def changed_files(self) -> Mapping[str, Path]:
-        files = {one.relative_to(self._root).as_posix(): one for one in self._root.rglob("*") if not one.is_dir()}
+        files = {
+            one.relative_to(self._root).as_posix(): one
+            for one in self._root.rglob("*")
+            if one.is_symlink() or not one.is_dir()
+        }
         return {name: path for name, path in files.items() if name not in self._seeded}
 
 

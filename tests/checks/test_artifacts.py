@@ -33,7 +33,6 @@ FILES = {
         ({"path": "missing.txt"}, False),
         ({"path": "seed.txt"}, False),
         ({"path": "changed.txt"}, True),
-        ({"path": "../workspace/report.json"}, False),
         ({"path": "*.json"}, True),
         ({"path": "*.csv"}, False),
         ({"path": "*.png"}, False),
@@ -135,6 +134,26 @@ def test_a_link_out_of_the_workspace_is_no_artifact(judge: Judge, folder: MakeFo
     assert judge({"type": "artifact_exists", "path": "inner.txt", "contains": "inside"}, workspace=workspace).passed
 
 
+def test_nobody_looks_behind_a_link_to_a_folder_elsewhere(judge: Judge, folder: MakeFolder, tmp_path: Any) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.txt").write_text("secret")
+    workspace = folder({"real/a.txt": "inside"})
+    os.symlink(tmp_path / "elsewhere", workspace.path() / "out")
+    os.symlink("real", workspace.path() / "inner")
+    for path in ("out/secret.txt", "out/*.txt", "**/secret.txt", "out"):
+        given = {"type": "artifact_exists", "path": path}
+        assert judge(given, workspace=workspace).outcome == "failed"
+        assert judge({**given, "negate": True}, workspace=workspace).outcome == "unjudged"
+    assert judge({"type": "artifact_exists", "path": "inner/a.txt"}, workspace=workspace).passed
+    assert judge({"type": "artifact_exists", "path": "inner/b.txt", "negate": True}, workspace=workspace).passed
+    assert judge({"type": "artifact_exists", "path": "*.csv", "negate": True}, workspace=workspace).passed
+
+
+def test_a_folder_is_no_file(judge: Judge, folder: MakeFolder) -> None:
+    verdict = judge({"type": "artifact_exists", "path": "charts"}, workspace=folder(FILES))
+    assert "it is a folder: `charts/` asks for a file in it" in verdict.message
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in the file system")
 def test_a_pipe_is_no_file_and_nobody_waits_for_it(judge: Judge, folder: MakeFolder) -> None:
     workspace = folder({})
@@ -205,8 +224,8 @@ def test_paths_are_brought_into_one_form() -> None:
     assert normal_path("a/") == "a/**"
 
 
-def test_broken_base64_is_no_artifact(judge: Callable[..., Verdict]) -> None:
+def test_broken_base64_is_unjudged(judge: Callable[..., Verdict]) -> None:
     artifacts = [Artifact(name="a.bin", base64="x"), Artifact(name="ok.txt", text="héllo")]
     given = {"type": "artifact_exists", "path": "a.bin", "min_bytes": 1}
-    assert judge(given, artifacts=artifacts).outcome == "failed"
+    assert judge(given, artifacts=artifacts).outcome == "unjudged"
     assert judge({**given, "path": "ok.txt", "min_bytes": 6}, artifacts=artifacts).passed

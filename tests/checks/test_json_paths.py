@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+from tests.checks.conftest import make_assertion
 
 from atp.suite.result import Verdict
 
@@ -226,3 +228,23 @@ def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict
         path = f"$[?search(@.x, '{pattern}')]"
         assert judge({"type": "json_path", "path": path}, [{"x": "a"}, {"x": 3}]).outcome == "failed"
     assert judge({"type": "json_path", "path": "$[?match(@.x, 'a.c')].x", "value": "abc"}, [{"x": "abc"}]).passed
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$.用户", {"名前": [1, {"é": ".用户"}]}),
+        ("用户.名前[0]", 1),
+        ("$..名前[1].é", ".用户"),
+        ("$.用户.名前[?@.é == '.用户'].é", ".用户"),
+        ("$['用户']['名前'][0]", 1),
+    ],
+)
+def test_member_names_beyond_ascii(judge: Judge, path: str, found: Any) -> None:
+    output = {"用户": {"名前": [1, {"é": ".用户"}]}}
+    assert judge({"type": "json_path", "path": path, "value": found}, output).passed
+
+
+def test_a_path_that_is_none_says_why() -> None:
+    with pytest.raises(ValidationError, match="expected '.', '..' or a bracketed selection, found 'b'"):
+        make_assertion({"type": "json_path", "path": "$.a b"})

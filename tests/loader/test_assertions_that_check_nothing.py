@@ -38,6 +38,16 @@ def test_looking_for_nothing(expect: Expect, assertion: str) -> None:
         assert "checks nothing" in one.message
 
 
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../b", "C:/x", ".", "..", "./.", "\\\\host\\\\x"])
+def test_an_artifact_that_no_agent_can_make(expect: Expect, path: str) -> None:
+    for case in (
+        f'{{"id": "a", "input": "x", "assert": {{"type": "artifact_exists", "path": «artifact-path»"{path}"}}}}',
+        f'{{"id": "a", "task": {{"description": "x", "expected_artifacts": ["ok.txt", «artifact-path»"{path}"]}}}}',
+    ):
+        (one,) = expect(case, "jsonl").diagnostics
+        assert one.hint == "write the path in the workspace, for example `out/report.json`"
+
+
 @pytest.mark.parametrize("matcher", ['{"$regex": ""}', '{"$contains": ""}'])
 def test_matchers_that_look_for_nothing(expect: Expect, matcher: str) -> None:
     for keys in (

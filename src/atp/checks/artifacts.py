@@ -1,6 +1,7 @@
 """Files and artifacts that the agent made: whether they are there, what is in them, and a safe way to read them.
 
 Their names and contents come from an agent: a file may be a link that leads out of the workspace, a pipe, or endless.
+What is not looked into for such a reason is unjudged; at least, it never speaks for the agent.
 """
 
 import base64
@@ -9,22 +10,23 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.text import cut
 from atp.checks.evidence import Evidence, Subject
+from atp.checks.groups import favourable_outcome
 from atp.checks.output import has, has_match
+from atp.checks.patterns import time_limit
 from atp.checks.run_check import in_background
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.suite.assertion import Assertion
-from atp.suite.paths import JsonSchemaObject
-from atp.suite.record import Regex, Text, Whole, check_sought
+from atp.suite.paths import ArtifactPath, JsonSchemaObject
+from atp.suite.record import Regex, Whole, check_sought
 from atp.suite.result import Artifact, Verdict
 
 MOST_CANDIDATES = 1_000
@@ -37,12 +39,13 @@ LARGEST_SHOWN = 1024 * 1024
 """Bytes; of a larger file, a judge is told only the size."""
 MOST_SHOWN = 8 * LARGEST_SHOWN
 """Bytes of all files that a judge is shown; of the others, it is told only the size."""
-_LONGEST_NAME = 1024
-"""Characters; a longer name fits no glob."""
 
 
 class Unreadable(Exception):
-    """The file can't be read, and that is not the agent's fault."""
+    """The file can't be read, so what is in it is unknown."""
+
+
+NOT_TEXT = "it is not UTF-8 text"
 
 
 class NoFile(Exception):
@@ -58,7 +61,7 @@ class AgentFile:
 
     def must_be_a_file(self) -> None:
         """Raise `NoFile` if the path is not a regular file in the workspace."""
-        if isinstance(self._source, Path) and not stat.S_ISREG(self._source.lstat().st_mode):
+        if isinstance(self._source, Path):
             _real_file(self._source, self.name)
 
     def size(self) -> int:
@@ -79,21 +82,32 @@ class AgentFile:
         try:
             return base64.b64decode(source.base64 or "")
         except ValueError as error:
-            raise NoFile(f"its base64 can't be decoded: {error}") from error
+            raise Unreadable(f"its base64 can't be decoded: {error}") from error
 
     def data(self) -> Any:
-        """The content as a JSON value, or `MISSING`."""
+        """The content as a JSON value, or `MISSING`. Raises `Unreadable`."""
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return self._source.data
-        return read_whole(self.content().decode(errors="replace"))
+        try:
+            return read_whole(self.content().decode())
+        except UnicodeDecodeError:
+            raise Unreadable(NOT_TEXT) from None
+        except SearchCutShort as error:
+            raise Unreadable(str(error)) from error
 
-    def subject(self) -> Subject:
-        """The content as the subject of a check."""
+    def found_in(self, look: Callable[[Subject], Verdict]) -> Verdict:
+        """What `look` says of the content as text. Raises `Unreadable` if that is all but found in what is no text."""
+        where = f"artifact {self.name}"
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
-            content = self._source.data
-        else:
-            content = self.content().decode(errors="replace")
-        return Subject(content, f"`{self.name}`", f"artifact {self.name}")
+            return look(Subject(self._source.data, f"`{self.name}`", where))
+        content = self.content()
+        verdict = look(Subject(content.decode(errors="replace"), f"`{self.name}`", where))
+        if not verdict.passed:
+            try:
+                content.decode()
+            except UnicodeDecodeError:
+                raise Unreadable(NOT_TEXT) from None
+        return verdict
 
 
 def _real_file(path: Path, name: str) -> Path:
@@ -114,7 +128,9 @@ def _real_file(path: Path, name: str) -> Path:
 def _read(path: Path) -> bytes:
     try:
         # Opening a pipe that has taken the file's place by now would block for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        # The path has no links in it any more: one that is there now was put there since.
+        flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, os.O_RDONLY | flags)
         with open(descriptor, "rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
@@ -129,7 +145,7 @@ class ArtifactExists(Assertion):
 
     type: Literal["artifact_exists"]
     """Always `artifact_exists`."""
-    path: Text
+    path: ArtifactPath
     """Its path in the workspace or its name; may be a glob."""
     contains: Annotated[str, AfterValidator(check_sought)] | None = None
     """Text that stands in it."""
@@ -143,17 +159,20 @@ class ArtifactExists(Assertion):
     """The digest of its content."""
 
     async def check(self, evidence: Evidence) -> Verdict:
+        absent_is_good = favourable_outcome(self) == "failed"
         if evidence.workspace is not None and evidence.workspace.exists:
-            return await in_background(partial(_exists, self), evidence)
-        return _exists(self, evidence)
+            return await in_background(partial(_exists, self, absent_is_good), evidence)
+        return _exists(self, absent_is_good, evidence)
 
 
-def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
+def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence) -> Verdict:
     """The verdict on the first candidate that is as wanted; of several, one is enough."""
     unlike: Verdict | None = None
     open_question: Verdict | None = None
-    for file in islice(files_at(assertion.path, evidence), MOST_CANDIDATES):
-        verdict = _is_as_wanted(assertion, file)
+    for number, file in enumerate(files_at(assertion.path, evidence)):
+        if number == MOST_CANDIDATES:
+            return open_question or unjudged(f"more than {MOST_CANDIDATES} files fit `{assertion.path}`")
+        verdict = _is_as_wanted(assertion, absent_is_good, file)
         if verdict.passed:
             return verdict
         if verdict.outcome == "unjudged":
@@ -162,7 +181,8 @@ def _exists(assertion: ArtifactExists, evidence: Evidence) -> Verdict:
     return open_question or unlike or _not_made(assertion.path, evidence)
 
 
-def _is_as_wanted(assertion: ArtifactExists, file: AgentFile) -> Verdict:
+def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFile) -> Verdict:
+    """The verdict on one candidate. `absent_is_good` says that it would be in the agent's favour if it were no file."""
     where = f"artifact {cut(file.name, 100)}"
     try:
         file.must_be_a_file()
@@ -171,6 +191,8 @@ def _is_as_wanted(assertion: ArtifactExists, file: AgentFile) -> Verdict:
             if not verdict.passed:
                 return verdict
     except NoFile as error:
+        if absent_is_good:
+            return unjudged(f"`{file.name}` was not looked into: {error}", where=where)
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
     except Unreadable as error:
         return unjudged(f"`{file.name}` could not be looked into: {error}", where=where)
@@ -186,9 +208,9 @@ def _rules(assertion: ArtifactExists, file: AgentFile, where: str) -> Iterator[C
     if digest is not None:
         yield lambda: _has_digest(digest, file, where)
     if text is not None:
-        yield lambda: has(text, file.subject())
+        yield lambda: file.found_in(partial(has, text))
     if pattern is not None:
-        yield lambda: has_match(pattern, file.subject())
+        yield lambda: file.found_in(partial(has_match, pattern))
     if schema is not None:
         yield lambda: _fits(schema, file, where)
 
@@ -212,7 +234,7 @@ def _fits(schema: dict[str, Any], file: AgentFile, where: str) -> Verdict:
 
     data = file.data()
     if data is MISSING:
-        text = file.subject().text
+        text = file.content().decode(errors="replace")
         return failed("expected JSON that fits the schema, but the content is not JSON", found=text, where=where)
     return fits_schema(schema, data, where)
 
@@ -226,31 +248,53 @@ def _not_made(path: str, evidence: Evidence) -> Verdict:
     why = ""
     if any(normal_path(artifact.name) == wanted for artifact in evidence.transcript.artifacts):
         why = " (the agent speaks of it, but it is not in the workspace)"
-    elif not is_glob(wanted) and _untouched(wanted, evidence):
-        why = " (it is there, but the agent did not make or change it)"
+    elif not is_glob(wanted) and (there := _path_in_workspace(wanted, evidence)) is not None:
+        is_folder = f" (it is a folder: `{wanted}/` asks for a file in it)"
+        why = is_folder if there.is_dir() else " (it is there, but the agent did not make or change it)"
     return failed(f"expected the artifact `{path}`{why}, found {found}", expected=path, found=names, where="artifacts")
 
 
-def _untouched(path: str, evidence: Evidence) -> bool:
+def _path_in_workspace(path: str, evidence: Evidence) -> Path | None:
     workspace = evidence.workspace
-    return workspace is not None and workspace.exists and ".." not in path and (workspace.path() / path).exists()
+    if workspace is None or not workspace.exists:
+        return None
+    there = workspace.path() / path
+    return there if there.exists() else None
 
 
 def files_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
-    """The files and artifacts of the agent at this path or glob. A mere reference counts only with its file."""
+    """The files and artifacts of the agent at this path or glob. A mere reference counts only with its file.
+
+    A link to a folder out of the workspace counts, too, if the file might be behind it: nobody looks there.
+    """
     wanted = normal_path(path)
     glob = is_glob(wanted)
 
     def is_wanted(name: str) -> bool:
-        return name == wanted or (glob and len(name) <= _LONGEST_NAME and matches_glob(wanted, name))
+        if name == wanted or not glob:
+            return name == wanted
+        with time_limit():
+            return matches_glob(wanted, name)
 
     for name, file in evidence.changed_files.items():
         if is_wanted(name):
             yield AgentFile(name, file)
+        elif _may_be_behind(wanted, name) and file.is_symlink():
+            if not glob and (file / wanted[len(name) + 1 :]).exists():
+                yield AgentFile(wanted, file / wanted[len(name) + 1 :])
+            elif glob and file.is_dir() and not file.resolve().is_relative_to(file.parents[name.count("/")].resolve()):
+                yield AgentFile(name, file)
     for artifact in evidence.transcript.artifacts:
         has_content = artifact.kind == "structured" or artifact.text is not None or artifact.base64 is not None
         if has_content and is_wanted(name := normal_path(artifact.name)):
             yield AgentFile(name, artifact)
+
+
+def _may_be_behind(wanted: str, link: str) -> bool:
+    """Whether a wanted file may be in the folder that a link leads to."""
+    if not is_glob(wanted):
+        return wanted.startswith(f"{link}/")
+    return "**" in wanted or wanted.count("/") > link.count("/")
 
 
 def files_of(evidence: Evidence) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from atp.base.found_json import DEEPEST, MISSING
 from atp.checks.compare import difference, fits
-from atp.checks.patterns import run
+from atp.checks.patterns import check_time, run, time_limit
 from atp.suite.matcher import is_matcher
 from atp.suite.paths import full_path, is_one_place
 
@@ -33,7 +33,8 @@ def look_up(path: str, value: Any) -> Any:
     place = _place(path)
     if place.steps is not None:
         return _walk(place.steps, value)
-    found = [node.value for node in place.query.find(value)]
+    with time_limit():
+        found = [node.value for node in place.query.find(value)]
     return found[0] if len(found) == 1 else found or MISSING
 
 
@@ -77,6 +78,7 @@ def _walk(steps: tuple[str | int, ...], value: Any) -> Any:
 def _place(path: str) -> Place:
     query = _environment().compile(full_path(path))
     text = str(query)
+    _limit_filters(query)
     single = is_one_place(query)
     steps = None
     if single and "\\" not in text:
@@ -84,12 +86,49 @@ def _place(path: str) -> Place:
     return Place(query, single, steps)
 
 
+def _limit_filters(query: Any) -> None:
+    """Let every filter of a compiled path look at the clock: filters inside filters take time without bound."""
+    for segment in query.segments:
+        for selector in segment.selectors:
+            if (expression := getattr(selector, "expression", None)) is not None:
+                selector.expression = _TimedFilter(expression)
+                _limit_subqueries(expression)
+
+
+def _limit_subqueries(expression: Any) -> None:
+    """Do the same for the paths inside a filter. Its operands are in attributes of these names, by kind."""
+    if (query := getattr(expression, "query", None)) is not None:
+        _limit_filters(query)
+    operands = [getattr(expression, name, None) for name in ("expression", "left", "right")]
+    for operand in (*operands, *getattr(expression, "args", ())):
+        if operand is not None:
+            _limit_subqueries(operand)
+
+
+class _TimedFilter:
+    """The expression of a filter, within the time that a check has for searching."""
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression
+
+    def evaluate(self, context: Any) -> Any:
+        check_time()
+        return self._expression.evaluate(context)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     import jsonpath_rfc9535  # loaded when there is a path to follow
 
-    environment: Any = jsonpath_rfc9535.JSONPathEnvironment()
-    environment.max_recursion_depth = DEEPEST + 1
+    class Environment(jsonpath_rfc9535.JSONPathEnvironment):
+        """Looks at the clock wherever a path descends (`..`), which several times in one path takes long."""
+
+        @property
+        def max_recursion_depth(self) -> int:  # type: ignore[override]  # a plain attribute in the library
+            check_time()
+            return DEEPEST + 1
+
+    environment: Any = Environment()
     # The two major versions of the library keep their functions under different names.
     functions = getattr(environment, "functions", None) or environment.function_extensions
     for name, method in (("match", "fullmatch"), ("search", "search")):

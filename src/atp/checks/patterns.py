@@ -1,12 +1,15 @@
-"""Searches text that an agent wrote with regular expressions, within a time limit.
+"""Searches what an agent wrote within a time limit: with regular expressions, and by whatever else may take long.
 
 A pattern that is harmless on what its author had in mind can take years on what an agent sends (`(a|aa)+$`), and `re`
 can't be interrupted. So searches are done by the `regex` package, which reads the same syntax and can: each check has
-little time on the event loop, then, in a thread, `LONGEST` seconds, and then it is unjudged.
+little time on the event loop, then, in a thread, `LONGEST` seconds, and then it is unjudged. Searches written in Python
+(a JSONPath, a glob) run inside `time_limit` and call `check_time` as they go.
 """
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from time import perf_counter
@@ -27,11 +30,13 @@ class TooSlow(Exception):
 class SearchTime:
     """How many seconds of searching are left, and how long a text may be."""
 
-    __slots__ = ("left", "longest_text")
+    __slots__ = ("left", "longest_text", "until")
 
     def __init__(self, left: float, longest_text: float) -> None:
         self.left = left
         self.longest_text = longest_text
+        self.until = math.inf
+        """When the search that is running must have ended."""
 
 
 _time: ContextVar[SearchTime | None] = ContextVar("search_time", default=None)
@@ -50,6 +55,30 @@ def allow_searching(seconds: float = LONGEST) -> None:
 def search(pattern: str, text: str) -> Any:
     """The first match, or none. Raises `TooSlow`."""
     return run(_compiled(pattern).search, text)
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Count the time of a search that is written in Python. Raises `TooSlow` if there is none left."""
+    time = _time.get()
+    if time is None:
+        _time.set(time := SearchTime(LONGEST, math.inf))
+    if time.left <= 0:
+        raise TooSlow
+    began = perf_counter()
+    time.until = began + time.left
+    try:
+        yield
+    finally:
+        time.left -= perf_counter() - began
+        time.until = math.inf
+
+
+def check_time() -> None:
+    """Raise `TooSlow` if the time of the `time_limit` around this call is used up."""
+    time = _time.get()
+    if time is not None and perf_counter() > time.until:
+        raise TooSlow
 
 
 def run(method: Any, text: str) -> Any:

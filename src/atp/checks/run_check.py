@@ -48,7 +48,7 @@ async def in_background(check: Callable[[Evidence], Any], evidence: Evidence) ->
     try:
         return await _awaited(await in_thread(checked))
     except TooSlow:
-        return unjudged(f"the regular expression took longer than {LONGEST:g} s on what the agent gave")
+        return unjudged(f"searching what the agent gave took longer than {LONGEST:g} s")
     except BaseException as error:
         return _contained(error)
 

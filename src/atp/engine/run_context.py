@@ -116,7 +116,7 @@ class RunContext:
         self._workspaces += 1
         seed = trial.source.folder / trial.case.workspace if trial.case.workspace else None
         kept = start.workspace if start is not None else None
-        return Workspace(self._work, str(self._workspaces), seed, trial.source.fixtures, kept)
+        return Workspace(self._work, str(self._workspaces), seed, trial.source.fixtures, kept, self.root)
 
     def new_folder(self) -> Path:
         """A path beside the workspaces that is not taken."""

@@ -10,6 +10,7 @@ from atp.suite.assertion import AnyAssertion, Assertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
+from atp.suite.paths import ArtifactPath
 from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Score, Seconds, Share, Text
 from atp.suite.reference import BareAgent
 
@@ -24,7 +25,7 @@ class Task(Record):
     """A clear instruction for the agent."""
     input_data: JsonObject | None = None
     """Further data for the agent."""
-    expected_artifacts: list[Text] | None = None
+    expected_artifacts: list[ArtifactPath] | None = None
     """Files or outputs the agent should create."""
 
 

@@ -4,18 +4,31 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from atp.suite.record import JsonObject
 
+_NAME = r"[A-Za-z_\u0080-\uD7FF\uE000-\U0010FFFF][A-Za-z0-9_\u0080-\uD7FF\uE000-\U0010FFFF]*"
+_QUOTED_OR_NAME = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?P<dots>\.\.?)(?P<name>{_NAME})""", re.DOTALL)
+
 
 def full_path(path: str) -> str:
-    """The RFC 9535 form of a path: the documents also write `a.b` for `$.a.b`."""
+    """The RFC 9535 form of a path: the documents also write `a.b` for `$.a.b`.
+
+    A member name with letters beyond ASCII is put into brackets: `jsonpath-rfc9535` 1.0.1 reads `$.用户` as `$.用`
+    followed by a mistake, because of a slip in its pattern for names.
+    """
     path = path.strip()
-    if path.startswith("$"):
-        return path
-    return f"${path}" if path.startswith("[") else f"$.{path}"
+    if not path.startswith("$"):
+        path = f"${path}" if path.startswith("[") else f"$.{path}"
+    return path if path.isascii() else _QUOTED_OR_NAME.sub(_bracketed, path)
+
+
+def _bracketed(part: "re.Match[str]") -> str:
+    if part["name"] is None or part["name"].isascii():
+        return part[0]
+    return f"{'..' if part['dots'] == '..' else ''}['{part['name']}']"
 
 
 # Paths as the library writes them: `$['a'][0]`.
@@ -34,7 +47,7 @@ def _check_path(path: str) -> str:
     try:
         jsonpath_rfc9535.compile(full_path(path))
     except (jsonpath_rfc9535.JSONPathError, RecursionError) as error:
-        why = str(error).partition("\n")[0].partition(",")[0] or "too deep"
+        why = str(error).partition("\n")[0].partition(", line ")[0] or "too deep"
         raise PydanticCustomError("json_path", "not a JSONPath: {why}", {"why": why}) from error
     return path
 
@@ -55,6 +68,26 @@ def _check_schema(schema: Any) -> Any:
     return schema
 
 
+def _check_artifact_path(path: str) -> str:
+    steps = path.replace("\\", "/").split("/")
+    why = None
+    if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", path):
+        why = "it is not relative"
+    elif ".." in steps:
+        why = "it has `..` in it"
+    elif all(step in ("", ".") for step in steps) and not path.endswith("/"):
+        why = "it names no file"
+    if why is not None:
+        raise PydanticCustomError(
+            "artifact_path",
+            "no agent can make `{path}`: {why}",
+            {"path": path, "why": why, "hint": "write the path in the workspace, for example `out/report.json`"},
+        )
+    return path
+
+
+ArtifactPath = Annotated[str, Field(min_length=1), AfterValidator(_check_artifact_path)]
+"""The path of a file in a trial's workspace, or the name of an artifact; may be a glob."""
 JsonPathText = Annotated[str, AfterValidator(_check_path)]
 """A JSONPath, or the short form `a.b`."""
 JsonSchemaObject = Annotated[JsonObject, AfterValidator(_check_schema)]

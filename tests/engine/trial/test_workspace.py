@@ -1,9 +1,16 @@
-"""Files that a trial starts with, and files that an agent hands over."""
+"""The folder of a trial: what it starts with, what the agent made of it, and what the agent put in its place."""
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.engine.support.project import Project
+
+from atp.engine import seed_files
+from atp.engine.seed_files import why_unusable
+from atp.engine.trial.workspace import Workspace, WorkspaceError, WorkspaceReplaced
 
 ECHO = """
     def run(prompt):
@@ -42,3 +49,196 @@ def test_files_are_where_the_tests_say(project: Project) -> None:
     elsewhere = project.folder / "elsewhere"
     elsewhere.mkdir()
     assert project.test(str(Path("..") / file), cwd=elsewhere).code == 0
+
+
+def test_a_link_in_the_place_of_the_workspace_is_an_error_of_the_agent(project: Project) -> None:
+    (project.folder / "elsewhere").mkdir()
+    project.write("elsewhere/mine.txt", "mine")
+    project.write(
+        "agent.py",
+        """
+        import json, os, sys
+        request = json.load(sys.stdin)
+        here = os.getcwd()
+        os.rmdir(here)
+        os.symlink(os.environ["OUT"], here)
+        made = [{"type": "file", "path": "evil.txt", "content": "x"}] if os.environ["TO"] else []
+        print(json.dumps({"task_id": request["task_id"], "status": "completed", "artifacts": made}))
+        """,
+    )
+    agents = [
+        {
+            "name": name,
+            "type": "cli",
+            "config": {
+                "command": [sys.executable, "agent.py"],
+                "environment": {"OUT": str(project.folder / "elsewhere"), "TO": to},
+            },
+        }
+        for name, to in (("quiet", ""), ("writes", "evil.txt"))
+    ]
+    exists = {"type": "artifact_exists", "path": "mine.txt"}
+    tests = [{"id": "a", "assertions": [exists, {**exists, "path": "other.txt", "negate": True}]}]
+    ran = project.test(project.suite(agents, tests))
+    assert [(one["status"], one["blame"]) for one in ran.events[1:-1]] == [("error", "agent")] * 2
+    assert "replaced its workspace folder by a link" in ran.events[1]["error"]
+    assert [one.name for one in (project.folder / "elsewhere").iterdir()] == ["mine.txt"]
+
+
+def test_a_workspace_that_is_the_machine_is_refused_before_anything_runs(project: Project) -> None:
+    project.write("agent.py", ECHO)
+    agents = [{"name": "echo", "type": "custom", "config": {"entry": "agent.py:run"}}]
+    ran = project.test(project.suite(agents, [{"id": "a", "workspace": "/"}]))
+    assert ran.code == 2
+    assert "unusable-folder" in ran.err
+    assert "contains the whole project" in ran.err
+
+
+MakeWorkspace = Callable[..., Workspace]
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> MakeWorkspace:
+    """A workspace of a project whose root is `tmp_path / "project"`."""
+    (tmp_path / "project").mkdir()
+    return lambda **more: Workspace(tmp_path / "work", "1", root=tmp_path / "project", **more)
+
+
+def seed(tmp_path: Path) -> Path:
+    folder = tmp_path / "project" / "seed"
+    folder.mkdir()
+    return folder
+
+
+def replaced_by_a_link(folder: Path, elsewhere: Path) -> None:
+    os.rmdir(folder)
+    os.symlink(elsewhere, folder)
+
+
+def parent_replaced_by_a_link(folder: Path, elsewhere: Path) -> None:
+    (elsewhere / folder.name).mkdir()
+    os.rename(folder.parent, folder.parent.with_name("moved"))
+    os.symlink(elsewhere, folder.parent)
+
+
+def replaced_by_a_file(folder: Path, elsewhere: Path) -> None:
+    os.rmdir(folder)
+    folder.write_text("")
+
+
+def taken_away(folder: Path, elsewhere: Path) -> None:
+    os.rmdir(folder)
+
+
+@pytest.mark.parametrize("act", [replaced_by_a_link, parent_replaced_by_a_link, replaced_by_a_file, taken_away])
+def test_a_workspace_that_the_agent_replaced_is_not_used(
+    new: MakeWorkspace, tmp_path: Path, act: Callable[[Path, Path], None]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("mine")
+    workspace = new()
+    act(workspace.path(), elsewhere)
+    for use in (workspace.path, workspace.changed_files, lambda: workspace.keep(tmp_path / "kept")):
+        with pytest.raises(WorkspaceReplaced, match="the agent"):
+            use()
+    workspace.remove()
+    assert (elsewhere / "mine.txt").read_text() == "mine"
+    assert not os.path.lexists(tmp_path / "work" / "1") or act is parent_replaced_by_a_link
+
+
+def test_a_workspace_that_the_agent_made_anew_is_its_workspace(new: MakeWorkspace) -> None:
+    workspace = new()
+    folder = workspace.path()
+    os.rmdir(folder)
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    assert list(workspace.changed_files()) == ["a.txt"]
+
+
+def test_permissions_are_restored_below_the_workspace_only(new: MakeWorkspace, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "inner"
+    elsewhere.mkdir(parents=True)
+    elsewhere.chmod(0o755)
+    workspace = new()
+    replaced_by_a_link(workspace.path(), elsewhere.parent)
+    workspace.remove()
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+
+
+def test_links_of_the_user_are_copied_as_what_they_point_to(new: MakeWorkspace, tmp_path: Path) -> None:
+    folder, shared = seed(tmp_path), tmp_path / "project" / "shared"
+    (shared / "deep").mkdir(parents=True)
+    (shared / "data.txt").write_text("data")
+    (shared / "deep" / "more.txt").write_text("more")
+    (folder / "relative.txt").symlink_to("../shared/data.txt")
+    (folder / "absolute.txt").symlink_to(shared / "data.txt")
+    (folder / "folder").symlink_to("../shared")
+    workspace = new(seed=folder, fixtures=folder)
+    there = workspace.path()
+    for name in ("relative.txt", "absolute.txt", "folder/data.txt", "fixtures/relative.txt"):
+        assert not (there / name).is_symlink()
+        assert (there / name).read_text() == "data"
+    assert (there / "folder/deep/more.txt").read_text() == "more"
+    assert workspace.changed_files() == {}
+    (there / "absolute.txt").write_text("overwritten")
+    assert (shared / "data.txt").read_text() == "data"
+    assert list(workspace.changed_files()) == ["absolute.txt"]
+
+
+def outside(folder: Path) -> None:
+    (folder / "link").symlink_to("/etc")
+
+
+def dangling(folder: Path) -> None:
+    (folder / "link").symlink_to("nowhere")
+
+
+def circle(folder: Path) -> None:
+    (folder / "a").mkdir()
+    (folder / "b").mkdir()
+    (folder / "a" / "to_b").symlink_to("../b")
+    (folder / "b" / "to_a").symlink_to("../a")
+
+
+def itself(folder: Path) -> None:
+    (folder / "link").symlink_to("link")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (outside, "leads out of the project"),
+        (dangling, "leads nowhere"),
+        (circle, "contains the link"),
+        (itself, "leads nowhere"),
+        (lambda folder: os.mkfifo(folder / "pipe"), "neither a file nor a folder"),
+        (lambda folder: [(folder / name).write_text("x") for name in "abcd"], "more than 3 files"),
+    ],
+)
+def test_a_seed_that_is_refused(
+    new: MakeWorkspace,
+    tmp_path: Path,
+    make: Callable[[Path], None],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seed_files, "MOST_FILES", 3)
+    folder = seed(tmp_path)
+    make(folder)
+    assert words in (why_unusable(folder, tmp_path / "project") or "")
+    with pytest.raises(WorkspaceError, match=words):
+        new(seed=folder).path()
+
+
+def test_a_folder_that_contains_the_project_is_not_copied(tmp_path: Path) -> None:
+    for folder in (Path("/"), tmp_path.parent, tmp_path):
+        assert "contains the whole project" in (why_unusable(folder, tmp_path / "project") or "")
+
+
+def test_the_project_itself_is_copied_without_its_runs(new: MakeWorkspace, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".atp" / "runs").mkdir(parents=True)
+    (project / "a.txt").write_text("a")
+    there = new(seed=project).path()
+    assert [one.name for one in there.iterdir()] == ["a.txt"]

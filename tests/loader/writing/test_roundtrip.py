@@ -39,6 +39,8 @@ seconds = st.integers(1, 10**6) | st.floats(0.001, 1e6) | st.sampled_from(["30s"
 fractions = st.floats(0, 1)
 shares = st.floats(0, 1, exclude_min=True)
 lists = st.lists(words, max_size=3)
+artifacts = words.map("out/{}".format).filter(lambda path: ".." not in path)
+several_artifacts = st.lists(artifacts, max_size=3)
 
 
 def mapping(needed: dict[str, Any], **optional: Any) -> Any:
@@ -70,7 +72,7 @@ plain_assertions = st.one_of(
     assertion("json_path", {"path": st.sampled_from(["$.a", "a.b[0]", "$..x"])}, value=free),
     assertion("json_schema", {"schema": st.sampled_from([{}, {"type": "object", "title": "${X}"}])}),
     assertion("tool_called", {"name": words}, times=st.integers(0, 9), arguments=st.just({"n": {"$gt": 3}})),
-    assertion("artifact_exists", {"path": words}, contains=words, min_bytes=st.integers(0, 9)),
+    assertion("artifact_exists", {"path": artifacts}, contains=words, min_bytes=st.integers(0, 9)),
     assertion("behavior", {"check": "no_errors"}, allow_recovered=st.booleans(), tool_order=lists.filter(bool)),
     assertion("llm_eval", {"criteria": words}, threshold=fractions, votes=counts),
     assertion("agent", {"use": words.map("agents:a{}".format)}, options=options, value=values),
@@ -103,7 +105,7 @@ checkpoints = st.lists(
 says = st.one_of(
     mapping({"input": spoken}),
     mapping({"messages": st.lists(messages, min_size=1, max_size=3)}),
-    mapping({"task": mapping({"description": spoken}, input_data=objects, expected_artifacts=lists)}),
+    mapping({"task": mapping({"description": spoken}, input_data=objects, expected_artifacts=several_artifacts)}),
     mapping({"simulator": mapping({"use": words.map("a{}".format)}, options=options), "checkpoints": checkpoints}),
 )
 extras = mapping(

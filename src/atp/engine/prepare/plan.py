@@ -18,6 +18,7 @@ from atp.engine.prepare.keys import CaseFiles, agent_digest, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, listed
+from atp.engine.seed_files import why_unusable
 from atp.engine.services import RunServices
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
@@ -261,11 +262,8 @@ def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
     for unit in plan.units:
         survey = unit.source.survey
         here = Diagnostics(unit.source.suite.path)
-        for folder, examples in survey.workspaces.items():
-            if not (unit.source.folder / folder).is_dir():
-                for name, place in examples:
-                    here.error("no-such-folder", f"case `{name}`: there is no folder {folder} to start with", place)
         _warn_outside(unit.source, root, here)
+        _check_folders(unit.source, root, here)
         for tested in unit.agents:
             doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if tested.is_among(only)}
             for case in doubtful.values():
@@ -305,6 +303,18 @@ def _check_history(tested: AgentUnderTest, examples: list[tuple[str, Place]], he
     for name, place in examples:
         message = f"case `{name}`: agent `{tested.name}` is never given {EARLIER_MESSAGES.why}, only the newest"
         here.error("no-history", message, place, hint)
+
+
+def _check_folders(source: CaseSource, root: Path, here: Diagnostics) -> None:
+    """Report folders that no trial can start with a copy of."""
+    for folder, examples in source.survey.workspaces.items():
+        path = source.folder / folder
+        missing = None if path.is_dir() else f"there is no folder {folder} to start with"
+        why = missing or why_unusable(path, root)
+        for name, place in examples if why else ():
+            here.error("no-such-folder" if missing else "unusable-folder", f"case `{name}`: {why}", place)
+    if source.fixtures is not None and (why := why_unusable(source.fixtures, root)):
+        here.error("unusable-folder", f"the files of `fixtures` can't be copied for each trial: {why}")
 
 
 def _way_out(tested: AgentUnderTest) -> str:

@@ -21,7 +21,7 @@ from atp.engine.trial.befores import Snapshot, take_snapshot
 from atp.engine.trial.conversation import Conversation, LimitExceeded, Watch
 from atp.engine.trial.deadline import GRACE, Deadline
 from atp.engine.trial.hooks import HookError
-from atp.engine.trial.workspace import WorkspaceError
+from atp.engine.trial.workspace import WorkspaceError, WorkspaceReplaced
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
 from atp.stats.score import score
@@ -186,6 +186,8 @@ class Attempt:
 
     async def _check(self, dialogue: "Dialogue | None" = None) -> None:
         """Check everything that the case asks for, and score it."""
+        if self._workspace.exists:
+            self._workspace.path()  # an agent that has put a link in its place is in error, and nothing is read there
         self._actor = "judge"
         case, result = self._trial.case, self._result
         result.verdicts = await check_case(case, self._evidence())
@@ -263,7 +265,7 @@ class Attempt:
         self._needs_after_hook = False
         try:
             await self._call_hook(self._trial.case.after_hook)
-        except (HookError, WorkspaceError) as error:
+        except (HookError, WorkspaceError, WorkspaceReplaced) as error:
             if self._result.status == "passed":
                 raise
             self._result.warnings.append(str(error))
@@ -279,9 +281,13 @@ class Attempt:
             hook.cancel()
         if not self._workspace.exists:
             return
-        if self._context.keeps_workspace(self._result):
+        if not self._context.keeps_workspace(self._result):
+            self._workspace.remove()
+            return
+        try:
             self._result.workspace = str(self._workspace.path())
-        else:
+        except WorkspaceReplaced as error:
+            self._result.warnings.append(f"the workspace is not kept: {error}")
             self._workspace.remove()
 
 

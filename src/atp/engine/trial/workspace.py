@@ -1,4 +1,8 @@
-"""The workspace of a trial: a folder of its own, made when it is first asked for."""
+"""The workspace of a trial: a folder of its own, made when it is first asked for.
+
+The agent may do to the folder whatever it likes, also put a link in its place. So the folder is looked at before each
+use, and nothing is read or written through a link.
+"""
 
 import os
 import shutil
@@ -8,11 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from atp.agents.adapter import AgentError
 from atp.base.errors import Error
+from atp.engine.seed_files import UnusableSeed, copy_file, copy_seed
 
 
 class WorkspaceError(Error):
     """A workspace that could not be made: no agent is to blame."""
+
+
+class WorkspaceReplaced(AgentError):
+    """A workspace that is no longer the folder that the agent was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +45,17 @@ class Workspace:
         seed: Path | None = None,
         fixtures: Path | None = None,
         start: KeptWorkspace | None = None,
+        root: Path | None = None,
     ) -> None:
+        """`root` is the project's root, out of which no link in the seed or the fixtures may lead."""
         self._parent = parent
         self._name = name
         self._seed = seed
         self._fixtures = fixtures if start is None else None  # what befores left has them already
         self._start = start
+        self._root = root
+        self._made_in = (0, 0)
+        """Device and inode of the parent, when the folder was made."""
         self._seeded: dict[str, tuple[int, int, int]] | None = None
 
     @property
@@ -53,28 +68,44 @@ class Workspace:
         return self._seeded is not None
 
     def path(self) -> Path:
-        """The folder, made and seeded the first time."""
-        if self._seeded is None:
-            try:
-                self._make()
-            except (OSError, shutil.Error) as error:
-                _remove(self._folder)
-                raise WorkspaceError(f"the workspace could not be made: {_why(error)}") from error
+        """The folder, made and seeded the first time. Raises `WorkspaceError`, `WorkspaceReplaced`."""
+        if self._seeded is not None:
+            return self._own_folder()
+        try:
+            self._make()
+        except (OSError, shutil.Error, UnusableSeed) as error:
+            _remove(self._folder)
+            raise WorkspaceError(f"the workspace could not be made: {_why(error)}") from error
         return self._folder
+
+    def _own_folder(self) -> Path:
+        """The folder, unless something else is in its place now: a link, or a link in the place of its parent."""
+        folder = self._folder
+        try:
+            parent = os.stat(self._parent)
+            mode = os.lstat(folder).st_mode
+        except OSError as error:
+            raise WorkspaceReplaced(f"the agent took its workspace away: {error.strerror}") from error
+        if not stat.S_ISDIR(mode) or (parent.st_dev, parent.st_ino) != self._made_in:
+            what = "a link" if stat.S_ISLNK(mode) else "something else"
+            raise WorkspaceReplaced(f"the agent replaced its workspace folder by {what}")
+        return folder
 
     def _make(self) -> None:
         try:
             os.mkdir(self._folder)
         except FileNotFoundError:  # the first one
             self._folder.mkdir(parents=True)
+        parent = os.stat(self._parent)
+        self._made_in = parent.st_dev, parent.st_ino
         made: frozenset[str] = frozenset()
         if self._start is not None:
             _copy(self._start.folder, self._folder)
             made = frozenset(_files(self._folder)) - self._start.seeded
         if self._seed is not None:
-            made -= _copy(self._seed, self._folder)
+            made -= copy_seed(self._seed, self._folder, self._root or self._seed)
         if self._fixtures is not None:
-            _copy(self._fixtures, self._folder / "fixtures")
+            copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures)
         copied = self._seed or self._fixtures or self._start
         found = _files(self._folder) if copied else {}
         self._seeded = {name: _stamp(path) for name, path in found.items() if name not in made}
@@ -85,17 +116,20 @@ class Workspace:
             return None
         made = self.changed_files()
         try:
-            _copy(self._folder, folder)
+            _copy(self._own_folder(), folder)
         except (OSError, shutil.Error) as error:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
         return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
     def changed_files(self) -> Mapping[str, Path]:
-        """The files that the agent made or changed, by their path in the folder."""
+        """The files and links that the agent made or changed, by their path in the folder.
+
+        Raises `WorkspaceReplaced`, and `OSError` if not all of the folder can be listed.
+        """
         if self._seeded is None:
             return {}
         seeded = self._seeded
-        return {name: path for name, path in _files(self._folder).items() if seeded.get(name) != _stamp(path)}
+        return {name: path for name, path in _files(self._own_folder()).items() if seeded.get(name) != _stamp(path)}
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -103,29 +137,18 @@ class Workspace:
             _remove(self._folder)
 
 
-def _copy(source: Path, target: Path) -> frozenset[str]:
-    """Copy the content of a folder. Returns the names of its files."""
-    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=_copy_file)
-    return frozenset(_files(source))
-
-
-def _copy_file(source: str, target: str) -> str:
-    """Copy a file, sharing its bytes where the file system can."""
-    if hasattr(os, "copy_file_range") and stat.S_ISREG(os.stat(source).st_mode):  # a pipe would never open
-        with suppress(OSError), open(source, "rb") as read, open(target, "wb") as written:
-            left = os.fstat(read.fileno()).st_size
-            while left > 0 and (copied := os.copy_file_range(read.fileno(), written.fileno(), left)):
-                left -= copied
-            if left == 0:
-                shutil.copystat(source, target)
-                return target
-    return shutil.copy2(source, target)
+def _copy(source: Path, target: Path) -> None:
+    """Copy what an agent has left, links as links."""
+    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=copy_file)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, also one whose permissions an agent has changed."""
+    """Remove a folder, also one whose permissions an agent has changed. Of a link, only the link is removed."""
     with suppress(OSError):
         os.rmdir(folder)  # most are empty, and this is ten times as fast
+        return
+    with suppress(OSError):
+        os.unlink(folder)  # fails for a folder
         return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
@@ -142,7 +165,7 @@ def _restore_permissions(folder: Path) -> None:
             folder.chmod(0o700)
 
 
-def _why(error: OSError | shutil.Error) -> str:
+def _why(error: Exception) -> str:
     """The first reason: a copy collects as many as there are files."""
     if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
         return str(error.args[0][0][-1])
@@ -150,11 +173,21 @@ def _why(error: OSError | shutil.Error) -> str:
 
 
 def _files(folder: Path) -> dict[str, Path]:
+    """Everything in a folder that is no folder itself, by path: files, and links whatever they lead to.
+
+    Raises `OSError` for a folder that can't be listed: what is in it is unknown, not absent.
+    """
     found: dict[str, Path] = {}
-    for here, _, names in os.walk(folder):
-        for name in names:
-            path = Path(here, name)
-            found[path.relative_to(folder).as_posix()] = path
+    waiting = [("", folder)]
+    while waiting:
+        name, here = waiting.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                below = f"{name}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((f"{below}/", here / entry.name))
+                else:
+                    found[below] = here / entry.name
     return found
 
 

@@ -1,0 +1,279 @@
+"""Wherever a check gives up looking, because of size, depth, time, encoding or what it can't see, it is unjudged.
+
+Neither the check nor its negation passes then. Every registered kind of check must say here where it gives up.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.checks.conftest import Folder, make_assertion, make_evidence
+
+from atp.base import found_json
+from atp.base.found_json import DEEPEST
+from atp.checks import artifacts
+from atp.checks.evidence import Evidence
+from atp.checks.run_check import run_check
+from atp.suite.assertion import ASSERTIONS, Group
+from atp.suite.result import Artifact, ToolCall, Turn, Usage
+
+GivenUp = tuple[dict[str, Any], Evidence]
+"""An assertion, and what it gives up on."""
+
+LEAK = '{"leak": 1}'
+TEXTS = {
+    "places": "[1 " * 51 + LEAK,
+    "blocks": "```\nno\n```\n" * 51 + f"```json\n{LEAK}\n```",
+    "depth": "[" * (DEEPEST + 1) + LEAK + "]" * (DEEPEST + 1),
+    "great depth": "[" * 5000 + LEAK + "]" * 5000,
+    "digits": f'{{"leak": 1, "n": {"9" * 5000}}}',
+    "deep in a fence": "so\n```json\n" + '{"a":' * 300 + LEAK + "}" * 300 + "\n```",
+}
+"""Texts that hold JSON and that nobody reads to their end, with the limits of `low_limits`."""
+DEEP: Any = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+WHOLE = [name for name, text in TEXTS.items() if text[0] in "[{" and name != "places"]
+"""Those that are JSON as a whole, so that text is also searched in their canonical form."""
+SLOW = "(a|aa)+$"
+SLOW_ON = "a" * 5000 + "b"
+
+
+def in_output(*assertions: dict[str, Any], texts: list[str] | None = None) -> Iterator[GivenUp]:
+    for name in texts or TEXTS:
+        for one in assertions:
+            yield one, make_evidence(TEXTS[name])
+
+
+def equals() -> Iterator[GivenUp]:
+    yield from in_output(
+        *({"type": "equals", "value": value} for value in ({"leak": 1}, [1], 7, {"$type": "object"}, {"$length": 3}))
+    )
+    yield {"type": "equals", "value": {"$regex": SLOW}}, make_evidence(SLOW_ON)
+
+
+def contains() -> Iterator[GivenUp]:
+    yield from in_output({"type": "contains", "value": {"leak": 1}}, {"type": "contains", "value": [{"leak": 1}]})
+    yield from in_output({"type": "contains", "value": '"leak":1'}, texts=WHOLE)
+    yield {"type": "contains", "value": "x"}, make_evidence(DEEP)
+
+
+def not_contains() -> Iterator[GivenUp]:
+    for one, evidence in contains():
+        yield {**one, "type": "not_contains"}, evidence
+
+
+def regex() -> Iterator[GivenUp]:
+    yield from in_output({"type": "regex", "pattern": '"leak":1'}, texts=WHOLE)
+    yield {"type": "regex", "pattern": SLOW}, make_evidence(SLOW_ON)
+
+
+def json_path() -> Iterator[GivenUp]:
+    yield from in_output({"type": "json_path", "path": "$.leak"}, {"type": "json_path", "path": "$..leak", "value": 1})
+    yield {"type": "json_path", "path": "$..leak"}, make_evidence(DEEP)
+    nested = [[{"a": number} for number in range(100)] for _ in range(100)]
+    for path in ("$..[?@..[?@..[?@==1]]]", "$[0][?$[0][?$[0][?$[0][?@==-1]]]]", "$..*..*..*..*..x"):
+        yield {"type": "json_path", "path": path}, make_evidence([nested, nested])
+    yield {"type": "json_path", "path": f"$[?search(@, '{SLOW}')]"}, make_evidence([SLOW_ON])
+
+
+def type_() -> Iterator[GivenUp]:
+    yield from in_output(
+        *({"type": "type", "value": value} for value in ("object", "array")),
+        {"type": "type", "value": "integer", "path": "$.leak"},
+    )
+
+
+def json_schema() -> Iterator[GivenUp]:
+    yield from in_output({"type": "json_schema", "schema": {"required": ["leak"]}})
+    circle = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    cases: list[tuple[Any, Any]] = [
+        (circle, {}),
+        ({"items": {"pattern": SLOW}}, [SLOW_ON]),
+        ({"items": {"$ref": "#"}}, DEEP),
+    ]
+    for schema, output in cases:
+        yield {"type": "json_schema", "schema": schema}, make_evidence(output)
+
+
+ARGUMENTS: list[ToolCall | str] = [ToolCall(name="pay", arguments='{"a":' * 300 + LEAK + "}" * 300)]
+RESULT: list[ToolCall | str] = [ToolCall(name="pay", result=TEXTS["depth"])]
+UNTOLD: dict[str, Any] = {"calls": ["pay"], "usage": Usage(tool_calls=3)}
+"""The agent says that it made more calls than it told of."""
+
+
+def tool_called() -> Iterator[GivenUp]:
+    yield {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
+    for more in ({"name": "refund", "negate": True}, {"name": "pay", "times": 1}, {"name": "pay", "before": "pay"}):
+        yield {"type": "tool_called", **more}, make_evidence("x", **UNTOLD)
+
+
+def not_tool_called() -> Iterator[GivenUp]:
+    yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
+    yield {"type": "not_tool_called", "name": "refund"}, make_evidence("x", **UNTOLD)
+
+
+def tool_result() -> Iterator[GivenUp]:
+    for rule in ({"value": {"leak": 1}}, {"contains": {"leak": 1}}, {"path": "$.leak"}, {"pattern": '"leak":1'}):
+        yield {"type": "tool_result", "name": "pay", **rule}, make_evidence("x", calls=RESULT)
+    slow: list[ToolCall | str] = [ToolCall(name="pay", result=SLOW_ON)]
+    yield {"type": "tool_result", "name": "pay", "pattern": SLOW}, make_evidence("x", calls=slow)
+    untold = {"type": "tool_result", "name": "refund", "value": 1}
+    yield {**untold, "negate": True}, make_evidence("x", **UNTOLD)
+
+
+def tool_order() -> Iterator[GivenUp]:
+    yield {"type": "tool_order", "tools": ["refund", "pay"]}, make_evidence("x", **UNTOLD)
+
+
+def behavior() -> Iterator[GivenUp]:
+    repeated = {"type": "behavior", "check": "no_repeated_actions"}
+    yield repeated, make_evidence("x", calls=ARGUMENTS * 2)
+    yield repeated, make_evidence("x", **UNTOLD)
+    yield {"type": "behavior", "forbidden_tools": ["refund"]}, make_evidence("x", **UNTOLD)
+    yield {"type": "behavior", "check": "no_errors"}, make_evidence("x", **UNTOLD)
+
+
+def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
+    folder = tmp / "workspace"
+    folder.mkdir()
+    (folder / "latin.txt").write_bytes("größe".encode("latin-1"))
+    (folder / "wide.json").write_bytes(LEAK.encode("utf-16"))
+    (folder / "large.txt").write_bytes(b"x" * (artifacts.LARGEST + 1))
+    (folder / "deep.json").write_text(TEXTS["depth"])
+    (folder / "slow.txt").write_text(SLOW_ON)
+    os.symlink("/etc", folder / "etc")
+    os.mkfifo(folder / "pipe")
+    workspace = Folder(folder, set())
+    for rule in (
+        {"path": "latin.txt", "contains": "größe"},
+        {"path": "latin.txt", "matches": "größe$"},
+        {"path": "wide.json", "json_schema": {"required": ["leak"]}},
+        {"path": "wide.json", "contains": "leak"},
+        {"path": "large.txt", "contains": "y"},
+        {"path": "large.txt", "sha256": "0" * 64},
+        {"path": "deep.json", "json_schema": {"required": ["leak"]}},
+        {"path": "slow.txt", "matches": SLOW},
+        {"path": "etc/passwd"},
+        {"path": "etc"},
+        {"path": "**/passwd"},
+        {"path": "pipe"},
+        {"path": "pipe", "contains": "x"},
+    ):
+        yield {"type": "artifact_exists", **rule}, make_evidence("x", workspace=workspace)
+    many = [Artifact(name=f"{number}.txt", text="no") for number in range(artifacts.MOST_CANDIDATES + 1)]
+    yield {"type": "artifact_exists", "path": "*.txt", "contains": "yes"}, make_evidence("x", artifacts=many)
+    broken = [Artifact(name="a.bin", base64="x")]
+    yield {"type": "artifact_exists", "path": "a.bin", "min_bytes": 3}, make_evidence("x", artifacts=broken)
+
+
+def llm_eval() -> Iterator[GivenUp]:
+    yield {"type": "llm_eval", "criteria": "relevance"}, make_evidence("x")  # nobody judges
+    yield {"type": "llm_eval", "criteria": "relevance", "path": "a.txt"}, make_evidence("x")
+
+
+def agent() -> Iterator[GivenUp]:
+    yield {"type": "agent", "use": "agents:judge"}, make_evidence("x")  # nobody is there to ask
+
+
+def script(tmp: Path) -> Iterator[GivenUp]:
+    (tmp / "scripts").mkdir()
+    (tmp / "scripts" / "decide.py").write_text("def yes(output): return True\ndef none(output): return None\n")
+    yield {"type": "script", "script": "scripts:decide.yes"}, make_evidence(DEEP, folders=(tmp,))
+    yield {"type": "script", "script": "scripts:decide.none"}, make_evidence("x", folders=(tmp,))
+    yield {"type": "script", "script": "scripts:decide.missing"}, make_evidence("x", folders=(tmp,))
+
+
+def group(kind: str) -> Iterator[GivenUp]:
+    inner, evidence = next(contains())
+    more = {"k": 1} if kind == "at_least" else {}
+    yield {"type": kind, "assertions": [inner], **more}, evidence
+    yield {"type": kind, "assertions": [{**inner, "negate": True}], **more}, evidence
+
+
+GIVE_UP: dict[str, Callable[..., Iterator[GivenUp]]] = {
+    "equals": equals,
+    "contains": contains,
+    "not_contains": not_contains,
+    "regex": regex,
+    "json_path": json_path,
+    "type": type_,
+    "json_schema": json_schema,
+    "tool_called": tool_called,
+    "not_tool_called": not_tool_called,
+    "tool_result": tool_result,
+    "tool_order": tool_order,
+    "artifact_exists": artifact_exists,
+    "behavior": behavior,
+    "llm_eval": llm_eval,
+    "agent": agent,
+    "script": script,
+}
+
+
+def outcome(assertion: dict[str, Any], evidence: Evidence) -> str:
+    return asyncio.run(run_check(make_assertion(assertion), evidence)).outcome
+
+
+def neither_passes(assertion: dict[str, Any], evidence: Evidence) -> None:
+    opposite = {**assertion, "negate": not assertion.get("negate", False)}
+    inside = {"type": "none_of", "assertions": [assertion]}
+    plain, turned = outcome(assertion, evidence), outcome(opposite, evidence)
+    assert (plain != "passed", turned != "passed") == (True, True), assertion
+    assert "unjudged" in (plain, turned), assertion
+    assert outcome(inside, evidence) != "passed", assertion
+    assert outcome({**inside, "negate": True}, evidence) != "passed", assertion
+
+
+@pytest.fixture
+def low_limits(monkeypatch: pytest.MonkeyPatch, fast_patience: None) -> None:
+    monkeypatch.setattr(found_json, "MOST_TRIES", 50)
+    monkeypatch.setattr(found_json, "MOST_BLOCKS", 50)
+    monkeypatch.setattr(artifacts, "LARGEST", 10_000)
+    monkeypatch.setattr(artifacts, "MOST_CANDIDATES", 50)
+
+
+@pytest.mark.parametrize("kind", ASSERTIONS.names)
+def test_what_is_given_up_is_unjudged(kind: str, tmp_path: Path, low_limits: None) -> None:
+    known = ASSERTIONS.find(kind)
+    assert known is not None
+    if issubclass(known, Group):
+        cases = group(kind)
+    else:
+        assert kind in GIVE_UP, f"say here on what `{kind}` gives up looking"
+        make = GIVE_UP[kind]
+        cases = make(tmp_path) if make.__code__.co_argcount else make()
+    for assertion, evidence in cases:
+        neither_passes(assertion, evidence)
+
+
+ON_JSON: list[dict[str, Any]] = [
+    {"type": "equals", "value": {"leak": 1}},
+    {"type": "contains", "value": {"leak": 1}},
+    {"type": "not_contains", "value": {"leak": 1}},
+    {"type": "json_path", "path": "$.leak"},
+    {"type": "json_path", "path": "$..leak", "value": 1},
+    {"type": "type", "value": "array"},
+    {"type": "json_schema", "schema": {"required": ["leak"]}},
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    assertion=st.sampled_from(ON_JSON),
+    levels=st.integers(DEEPEST + 1, 2000),
+    opening=st.sampled_from(["[", '{"a":', "[1,"]),
+    before=st.sampled_from(["", "So: ", "```json\n", "[1] {x} "]),
+    turn=st.booleans(),
+)
+def test_json_that_is_nested_too_deep(
+    assertion: dict[str, Any], levels: int, opening: str, before: str, turn: bool
+) -> None:
+    text = before + opening * levels + LEAK + ("}" if opening[0] == "{" else "]") * levels
+    evidence = make_evidence(turns=[Turn(turn=1, input="x", output=text)], turn=1 if turn else None)
+    neither_passes(assertion, evidence)
