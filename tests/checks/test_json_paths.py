@@ -246,5 +246,5 @@ def test_member_names_beyond_ascii(judge: Judge, path: str, found: Any) -> None:
 
 
 def test_a_path_that_is_none_says_why() -> None:
-    with pytest.raises(ValidationError, match="expected '.', '..' or a bracketed selection, found 'b'"):
+    with pytest.raises(ValidationError, match=r"expected '.', '..' or a bracketed selection, found 'b'"):
         make_assertion({"type": "json_path", "path": "$.a b"})

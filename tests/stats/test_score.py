@@ -85,8 +85,25 @@ def test_nothing_to_score_is_no_score() -> None:
 def test_quality_is_the_mean_score_of_judged_and_behavioural_checks(
     verdicts: list[Verdict], quality: float | None
 ) -> None:
-    found = score(trial(verdicts), case()).dimensions.get("quality")
+    found = score(trial(verdicts, usage=Usage(steps=1)), case()).dimensions.get("quality")
     assert found == (None if quality is None else pytest.approx(quality))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "quality"),
+    [
+        ([verdict("passed", type="behavior")], None),
+        ([verdict("passed", type="all_of", parts=[verdict("passed", type="behavior")])], None),
+        ([verdict("failed", type="behavior")], 0.0),
+        ([verdict("passed", type="behavior"), judged(0.5)], 0.5),
+    ],
+)
+def test_behaviour_that_nobody_saw_is_no_mark_in_the_agents_favour(
+    verdicts: list[Verdict], quality: float | None
+) -> None:
+    found = score(trial(verdicts), case())
+    assert found.dimensions.get("quality") == quality
+    assert found.left_out.get("quality") == ("the agent told of nothing that it did" if quality is None else None)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ them at the end.
 from typing import Any, NamedTuple
 
 from atp.base.text import cut
+from atp.checks.before_run import needs
 from atp.checks.evidence import unreported_calls
-from atp.suite.case import Limits
+from atp.suite.case import Case, Limits
 from atp.suite.meter import Meter, fill, read_meter
 from atp.suite.result import ToolCall, Transcript, Verdict
 
@@ -76,6 +77,21 @@ def overruns(limits: Limits, transcript: Transcript) -> list[Overrun]:
     return fill(LimitMeter(limits), transcript).overruns()
 
 
+def passed_limits(limits: Limits, transcript: Transcript) -> list[Verdict]:
+    """A failed verdict on each limit that a trial passed."""
+    return [
+        Verdict(
+            type="limits",
+            outcome="failed",
+            message=one.message,
+            expected=one.allowed,
+            found=one.found,
+            name=one.limit,
+        )
+        for one in overruns(limits, transcript)
+    ]
+
+
 def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
     """Warnings about limits on something that the agent could have reported and did not."""
     meter = read_meter(transcript)
@@ -92,6 +108,16 @@ def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
     if gap := unreported_calls(transcript):
         found.append(f"unobserved: {gap}")
     return found
+
+
+def unseen(case: Case, transcript: Transcript) -> list[str]:
+    """A warning about limits and checks that hold only because the agent told of nothing that it did."""
+    if transcript.tells_of_actions:
+        return []
+    held = dict.fromkeys(need.why for need in needs(case) if need.what == "tool_calls")
+    if not held:
+        return []
+    return [f"unobserved: the agent told of no tool calls, events or steps, so nothing shows {', '.join(held)}"]
 
 
 def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:

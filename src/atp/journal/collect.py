@@ -76,6 +76,6 @@ def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
     if case.status == "passed" and not complete:
         ran = f"{len(case.trials)} of {case.planned} trials ran"
         case.status, case.reason = "cancelled", f"stopped before all its trials had run: {ran}"
-    elif case.status == "failed" and all(trial.status == "passed" for trial in case.trials):
+    elif case.status == "failed" and case_status(case.trials, required) == "passed":
         case.reason = below(case_score(case.trials), min_score)
     return case

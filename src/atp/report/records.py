@@ -300,7 +300,7 @@ class ResultRecord(Record, kw_only=True):
             output=output,
             expected=hide(case.expected),
             duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
-            error=None if case.status == "passed" else hide(trial.error or case.error),
+            error=None if case.status == "passed" else hide(case.reason or trial.error or case.error),
             blame=None if case.status == "passed" else trial.blame,
             pass_rate=percent(passed, len(trials) + case.missing),
             messages_count=messages_count(case, trial),

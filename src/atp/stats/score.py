@@ -41,13 +41,13 @@ def score(result: TrialResult, case: Case) -> Score:
     dimensions: dict[str, float] = {}
     left_out: dict[str, str] = {}
     for name, value in (
-        ("quality", quality(known)),
+        ("quality", quality(known, seen=transcript.tells_of_actions)),
         ("completeness", completeness(known)),
         ("efficiency", efficiency(limits, transcript)),
         ("cost", cost(limits, transcript)),
     ):
         if value is None:
-            left_out[name] = _why(name, limits)
+            left_out[name] = _why(name, limits, known)
         else:
             dimensions[name] = value
     weights = _DEFAULT if case.scoring is None else _by_dimension(case.scoring)
@@ -65,9 +65,12 @@ def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: li
     return 100 * mean
 
 
-def quality(known: Iterable[Verdict]) -> float | None:
-    """The weighted mean score of the judged and behavioural checks among `known`."""
-    return _weighted_mean([(one.weight, _points(one)) for one in known if _is_about_quality(one)])
+def quality(known: Iterable[Verdict], *, seen: bool = True) -> float | None:
+    """The weighted mean score of the judged and behavioural checks among `known`.
+
+    If the agent told of nothing that it did (not `seen`), a behavioural check that passed is no mark in its favour.
+    """
+    return _weighted_mean([(one.weight, _points(one)) for one in known if _is_about_quality(one, seen)])
 
 
 def completeness(known: Iterable[Verdict]) -> float | None:
@@ -97,10 +100,12 @@ def _unspent(used: float | None, allowed: float | None) -> float | None:
     return min(max(1 - used / allowed, 0.0), 1.0)
 
 
-def _is_about_quality(verdict: Verdict) -> bool:
-    if verdict.judged or verdict.type == "behavior":
+def _is_about_quality(verdict: Verdict, seen: bool) -> bool:
+    if verdict.judged:
         return True
-    return bool(verdict.parts) and any(map(_is_about_quality, verdict.parts))
+    if verdict.type == "behavior":
+        return seen or not verdict.passed
+    return any(_is_about_quality(part, seen) for part in verdict.parts)
 
 
 def _points(verdict: Verdict) -> float:
@@ -118,10 +123,11 @@ def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
     return fsum([weight * value for weight, value in pairs]) / total if total > 0 else None
 
 
-def _why(dimension: str, limits: Limits) -> str:
+def _why(dimension: str, limits: Limits, known: list[Verdict]) -> str:
     match dimension:
         case "quality":
-            return "no judged or behavioural checks"
+            unseen = any(_is_about_quality(one, seen=True) for one in known)
+            return "the agent told of nothing that it did" if unseen else "no judged or behavioural checks"
         case "completeness":
             return "no checks"
         case "efficiency":

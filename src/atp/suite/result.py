@@ -163,6 +163,12 @@ class Transcript(Struct, omit_defaults=True, kw_only=True):
         return self.turns[-1].output if self.turns else None
 
     @property
+    def tells_of_actions(self) -> bool:
+        """True if the agent told of anything that it did: a tool call, an event, or a count of calls or steps."""
+        used = self.usage
+        return bool(self.tool_calls or self.events) or used.tool_calls is not None or used.steps is not None
+
+    @property
     def steps(self) -> int | None:
         """The largest count of steps that anything shows; each tool call is at least one."""
         shown = [len(self.tool_calls), self.usage.steps or 0, self.usage.tool_calls or 0]
@@ -351,7 +357,7 @@ class CaseResult(CaseInfo, omit_defaults=True, kw_only=True, rename={}):
     file: str | None = None
     """The file it stands in."""
     reason: str | None = None
-    """Why the case failed, where none of its trials did."""
+    """Why the case failed, where its trials are not the reason."""
     status: Status = "passed"
     """What its trials come to."""
     trials: list[TrialResult] = field(default_factory=list)

@@ -256,6 +256,77 @@ def test_limits_on_what_is_used_and_on_tools(project: Project) -> None:
     assert {one["status"] for one in ran.results.values() if one["error"]} == {"failed"}
 
 
+def test_all_checks_are_made_when_a_limit_was_passed(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt, workspace, context):
+            steps = 9 if prompt == "once" or context["run"] > 1 else 1
+            return {"output": "hello", "usage": {"total_steps": steps, "cost_usd": 2.0}}
+        """,
+    )
+    no_errors = {"type": "behavior", "check": "no_errors"}
+    tests: list[dict[str, Any]] = [
+        {
+            "id": "once",
+            "task": {"description": "once", "expected_artifacts": ["report.txt"]},
+            "constraints": {"max_steps": 2, "budget_usd": 1.0},
+            "assertions": [HELLO, {"type": "contains", "value": "goodbye"}],
+        },
+        {
+            "id": "often",
+            "task": {"description": "often"},
+            "constraints": {"max_steps": 2},
+            "assertions": [HELLO, no_errors],
+            "runs": 4,
+            "pass_rate": 0.25,
+            "min_score": 80,
+        },
+    ]
+    ran = project.test(project.suite([custom()], tests))
+    once, often = ran.results["once"], ran.results["often"]
+    assert (once["status"], once["error"]) == ("failed", "max_steps exceeded: 9 of 2 steps, 7 too many")
+    assert [(one["type"], one["passed"]) for one in once["assertions"]] == [
+        ("contains", True),
+        ("contains", False),
+        ("artifact_exists", False),
+        ("limits", False),
+        ("limits", False),
+    ]
+    assert once["score"] is not None
+    # The run within the limit: 0.4 quality + 0.3 completeness + half of 0.2 efficiency, over 0.9. The three others have
+    # quality 1, completeness 2 of 3 (the limit is a check that failed) and no efficiency.
+    expected = [100 * 0.8 / 0.9, *[100 * (0.4 + 0.3 * 2 / 3) / 0.9] * 3]
+    assert often["score"] == pytest.approx(sum(expected) / 4, abs=0.1)
+    assert often["status"] == "failed"
+    assert "below min_score 80" in often["error"]
+
+
+def test_an_agent_that_told_of_nothing_gets_no_marks_for_its_behaviour(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt):
+            return "hello" if prompt == "quiet" else {"output": "hello", "usage": {"total_steps": 0}}
+        """,
+    )
+    checks = [{"type": "behavior", "check": check} for check in ("no_errors", "efficient_tool_use")]
+    tests: list[dict[str, Any]] = [
+        {"id": name, "input": name, "constraints": {"allowed_tools": ["a"]}, "assertions": [HELLO, *checks]}
+        for name in ("quiet", "tells")
+    ]
+    ran = project.test(project.suite([custom()], tests))
+    quiet, tells = ran.results["quiet"], ran.results["tells"]
+    assert (quiet["status"], tells["status"]) == ("passed", "passed")
+    assert quiet["dimensions"] == {"completeness": 1.0}
+    assert tells["dimensions"] == {"quality": 1.0, "completeness": 1.0}
+    (warning,) = quiet["warnings"]
+    assert warning.startswith("unobserved: the agent told of no tool calls, events or steps")
+    for name in ("allowed_tools", "no_errors", "efficient_tool_use"):
+        assert name in warning
+    assert not tells.get("warnings")
+
+
 def test_what_can_never_be_seen_is_refused_what_was_not_seen_is_told(project: Project) -> None:
     project.write("text.py", "import sys\nsys.stdin.read()\nprint('hello')")
     text = cli("text.py", protocol="text")
@@ -489,8 +560,8 @@ def test_a_workspace_that_cannot_be_made_is_not_the_agents_fault(project: Projec
     (project.folder / "gone").mkdir()
     os.mkfifo(project.folder / "gone" / "pipe")  # no file, and can't be copied
     ran = project.test(file, "-n", "agent.py:run")
-    assert (ran.code, ran.results["a"]["status"], ran.results["a"]["blame"]) == (3, "error", "environment")
-    assert "`" in ran.results["a"]["error"]
+    assert ran.code == 2
+    assert "gone/pipe is neither a file nor a folder" in ran.err
     assert project.workspaces() == []
 
 

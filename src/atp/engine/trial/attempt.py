@@ -14,7 +14,7 @@ from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
-from atp.checks.limits import disagreements, unobserved, unshown
+from atp.checks.limits import disagreements, passed_limits, unobserved, unseen, unshown
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Snapshot, take_snapshot
@@ -129,20 +129,27 @@ class Attempt:
         if case.mode == "script":
             await self._run_script()
             return
+        exceeded: LimitExceeded | None = None
         if case.mode != "dialogue":
-            await conversation.run()
+            try:
+                await conversation.run()
+            except LimitExceeded as error:
+                exceeded = error
             # An agent that blocks the event loop holds up the deadline's timer, too.
             if time.perf_counter() - self._started_at > self._trial.timeout:
                 raise _TimeUp
-            await self._check()
+            await self._check(exceeded=exceeded)
             return
         from atp.engine.trial.dialogue import Dialogue
 
         named = case.simulator.use if case.simulator is not None else None
         simulator = self._context.roles.simulator(named, self._trial.source)
         dialogue = Dialogue(self._trial, conversation, simulator, self._result)
-        await dialogue.run(self._evidence(), self._set_actor)
-        await self._check(dialogue)
+        try:
+            await dialogue.run(self._evidence(), self._set_actor)
+        except LimitExceeded as error:
+            exceeded = error
+        await self._check(dialogue, exceeded)
 
     async def _run_script(self) -> None:
         """Run a test in Python, which leads the conversations and asserts what must hold."""
@@ -184,33 +191,46 @@ class Attempt:
             judge=context.roles.judges(trial.source, trial.run, self._result) if needs_judge else None,
         )
 
-    async def _check(self, dialogue: "Dialogue | None" = None) -> None:
-        """Check everything that the case asks for, and score it."""
+    async def _check(self, dialogue: "Dialogue | None" = None, exceeded: LimitExceeded | None = None) -> None:
+        """Check everything that the case asks for, and score it.
+
+        The checks are made on what there is, also if a limit that was `exceeded` has stopped the agent.
+        """
         if self._workspace.exists:
             self._workspace.path()  # an agent that has put a link in its place is in error, and nothing is read there
         self._actor = "judge"
         case, result = self._trial.case, self._result
+        if exceeded is not None:
+            self._end_with(exceeded)  # that stands, also if time is up while the rest is judged
         result.verdicts = await check_case(case, self._evidence())
         if dialogue is not None:
             result.verdicts = [*dialogue.verdicts(), *result.verdicts]
         if case.limits.given():
             result.verdicts.extend(unshown(case.limits, result.transcript))
             result.warnings.extend(unobserved(case.limits, result.transcript))
+        result.warnings.extend(unseen(case, result.transcript))
         if result.transcript.events:
             result.warnings.extend(disagreements(result.transcript))
         if not result.verdicts:
             result.warnings.append("no assertions")
-        self.end(_conclude(case, result, dialogue.error if dialogue is not None else None))
+        if exceeded is not None:
+            self._end_with(exceeded)
+        else:
+            self.end(_conclude(case, result, dialogue.error if dialogue is not None else None))
 
     def _end_with(self, error: BaseException) -> None:
         """End the trial because of an error, and blame whoever caused it."""
         if isinstance(error, _TimeUp):
             self.time_out()
             return
-        self.end(_ending_of(error))
         if isinstance(error, LimitExceeded):
-            self._result.verdicts.append(Verdict(type="limits", outcome="failed", message=str(error)))
-        elif isinstance(error, AgentError) and error.raw is not None:
+            case, result = self._trial.case, self._result
+            named = passed_limits(case.limits, result.transcript)
+            result.verdicts.extend(named or [Verdict(type="limits", outcome="failed", message=str(error))])
+            self.end(_conclude(case, result, str(error)))
+            return
+        self.end(_ending_of(error))
+        if isinstance(error, AgentError) and error.raw is not None:
             self._result.transcript.logs.append(error.raw)
 
     def end(self, ending: Ending | None) -> None:
@@ -222,8 +242,8 @@ class Attempt:
         """End the trial because its time is up, and blame whoever it was waiting for."""
         limit = START_LIMIT if self._actor == "start" else self._trial.timeout
         ending = _out_of_time(f"timeout after {duration(limit)}", self._actor)
-        if self._actor == "hook" and self._result.status != "passed":
-            self._result.warnings.append(ending.error or "")  # the hook after a trial that had failed already
+        if self._actor in ("hook", "judge") and self._result.status != "passed":
+            self._result.warnings.append(ending.error or "")  # the trial had failed already
         else:
             self.end(ending)
 
@@ -302,15 +322,18 @@ def _backoff(error: AgentError, attempt: int) -> float:
     return min(error.retry_after if error.retry_after is not None else 0.25 * 2 ** (attempt - 1), LONGEST_BACKOFF)
 
 
-def _conclude(case: Case, result: TrialResult, dialogue_error: str | None = None) -> Ending | None:
-    """Score the verdicts. A failed check makes the trial failed, also beside an unjudged one, which is an error."""
+def _conclude(case: Case, result: TrialResult, reason: str | None = None) -> Ending | None:
+    """Score the verdicts. A failed check makes the trial failed, also beside an unjudged one, which is an error.
+
+    `reason` says why the trial failed, if it did, better than its first failed check.
+    """
     failed, unjudged = _first("failed", result.verdicts), _first("unjudged", result.verdicts)
     if unjudged is None or failed is not None:
         scored = score(result, case)
         result.score, result.dimensions = scored.value, scored.dimensions
         result.left_out = scored.left_out
     if failed is not None:
-        return Ending("failed", dialogue_error or failed.message)
+        return Ending("failed", reason or failed.message)
     return Ending("error", unjudged.message, "judge") if unjudged is not None else None
 
 
@@ -321,8 +344,6 @@ def _first(outcome: Outcome, verdicts: list[Verdict]) -> Verdict | None:
 def _ending_of(error: BaseException) -> Ending:
     """What an error means for the trial that raised it."""
     match error:
-        case LimitExceeded():
-            return Ending("failed", str(error))
         case AgentTimeout():
             return Ending("timeout", str(error))
         case AgentError():
