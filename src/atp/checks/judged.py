@@ -9,8 +9,7 @@ from atp.checks.artifacts import content_of, files_at, files_of
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
-from atp.roles.judge.judgement import Assessment, Judgement
-from atp.roles.judge.judges import HOW_TO_SET, Judges
+from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
 from atp.roles.judge.record import Record, make_record
 from atp.roles.judge.validator import Validation
 from atp.suite.assertion import Assertion, Decider

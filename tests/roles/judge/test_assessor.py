@@ -13,7 +13,7 @@ from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
 from atp.roles.ask import RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.judgement import Assessment
+from atp.roles.judge.judges import Assessment
 from atp.roles.judge.prompt import RUBRICS, rubric
 from atp.roles.judge.record import make_record
 

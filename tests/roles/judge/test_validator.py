@@ -8,7 +8,7 @@ from tests.roles.support.doubles import Scripted, run
 
 from atp.models.cassettes.cassette import Cassette
 from atp.roles.ask import RoleError
-from atp.roles.judge.judgement import Judgement
+from atp.roles.judge.judges import Judgement
 from atp.roles.judge.validator import Validation, Validator
 
 ASKED = Validation(

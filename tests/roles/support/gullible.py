@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from atp.roles.ask import RoleAnswer, RoleCall, RoleClient
-from atp.roles.judge.judgement import Judgement
+from atp.roles.judge.judges import Judgement
 
 LIKE_A_FENCE = re.compile(r"<{3}\s*data\b[^\n]*\n(.*?)\n?[^\n]*\bdata\s*>{3}", re.DOTALL | re.IGNORECASE)
 """Lax on purpose: whatever looks like a closing mark closes, with the right nonce or not."""

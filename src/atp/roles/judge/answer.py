@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.roles.fence import harmless
-from atp.roles.judge.judgement import Judgement
+from atp.roles.judge.judges import Judgement
 from atp.roles.judge.prompt import Question
 
 MOST_SHOWN = 200

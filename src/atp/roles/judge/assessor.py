@@ -17,8 +17,7 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, recorded
 from atp.roles.fence import Fence
 from atp.roles.judge.answer import Quotable, read_answer
-from atp.roles.judge.judgement import Assessment, Judgement, outcome_of_votes
-from atp.roles.judge.judges import check_fit
+from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
 from atp.roles.judge.prompt import INSTRUCTIONS, VERSION, Question, payload, prompt, schema, texts
 from atp.roles.judge.record import Record
 from atp.suite.result import Usage

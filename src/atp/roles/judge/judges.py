@@ -1,8 +1,12 @@
-"""The judges that the checks of one trial may ask."""
+"""The judges that the checks of one trial may ask, what a judge decides, and how several votes are combined."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from dataclasses import field as data_field
+from statistics import median
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from atp.base.errors import ConfigurationError
 from atp.suite.result import Usage
@@ -28,9 +32,9 @@ class Judges:
     """The secrets of the run, which no judge is shown."""
     run: int = 1
     """Which repeat of the trial is judged, from 1."""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = data_field(default_factory=Usage)
     """What the judges have used so far."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = data_field(default_factory=list)
     """Warnings about the judging of this trial."""
 
     def warn(self, text: str) -> None:
@@ -46,3 +50,67 @@ def check_fit(client: "RoleClient", *, allow_unfit: bool) -> None:
             f"{client.name} must not judge: {client.unfit_to_judge}",
             "name another judge with `--assessor` or `assessor:`, or allow this one with --weak-judge",
         )
+
+
+class Judgement(Struct, kw_only=True):
+    """A judge's decision on one expectation or criterion."""
+
+    met: bool | None = None
+    """True if the expectation is met; none if it could not be judged or was scored."""
+    score: float | None = None
+    """From 0 to 1, for a criterion."""
+    reason: str = ""
+    """The reason for the decision, or why there is none."""
+    evidence: list[str] = field(default_factory=list)
+    """Quotations from the record."""
+    votes: list["Judgement"] = field(default_factory=list)
+    """The single votes, if there were several."""
+
+    @property
+    def judged(self) -> bool:
+        """True if there is a decision."""
+        return self.met is not None or self.score is not None
+
+
+class Assessment(Struct, kw_only=True):
+    """A judge's decisions on all that it was asked."""
+
+    judgements: list[Judgement]
+    """One for each expectation, in their order."""
+    usage: Usage = field(default_factory=Usage)
+    """What the judge used, which doesn't count for the agent."""
+    notes: list[str] = field(default_factory=list)
+    """What the judge was not shown."""
+
+
+def outcome_of_votes(votes: Sequence[Judgement]) -> Judgement:
+    """The majority of all votes, or the median of the scores if most votes have one; otherwise unjudged."""
+    if len(votes) == 1:
+        return votes[0]
+    scores = [vote.score for vote in votes if vote.score is not None]
+    if len(scores) * 2 > len(votes):
+        middle = median(scores)
+        speaker = min((vote for vote in votes if vote.score is not None), key=lambda vote: _apart(vote, middle))
+        reason = f"median of {_listed(votes)}: {speaker.reason}"
+        return Judgement(score=middle, reason=reason, evidence=speaker.evidence, votes=list(votes))
+    for met in (True, False):
+        agreeing = [vote for vote in votes if vote.met is met]
+        if len(agreeing) * 2 > len(votes):
+            reason = f"{len(agreeing)} of {len(votes)} votes: {agreeing[0].reason}"
+            return Judgement(met=met, reason=reason, evidence=agreeing[0].evidence, votes=list(votes))
+    missing = next((f": {vote.reason}" for vote in votes if not vote.judged), "")
+    return Judgement(reason=f"the votes give no majority: {_listed(votes)}{missing}", votes=list(votes))
+
+
+def _apart(vote: Judgement, middle: float) -> float:
+    return abs((vote.score or 0.0) - middle)
+
+
+def _listed(votes: Sequence[Judgement]) -> str:
+    return ", ".join(_shown(vote) for vote in votes)
+
+
+def _shown(vote: Judgement) -> str:
+    if vote.score is not None:
+        return f"{vote.score:.3g}"
+    return "unjudged" if vote.met is None else "met" if vote.met else "not met"

@@ -13,8 +13,7 @@ from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, recorded
-from atp.roles.judge.judgement import Judgement
-from atp.roles.judge.judges import check_fit
+from atp.roles.judge.judges import Judgement, check_fit
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
