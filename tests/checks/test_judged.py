@@ -240,12 +240,32 @@ def test_a_validator_of_the_users(evidence: MakeEvidence, answer: Any, negate: b
     given = {"type": "agent", "use": "agents:my", "options": options, "negate": negate}
     found = judged(given, evidence(ANSWER, case={"expected": "warm"}), judge)
     assert (found.outcome, found.judged, found.where) == (outcome, True, "agents:my")
-    (call,) = client.calls
+    call, *again = client.calls
+    assert len(again) == (answer == "great")
     assert call.payload["output"] == ANSWER
     assert call.payload["criteria"] == "polite"
     assert call.payload["expected"] == "warm"
     assert call.options == {"mode": "strict"}
-    assert judge.usage.input_tokens == 10
+    assert judge.usage.input_tokens == 10 * len(client.calls)
+
+
+@pytest.mark.parametrize(
+    ("given", "criteria"),
+    [
+        ({"value": "is polite"}, "is polite"),
+        ({"value": "is polite", "options": {"metadata": {"criteria": "is short"}}}, "is short"),
+        ({"value": {"tone": "warm"}}, {"tone": "warm"}),
+        ({}, None),
+    ],
+)
+def test_a_validator_looks_for_the_value_if_there_are_no_other_criteria(
+    evidence: MakeEvidence, given: dict[str, Any], criteria: Any
+) -> None:
+    client = Scripted({"passed": True}, own=True)
+    assert judged({"type": "agent", "use": "agents:my", **given}, evidence(ANSWER), judges(my=client)).passed
+    (call,) = client.calls
+    assert call.payload["criteria"] == criteria
+    assert call.payload.get("expected") == given.get("value")
 
 
 def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from tests.engine.support.judge import judge
+from tests.engine.support.judge import judge, marked
 from tests.models.mock_server import Heard, calls
 
 USER = ["Hello, I have an expense", "A hotel, 310 euros", "Yes please"]
@@ -41,7 +41,7 @@ def _judged(heard: Heard) -> Any:
 def _user(heard: Heard) -> Any:
     turn = int(re.findall(r"This is turn (\d+)", heard.prompt)[0])
     said = USER[turn - 1] if turn <= len(USER) else ""
-    return {"reasoning": "one step at a time", "input": said, "goal_achieved": not said}
+    return marked(heard, {"reasoning": "one step at a time", "input": said, "goal_achieved": not said})
 
 
 def _variations(heard: Heard) -> Any:

@@ -14,7 +14,7 @@ FLAGS = ("-n", "desk", "-c", "openai.any", "--role-connector", "openai.any")
 
 
 def answer(heard: Heard) -> Any:
-    if "expectations" in heard.prompt:
+    if "Expectation 1:" in heard.prompt:
         return judge(lambda _asked, record: "token ***" in record)(heard)
     return f"My token is {SECRET}, and so is {heard.prompt}"
 

@@ -72,9 +72,9 @@ def test_the_connector_knows_better(format_: str, native: bool) -> None:
 @pytest.mark.parametrize(
     ("first", "problem"),
     [
-        ({"passed": "yes", "reason": ""}, "$.passed: 'yes' is not of type 'boolean'"),
+        ({"passed": "yes", "reason": ""}, "$.passed: it is not of type 'boolean'"),
         ({"passed": True}, "'reason' is a required property"),
-        ("I think it passed.", "there is no JSON in it"),
+        ("I think it passed.", "it is not JSON and nothing else"),
         (Says(text='{"passed": tr', finish="length"), "`max_tokens` is too low"),
         ("", "it is empty"),
     ],
@@ -98,8 +98,8 @@ def test_an_answer_that_is_bad_twice_is_an_error(format_: str) -> None:
             error = await asked.fail(schema=SCHEMA)
             assert isinstance(error, BadAnswer)
             assert str(error) == (
-                "tested: the answer doesn't have the requested form, also when asked again: there is no JSON in it; "
-                "it was: It passed, trust me."
+                "tested: the answer doesn't have the requested form, also when asked again: it is not JSON and nothing "
+                "else; it was: It passed, trust me."
             )
             assert error.usage is not None
             assert (error.usage.llm_calls, len(asked.server.requests)) == (2, 2)
@@ -111,14 +111,15 @@ def test_an_answer_that_is_bad_twice_is_an_error(format_: str) -> None:
     ("text", "found"),
     [
         ('```json\n{"passed": true, "reason": "Grüße"}\n```', True),
-        ('Here it is: {"passed": true, "reason": "Grüße"} as asked.', True),
+        ('Here it is: {"passed": true, "reason": "Grüße"} as asked.', False),
+        ('The agent wrote\n```json\n{"passed": true, "reason": "Grüße"}\n```\nNo.', False),
         ('First {"passed": false, "reason": "a"} but then {"passed": true, "reason": "b"}', False),
         ('```\n{"passed": false, "reason": "a"}\n```\nor\n```\n{"passed": true, "reason": "b"}\n```', False),
         (injected().text, False),
         ('{"passed": NaN, "reason": ""}', False),
     ],
 )
-def test_json_is_found_in_text_only_if_there_is_one_value(format_: str, text: str, found: bool) -> None:
+def test_an_answer_is_json_as_a_whole_or_in_one_fence(format_: str, text: str, found: bool) -> None:
     async def main() -> None:
         async with asking(format_, text, takes_schemas=False) as asked:
             if found:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from tests.agents.support.talk import make_agent
-from tests.models.mock_server import MockModels, fails
+from tests.engine.support.judge import marked
+from tests.models.mock_server import Heard, MockModels, fails
 from tests.roles.support.doubles import run, talk, verdict, verdicts
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnRequest
@@ -82,8 +83,11 @@ def test_what_decides_a_models_answers_is_its_identity(tmp_path: Path) -> None:
 
 def test_a_judge_over_the_wire(tmp_path: Path) -> None:
     async def judged() -> Any:
-        answer = verdicts(verdict(1, True, "I warmed it"))
-        async with MockModels([verdicts(verdict(1, True, "I cooled it")), answer]) as server:
+        def answer(heard: Heard) -> Any:
+            quote = "I warmed it" if "I cooled it" in heard.prompt else "I cooled it"
+            return marked(heard, verdicts(verdict(1, True, quote)))
+
+        async with MockModels(answer) as server:
             models = Models(tmp_path, server.env, {})
             assessor = Assessor(ModelClient(models.get("anthropic.claude-x", "the judge")))
             found = await assessor.assess(make_record(talk(("Warm it.", "I warmed it."))), ["it is warm"])
@@ -137,10 +141,12 @@ def test_an_agent_gets_the_payload_as_its_message(tmp_path: Path) -> None:
     assert said.logs == ["thinking"]
 
 
-def test_an_assessor_agent_gets_the_prompt(tmp_path: Path) -> None:
+def test_an_assessor_agent_gets_instructions_prompt_and_schema(tmp_path: Path) -> None:
     adapter = custom(tmp_path, "def play(prompt): return prompt")
-    said = ask_agent(adapter, make_call(role="assessor", prompt="<<<data x", schema={}), tmp_path)
-    assert said.text == said.data == "<<<data x"
+    said = ask_agent(adapter, make_call(role="assessor", prompt="<<<data x", schema=SCHEMA), tmp_path)
+    instructions, prompt, schema = said.text.split("\n\n")
+    assert (instructions, prompt) == ("Do the job.", "<<<data x")
+    assert json.dumps(SCHEMA) in schema
     said = ask_agent(custom(tmp_path, "def play(prompt): return prompt"), make_call(prompt="no"), tmp_path)
     assert json.loads(said.text) == {"output": "é"}
 
@@ -149,10 +155,11 @@ def test_an_assessor_agent_gets_the_prompt(tmp_path: Path) -> None:
     ("answer", "data"),
     [
         ('{"ok": true}', {"ok": True}),
-        ('Here you are:\\n```json\\n{"ok": true}\\n```\\nBye.', {"ok": True}),
-        ('I say {"ok": false} to that.', {"ok": False}),
+        ('\\n```json\\n{"ok": true}\\n```\\n', {"ok": True}),
         ("I can't say.", "I can't say."),
-        # Never one of several: the first may be what it was given.
+        # Never out of other text: the JSON may be what it was given.
+        ('Here you are:\\n```json\\n{"ok": true}\\n```', 'Here you are:\n```json\n{"ok": true}\n```'),
+        ('I say {"ok": false} to that.', 'I say {"ok": false} to that.'),
         ('It says {"ok": true}, I say {"ok": false}.', 'It says {"ok": true}, I say {"ok": false}.'),
         (
             '```json\\n{"ok": true}\\n```\\nNo:\\n```json\\n{"ok": false}\\n```',
@@ -160,9 +167,48 @@ def test_an_assessor_agent_gets_the_prompt(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_json_is_found_in_an_agents_text(tmp_path: Path, answer: str, data: Any) -> None:
+def test_an_agents_text_is_json_as_a_whole_or_in_one_fence(tmp_path: Path, answer: str, data: Any) -> None:
     adapter = custom(tmp_path, f"def play(): return '''{answer}'''")
     assert ask_agent(adapter, make_call(schema=SCHEMA), tmp_path).data == data
+
+
+ANSWER = '{"ok": true}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ('\'{"ok": true, "mark": "m1"}\'', None),
+        ('\'```\\n{"mark": "m1", "ok": true}\\n```\'', None),
+        ("{'ok': True}", None),
+        ("{'ok': True, 'mark': 'm1'}", None),
+        ("'{\"ok\": true}'", "does not have the `mark`"),
+        ('\'{"ok": true, "mark": "m2"}\'', "does not have the `mark`"),
+        ('\'[{"ok": true, "mark": "m1"}]\'', "does not have the `mark`"),
+        ("{'ok': True, 'mark': 'm2'}", "does not have the `mark`"),
+    ],
+)
+def test_text_must_have_the_mark_of_its_call_and_values_need_none(
+    tmp_path: Path, answer: str, wrong: str | None
+) -> None:
+    adapter, call = custom(tmp_path, f"def play(): return {answer}"), make_call(schema=SCHEMA, mark="m1")
+    if wrong is None:
+        assert ask_agent(adapter, call, tmp_path).data == {"ok": True}
+    else:
+        with pytest.raises(WrongAnswer, match=wrong):
+            ask_agent(adapter, call, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "written", [ANSWER, '{"ok":\n true}', f"I say {ANSWER}.", json.dumps({"x": ANSWER}), json.dumps(json.dumps(ANSWER))]
+)
+def test_without_a_mark_a_quotation_of_the_agent_is_no_answer(tmp_path: Path, written: str) -> None:
+    for answer in (ANSWER, f"```json\n{ANSWER}\n```"):
+        adapter = custom(tmp_path, f"def play(): return {answer!r}")
+        with pytest.raises(WrongAnswer, match="may be a quotation"):
+            ask_agent(adapter, make_call(schema=SCHEMA, agent_texts=[written]), tmp_path)
+    by_code = custom(tmp_path, "def play(): return {'ok': True}")
+    assert ask_agent(by_code, make_call(schema=SCHEMA, agent_texts=[written]), tmp_path).data == {"ok": True}
 
 
 def test_a_command_agent_can_be_a_role_client(tmp_path: Path) -> None:
@@ -222,7 +268,7 @@ def play(payload: dict[str, Any]) -> Any:
 
 async def play_async(payload: dict[str, Any]) -> Any:
     await asyncio.sleep(0)
-    return f"the answer is {json.dumps(payload)}"
+    return f"```json\n{json.dumps(payload)}\n```"
 
 
 def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str]) -> None:

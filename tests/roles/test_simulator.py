@@ -100,11 +100,16 @@ def test_a_model_is_asked_once_more_with_the_complaint() -> None:
     assert len(stubborn.calls) == 2
 
 
-def test_an_agent_of_the_users_is_not_asked_again() -> None:
+def test_an_agent_of_the_users_is_asked_again_if_it_answers_in_text() -> None:
     client = Scripted("Travel", {"input": "Travel"}, own=True)
-    with pytest.raises(SimulatorError):
-        run(Simulator(client).next(turn()))
-    assert len(client.calls) == 1
+    assert run(Simulator(client).next(turn())).input == "Travel"
+    first, second = client.calls
+    assert "complaint" not in first.payload
+    assert "no JSON object" in second.payload["complaint"]
+    by_code = Scripted({"input": 5}, {"input": "Travel"}, own=True)
+    with pytest.raises(SimulatorError, match="not text"):
+        run(Simulator(by_code).next(turn()))
+    assert len(by_code.calls) == 1
 
 
 def test_a_simulator_that_can_not_be_asked_is_its_error() -> None:

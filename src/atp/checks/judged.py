@@ -86,7 +86,7 @@ class AgentAssertion(Assertion):
     options: Options | None = None
     """Handed to the validator; `metadata.criteria` says what to look for."""
     value: Json = None
-    """The expected value; left out: the case's `expected`."""
+    """The expected value; left out: the case's `expected`. Without `metadata.criteria`, also what to look for."""
 
     def deciders(self) -> Iterator[Decider]:
         yield Decider("validator", self.use.removeprefix("agents:"), "`agent`")
@@ -106,6 +106,7 @@ class AgentAssertion(Assertion):
                 input=evidence.input,
                 conversation=evidence.transcript.messages,
                 metadata=options.pop("metadata", {}),
+                criteria=self.value,
                 expected=_expected(self, evidence),
                 options=options,
             ),
@@ -155,7 +156,15 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
     given = task.input_data if task is not None else None
     files = await in_thread(files_of, evidence)
     hidden = evidence.judge.secrets if evidence.judge is not None else frozenset()
-    return make_record(evidence.transcript, files=files, given=given, turn=evidence.turn, about=about, secrets=hidden)
+    return make_record(
+        evidence.transcript,
+        files=files,
+        given=given,
+        given_messages=len(evidence.case.messages),
+        turn=evidence.turn,
+        about=about,
+        secrets=hidden,
+    )
 
 
 def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:

@@ -42,6 +42,8 @@ class ModelRequest(Struct, kw_only=True):
     """The tools that the model may call."""
     schema: dict[str, Any] | None = None
     """The JSON Schema that the answer must have."""
+    optional: frozenset[str] = frozenset()
+    """Keys that the schema requires, so that servers enforce it, and that an answer may leave out all the same."""
     settings: dict[str, Any] = {}
     """Settings beyond the connector's own: `temperature`, `max_tokens`, `top_p`, `seed`, `stop` …"""
     run: int = 1

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -12,9 +13,13 @@ from atp.base.jsonc import NotJson, no_key_twice
 from atp.base.text import cut
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 
+if TYPE_CHECKING:
+    import jsonschema
+
 SHOWN = 300
 """Characters of a bad answer that a message shows."""
-_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"(`{3,}|~{3,})[^`]*")
+_BLANKS = "\ufeff \t\r\n"
 _REJECTED = (400, 404, 415, 422, 501)
 """HTTP statuses with which servers reject a request that has a schema."""
 
@@ -32,7 +37,7 @@ class Structured:
     async def ask(self, request: ModelRequest, send: Send) -> ModelAnswer:
         """An answer with data, or with tool calls that come before the data. Raises `BadAnswer` and as `send` does."""
         assert request.schema is not None
-        check = _validator(request.schema)
+        check = _validator(request.schema, request.optional)
         sent, answer = await self._first_answer(request, send)
         if answer.tool_uses:
             return answer
@@ -71,16 +76,21 @@ class Structured:
 
 def with_schema_in_prompt(request: ModelRequest) -> ModelRequest:
     """The request with its schema in the system message, for servers that accept no schemas."""
-    instruction = (
-        "Answer with one JSON value and nothing else: no explanation, no code fence. It must be valid against this "
-        f"JSON Schema:\n{json.dumps(request.schema, ensure_ascii=False)}"
-    )
+    instruction = schema_in_words(request.schema)
     first, *others = request.messages or [{}]
     if first.get("role") == "system":  # servers accept a system message at the beginning, and some only one
         messages = [{**first, "content": _with_text(first.get("content"), instruction)}, *others]
     else:
         messages = [{"role": "system", "content": instruction}, *request.messages]
     return replace(request, messages=messages, schema=None)
+
+
+def schema_in_words(schema: dict[str, Any] | None) -> str:
+    """The instruction to answer with JSON that has this schema."""
+    return (
+        "Answer with one JSON value and nothing else: no explanation, no code fence. It must be valid against this "
+        f"JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
+    )
 
 
 def _with_text(content: Any, text: str) -> Any:
@@ -94,16 +104,9 @@ async def _ask_again(request: ModelRequest, answer: ModelAnswer, problem: str, s
     return await send(replace(request, messages=messages, on_text=None))
 
 
-def _validator(schema: dict[str, Any]) -> Callable[[ModelAnswer], tuple[Any, str | None]]:
+def _validator(schema: dict[str, Any], optional: frozenset[str]) -> Callable[[ModelAnswer], tuple[Any, str | None]]:
     """A function that returns the data in an answer, and what is wrong with it."""
-    import jsonschema
-
-    kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        raise ModelError(f"the schema of the answer is not a JSON Schema: {error.message}") from error
-    validator = kind(schema)
+    validator = _compiled(json.dumps(schema), optional)
 
     def check(answer: ModelAnswer) -> tuple[Any, str | None]:
         if answer.tool_uses:
@@ -114,36 +117,79 @@ def _validator(schema: dict[str, Any]) -> Callable[[ModelAnswer], tuple[Any, str
             return None, str(error)
         if data is MISSING:
             cut_off = " (it was cut off: `max_tokens` is too low)" if answer.finish == "length" else ""
-            return None, f"there is no JSON in it{cut_off}" if answer.text.strip() else f"it is empty{cut_off}"
+            return None, f"it is not JSON and nothing else{cut_off}" if answer.text.strip() else f"it is empty{cut_off}"
         wrong = next(iter(validator.iter_errors(data)), None)
-        return data, None if wrong is None else f"{wrong.json_path}: {_shown(wrong.message)}"
+        return data, None if wrong is None else _violation(wrong)
 
     return check
 
 
-def only_json(text: str) -> Any:
-    """The JSON in a text: all of it, its only fenced block, or all from the first brace to the last; else `MISSING`.
+@lru_cache(maxsize=32)  # checking a schema takes longer than anything else here, and a role asks always with the same
+def _compiled(schema: str, optional: frozenset[str]) -> "jsonschema.protocols.Validator":
+    import jsonschema
 
-    Never one of several values: an answer may quote text that an agent wrote in order to be quoted. Raises `NotJson`
-    if an object has the same key twice.
-    """
-    whole = _read(text)
-    if whole is not MISSING:
-        return whole
-    blocks = _FENCED.findall(text)
-    if len(blocks) == 1:
-        return _read(blocks[0])
-    return MISSING if blocks else _read(text[text.find("{") : text.rfind("}") + 1])
-
-
-def _read(text: str) -> Any:
+    wanted = json.loads(schema)
+    kind = jsonschema.validators.validator_for(wanted, jsonschema.Draft202012Validator)
     try:
-        value = read_whole(text)
+        kind.check_schema(wanted)
+    except jsonschema.SchemaError as error:
+        raise ModelError(f"the schema of the answer is not a JSON Schema: {error.message}") from error
+    return kind(_without_required(wanted, optional))
+
+
+def _without_required(schema: Any, optional: Collection[str]) -> Any:
+    """The schema without `optional` names among its `required` ones.
+
+    Servers enforce a schema only if all keys are required, so the schema that is sent requires them.
+    """
+    if isinstance(schema, list):
+        return [_without_required(one, optional) for one in schema]
+    if not optional or not isinstance(schema, dict):
+        return schema
+    lax = {key: _without_required(value, optional) for key, value in schema.items()}
+    if isinstance(schema.get("required"), list):
+        lax["required"] = [name for name in schema["required"] if name not in optional]
+    return lax
+
+
+def _violation(error: "jsonschema.ValidationError") -> str:
+    """What is wrong, in the schema's words and never the answer's: an answer may repeat what an agent wrote."""
+    if error.validator == "required":  # the message names a key of the schema
+        what = error.message
+    elif error.validator == "additionalProperties":
+        what = "there is a key that the schema does not have"
+    elif error.validator == "type":
+        what = f"it is not of type {error.validator_value!r}"
+    else:
+        what = f"it breaks the schema's `{error.validator}`"
+    return f"{error.json_path}: {what}"
+
+
+def only_json(text: str) -> Any:
+    """The JSON value that a text consists of, alone or in a fenced block; else `MISSING`.
+
+    JSON with any other text beside it is never read: an answer may quote what an agent wrote in order to be quoted.
+    Raises `NotJson` if an object has the same key twice.
+    """
+    bare = without_fence(text).strip(_BLANKS)
+    try:
+        value = read_whole(bare)
     except SearchCutShort:
         return MISSING
     if value is not MISSING:
-        json.loads(text.strip("\ufeff \t\r\n"), object_pairs_hook=no_key_twice)
+        json.loads(bare, object_pairs_hook=no_key_twice)
     return value
+
+
+def without_fence(text: str) -> str:
+    """The text without the code fence around all of it, which models often add."""
+    first, _, rest = text.strip(_BLANKS).partition("\n")
+    body, _, last = rest.rpartition("\n")
+    fence = _FENCE.fullmatch(first)
+    if fence is None or last.strip() != fence[1]:
+        return text
+    several = any(line.lstrip().startswith(fence[1]) for line in body.splitlines())
+    return text if several else body
 
 
 def _shown(text: str) -> str:

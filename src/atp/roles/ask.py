@@ -10,7 +10,7 @@ import json
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,7 @@ from atp.base.errors import Error
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
 from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
-from atp.models.structured import only_json
+from atp.models.structured import only_json, schema_in_words, without_fence
 from atp.suite.result import Event, Usage
 from atp.usercode.call import Raised
 from atp.usercode.call import call as call_user_code
@@ -52,9 +52,17 @@ class RoleCall(Struct, kw_only=True):
     """What the question is about, as data. An agent of the user's gets the payload as a message in JSON."""
     prompt: str | None = None
     """The same for a model, as text in which what agents wrote is fenced. Without a prompt the payload is sent. An
-    assessor gets the prompt even if it is an agent of the user's: it must not take what it judges for instructions."""
+    assessor gets the prompt, the instructions and the schema even if it is an agent of the user's: it must not take
+    what it judges for instructions."""
     schema: dict[str, Any] | None = None
     """The JSON Schema of the answer; none if the answer is text."""
+    optional: frozenset[str] = frozenset()
+    """Keys that the schema requires and an answer may leave out all the same."""
+    mark: str | None = None
+    """A nonce that only this call contains. An answer in text must have it as `mark`, so that no text that an agent
+    wrote can be an answer. None if the form of the answer is the user's or a document's."""
+    agent_texts: Sequence[str] = ()
+    """What the agent under test wrote. Without a mark, an answer in text must not stand in it word for word."""
     metadata: dict[str, Any] = {}
     """`options.metadata` of an agent, to which `test_mode` is added."""
     options: dict[str, Any] = {}
@@ -76,6 +84,8 @@ class RoleAnswer(Struct, kw_only=True):
     """The answer as text."""
     logs: list[str] = []
     """What the agent or the function printed."""
+    is_value: bool = False
+    """True if code returned the data itself, not text."""
     usage: Usage = field(default_factory=Usage)
     """What the answer used."""
 
@@ -85,7 +95,10 @@ class RoleError(Error):
 
 
 class WrongAnswer(RoleError):
-    """A role answered, but not with what was asked for, also when asked again."""
+    """A role answered, but not with what was asked for."""
+
+    asked_again = False
+    """True if the role was already asked a second time."""
 
 
 class RoleClient(ABC):
@@ -127,14 +140,18 @@ class ModelClient(RoleClient):
             {"role": "user", "content": _encodable(call.prompt if call.prompt is not None else _json(call.payload))},
         ]
         try:
-            answer = await self._model.ask(ModelRequest(messages=messages, schema=call.schema, run=call.run))
+            answer = await self._model.ask(
+                ModelRequest(messages=messages, schema=call.schema, optional=call.optional, run=call.run)
+            )
         except BadAnswer as error:
-            raise WrongAnswer(self._with_name(error)) from error
+            wrong = WrongAnswer(self._with_name(error))
+            wrong.asked_again = True
+            raise wrong from error
         except ModelError as error:
             raise RoleError(self._with_name(error)) from error
         data = answer.data
-        if data is None and call.schema is not None:
-            data = _data(answer.text, self.name)
+        if call.schema is not None:
+            data = _data(answer.text, call, self.name) if data is None else _without_mark(data, call, self.name)
         return RoleAnswer(data=data, text=answer.text, usage=answer.usage)
 
     def _with_name(self, error: ModelError) -> str:
@@ -176,7 +193,10 @@ class AgentClient(RoleClient):
         await self._agent.close()
 
     def _request(self, call: RoleCall, workspace: Path, logs: list[str]) -> TurnRequest:
-        text = call.prompt if call.role == "assessor" and call.prompt is not None else _json(call.payload)
+        text = _json(call.payload)
+        if call.role == "assessor" and call.prompt is not None:
+            schema = [] if call.schema is None else [schema_in_words(call.schema)]
+            text = "\n\n".join([call.instructions, call.prompt, *schema])
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:
@@ -270,22 +290,73 @@ async def recorded(
     return await (call() if cassette is None else cassette.through(boundary, parts, call))
 
 
+async def ask_twice(
+    client: RoleClient, call: Callable[[str | None], RoleCall], wrong: Callable[[Any], str | None]
+) -> RoleAnswer:
+    """The client's answer. If it is text that can't be used, it is asked for once more, with what was `wrong` with it.
+
+    A value that code returned is not asked for again: it would be the same. Raises `RoleError`.
+    """
+    usage = Usage()
+    try:
+        answer = await client.ask(call(None))
+        complaint = wrong(answer.data)
+        if complaint is None or answer.is_value:
+            return answer
+        usage = answer.usage
+    except WrongAnswer as error:
+        if error.asked_again:
+            raise
+        complaint = str(error)
+    second = await client.ask(call(complaint))
+    second.usage.add(usage)
+    return second
+
+
 def _read_output(name: str, output: Any, call: RoleCall, logs: list[str], usage: Usage | None) -> RoleAnswer:
-    """The answer in an output of the user's code: text, a JSON value, or text that contains JSON."""
+    """The answer in an output of the user's code: text, a JSON value, or text that is JSON."""
     text = output if isinstance(output, str) else "" if output is None else _json(output)
     data = None
-    if call.schema is not None:
-        data = _data(output, name) if isinstance(output, str) else output
-    return RoleAnswer(data=data, text=text, logs=logs, usage=usage or Usage())
+    if call.schema is not None and isinstance(output, str):
+        data = _data(output, call, name)
+    elif call.schema is not None:
+        # A value that code returns was not read out of text, so it can't be a quotation and needs no mark.
+        data = _without_mark(output, call, name) if isinstance(output, dict) and "mark" in output else output
+    is_value = not isinstance(output, str)
+    return RoleAnswer(data=data, text=text, logs=logs, is_value=is_value, usage=usage or Usage())
 
 
-def _data(text: str, name: str) -> Any:
-    """The JSON in an answer, else its text. Raises `WrongAnswer` for an object that has a key twice."""
+def _data(text: str, call: RoleCall, name: str) -> Any:
+    """The JSON that an answer is, else its text. Raises `WrongAnswer` if the JSON may be another's."""
     try:
         found = only_json(text)
     except NotJson as error:
         raise WrongAnswer(f"{name}: {error}") from error
-    return text if found is MISSING else found
+    if found is MISSING:
+        return text
+    if call.mark is not None:
+        return _without_mark(found, call, name)
+    bare = _squeezed(without_fence(text))
+    if any(bare in _squeezed(one) for one in call.agent_texts):
+        raise WrongAnswer(
+            f"{name}: the answer stands word for word in what the agent under test wrote, so it may be a quotation; "
+            "an answer with a reason of its own is not"
+        )
+    return found
+
+
+def _without_mark(data: Any, call: RoleCall, name: str) -> Any:
+    """The answer without its mark. Raises `WrongAnswer` if the mark is not the call's."""
+    if call.mark is None:
+        return data
+    if not isinstance(data, dict) or data.get("mark") != call.mark:
+        raise WrongAnswer(f"{name}: the answer does not have the `mark` that only this call was told")
+    return {key: value for key, value in data.items() if key != "mark"}
+
+
+def _squeezed(text: str) -> str:
+    """The text without blanks and backslashes: JSON may be spaced differently, or stand escaped in other JSON."""
+    return "".join(text.replace("\\", "").split())
 
 
 def _json(value: Any) -> str:

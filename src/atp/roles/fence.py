@@ -32,6 +32,8 @@ class Fence:
     """The marks of one call."""
 
     def __init__(self, nonce: str) -> None:
+        self.nonce = nonce
+        """What the marks contain, and no text of others."""
         self.opening = f"<<<data {nonce}"
         """The line before fenced text."""
         self.closing = f"{nonce} data>>>"

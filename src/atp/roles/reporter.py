@@ -1,9 +1,9 @@
 """The reporter: an agent of the user's, or a model, that writes a report on a run (document 4)."""
 
 import json
-import re
 from typing import Any
 
+from atp.models.structured import without_fence
 from atp.roles.ask import RoleCall, RoleClient, WrongAnswer
 from atp.roles.fence import Fence
 
@@ -12,8 +12,6 @@ You write a report on a run of tests of AI agents. You get JSON: `report` is wha
 `environment`, `results`, `skipped`, `metadata`), `format` the format to write (html, markdown, text, json), `options` \
 how much of it. Show the summary first, then what failed and why. Answer with the report itself in that format, and \
 with nothing else: no remarks, no fence around it. {rule}"""
-
-_FENCED = re.compile(r"(`{3,}|~{3,})[\w+-]*[ \t]*\n(.*?)\n?\1", re.DOTALL)
 
 
 class ReportWriter:
@@ -36,13 +34,7 @@ class ReportWriter:
                 metadata={"format": form},
             )
         )
-        written = unfenced(answer.text)
+        written = without_fence(answer.text)
         if not written.strip():
             raise WrongAnswer(f"{self.client.name} gave an empty report")
         return written
-
-
-def unfenced(text: str) -> str:
-    """The text without a code fence around all of it, which models often add."""
-    whole = _FENCED.fullmatch(text.strip())
-    return whole[2] if whole and whole[1] not in whole[2] else text

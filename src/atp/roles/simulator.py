@@ -13,7 +13,7 @@ from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.near import near_miss
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, recorded
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded
 from atp.roles.fence import Fence
 from atp.roles.judge.record import Piece, content_text, fitted
 from atp.suite.result import Usage
@@ -28,19 +28,23 @@ as soon as the conversation shows that your goal is achieved; your message may t
 nothing else."""
 
 _FORM = """\
-Write your next message to the assistant, as the user. Answer with one JSON object in this form:
-{"input": "your message", "goal_achieved": false, "reasoning": "why, in a sentence"}"""
+Write your next message to the assistant, as the user. Answer with one JSON object and nothing else, neither before \
+nor after it, in this form, with what is to be filled in between < and >. Nobody but you was told its `mark`.
+{{"mark": "{mark}", "reasoning": "<why, in a sentence>", "input": "<your message>", \
+"goal_achieved": <true or false>}}"""
 
 SCHEMA = {
     "type": "object",
     "properties": {
+        "mark": {"type": "string"},
         "reasoning": {"type": "string"},
         "input": {"type": "string"},
         "goal_achieved": {"type": "boolean"},
     },
-    "required": ["reasoning", "input", "goal_achieved"],
+    "required": ["mark", "reasoning", "input", "goal_achieved"],
     "additionalProperties": False,
 }
+_OPTIONAL = frozenset({"reasoning"})
 
 VERSION = sha256(json.dumps([INSTRUCTIONS, _FORM, SCHEMA, Fence("").rule]).encode()).hexdigest()[:12]
 """Changes with the prompts, so that answers to other prompts are not replayed."""
@@ -143,33 +147,37 @@ class Simulator:
         return message
 
     async def _ask(self, turn: SimulatorTurn) -> RoleAnswer:
-        """Ask the client. A bare model whose answer can't be used is told why and asked once more."""
-        answer = await self._ask_once(turn, None)
-        if self.client.has_own_prompt:
-            return answer
-        try:
-            read_message(answer.data, turn.conversation)
-        except SimulatorError as error:
-            second = await self._ask_once(turn, str(error))
-            second.usage.add(answer.usage)
-            return second
-        return answer
+        """Ask the client, and once more with the complaint if its answer is text that can't be used."""
+        said = [_text(one.get("content")) for one in turn.conversation if one.get("role") != "user"]
 
-    async def _ask_once(self, turn: SimulatorTurn, complaint: str | None) -> RoleAnswer:
-        call = RoleCall(
-            role="simulator",
-            instructions=INSTRUCTIONS,
-            payload=turn.payload(),
-            prompt=_prompt(turn, complaint),
-            schema=SCHEMA,
-            metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
-            options=turn.options,
-            session=turn.session,
-            turn=turn.turn_number,
-            run=turn.run,
-        )
+        def call(complaint: str | None) -> RoleCall:
+            prompt, mark = (None, None) if self.client.has_own_prompt else _prompt(turn, complaint)
+            payload = turn.payload()
+            return RoleCall(
+                role="simulator",
+                instructions=INSTRUCTIONS,
+                payload=payload if complaint is None else {**payload, "complaint": complaint},
+                prompt=prompt,
+                schema=SCHEMA,
+                optional=_OPTIONAL,
+                mark=mark,
+                agent_texts=said,
+                metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
+                options=turn.options,
+                session=turn.session,
+                turn=turn.turn_number,
+                run=turn.run,
+            )
+
+        def wrong(data: Any) -> str | None:
+            try:
+                read_message(data, turn.conversation)
+            except SimulatorError as error:
+                return str(error)
+            return None
+
         try:
-            return await self.client.ask(call)
+            return await ask_twice(self.client, call, wrong)
         except RoleError as error:
             raise SimulatorError(str(error)) from error
 
@@ -178,32 +186,34 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _prompt(turn: SimulatorTurn, complaint: str | None) -> str:
-    """The turn as text, for a model. What the assistant said is fenced: it must not steer the simulated user."""
+def _prompt(turn: SimulatorTurn, complaint: str | None) -> tuple[str, str]:
+    """The turn as text for a model, and the mark of the call.
+
+    What the assistant said is fenced: it must not steer the simulated user.
+    """
     speakers = {"user": "You, the user, said", "assistant": "The assistant said"}
-    record = fitted(
-        [
-            Piece(label=speakers[one["role"]], text=content_text(one.get("content")))
-            for one in turn.conversation
-            if one.get("role") in speakers
-        ]
-    )
-    fence = Fence.around([*(one.text for one in record.pieces), turn.persona, turn.goal, complaint or ""])
+    pieces = [
+        Piece(label=speakers[one["role"]], text=content_text(one.get("content")))
+        for one in turn.conversation
+        if one.get("role") in speakers
+    ]
+    record = fitted(pieces).pieces
+    fence = Fence.around([*(one.text for one in record), turn.persona, turn.goal, complaint or ""])
     parts = [f"You are: {turn.persona or 'an ordinary user'}\nYour goal: {turn.goal or 'to find out what it can do'}"]
     parts.append(fence.rule)
     further = {key: value for key, value in turn.metadata.items() if key not in ("persona", "goal")}
     if further:
         parts.append(f"Further facts: {json.dumps(further, ensure_ascii=False, default=str)}")
     parts.append(f"This is turn {turn.turn_number} of at most {turn.max_turns}.")
-    if record.pieces:
-        messages = "\n\n".join(f"{one.label}:\n{fence.put(one.text)}" for one in record.pieces)
+    if record:
+        messages = "\n\n".join(f"{one.label}:\n{fence.put(one.text)}" for one in record)
         parts.append(f"The conversation so far:\n\n{messages}\n\nThe conversation so far ends here.")
     else:
         parts.append("Nothing was said yet: begin the conversation.")
     if complaint is not None:
         parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(complaint)}")
-    parts.append(_FORM)
-    return "\n\n".join(parts)
+    parts.append(_FORM.format(mark=fence.nonce))
+    return "\n\n".join(parts), fence.nonce
 
 
 def read_message(data: Any, conversation: Sequence[dict[str, Any]]) -> SimulatedMessage:

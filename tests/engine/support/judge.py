@@ -8,8 +8,19 @@ from tests.models.mock_server import Heard
 
 Rule = Callable[[str, str], bool | float]
 """Gets an expectation (or a criterion) and the record that the judge was shown; says whether it is met, or a score."""
-_LISTED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
-_FENCED = re.compile(r"<<<data (\w+)\n(.*?)\n\1 data>>>", re.DOTALL)
+_MARK = re.compile(r'^\{"mark": "(\w+)"', re.MULTILINE)
+_ASKED = re.compile(r"^(?:Expectation|Criterion) (\d+):\n<<<data (\w+)\n(.*?)\n\2 data>>>", re.DOTALL | re.MULTILINE)
+_SHOWN = re.compile(r"^(Text \d+\. [^\n]+):\n<<<data (\w+)\n(.*?)\n\2 data>>>", re.DOTALL | re.MULTILINE)
+
+
+def mark_of(words: str) -> str:
+    """The mark that an answer to this prompt must have: the last form in it is ours."""
+    return str(_MARK.findall(words)[-1])
+
+
+def marked(heard: Heard, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a role that ATP told how to answer."""
+    return {"mark": mark_of(heard.prompt), **answer}
 
 
 def judge(rule: Rule) -> Callable[[Heard], Any]:
@@ -17,20 +28,21 @@ def judge(rule: Rule) -> Callable[[Heard], Any]:
 
     def answer(heard: Heard) -> Any:
         words = heard.prompt
-        texts = [match[2] for match in _FENCED.finditer(words)]
-        outside = _FENCED.sub("", words)
-        wanted = "score" if "criterion" in outside else "met"
-        quote = next((text for text in reversed(texts) if text.strip()), "")[:60].split("\n")[0]
+        shown = [(match[1], match[3]) for match in _SHOWN.finditer(words)]
+        asked = [(match[1], match[3]) for match in _ASKED.finditer(words.partition("\nThe record:\n")[0])]
+        wanted = "score" if "Criterion 1:" in words else "met"
+        quotes = [text for label, text in reversed(shown) if text.strip() and "user said" not in label]
+        quote = (quotes or [text for _, text in shown] or [""])[0].split("\n")[0][:60]
         verdicts = [
             {
                 "number": int(number),
-                "reason": f"the rule says so of: {asked[:40]}",
+                "reason": f"the rule says so of: {one[:40]}",
                 "evidence": [quote] if quote else [],
                 "absence": not quote,
-                wanted: rule(asked, "\n".join(texts)),
+                wanted: rule(one, "\n".join(text for _, text in shown)),
             }
-            for number, asked in _LISTED.findall(outside)
+            for number, one in asked
         ]
-        return {"verdicts": verdicts}
+        return marked(heard, {"verdicts": verdicts})
 
     return answer

@@ -151,9 +151,8 @@ A, B = json.dumps(case("a")), json.dumps(case("b"))
         f"{A}\n{B}\n",
         f"// first\n{A}\n\n  # second\n{B}",
         f"{json.dumps(case('a'), indent=2)}\n{json.dumps(case('b'), indent=2)}",
-        f"Here you are:\n\n```jsonl\n{A}\n{B}\n```\nHave fun.",
+        f"\n```jsonl\n{A}\n{B}\n```\n",
         f"```json\n[{A}, {B}]\n```",
-        f"Here you are: [{A}, {B}] Have fun.",
     ],
 )
 def test_answers_of_all_forms(text: str) -> None:
@@ -165,7 +164,15 @@ def test_one_case_is_a_list_of_one() -> None:
     assert read_cases(RoleAnswer(data=case("a")), "x") == [case("a")]
 
 
-@pytest.mark.parametrize("text", ["", "no", "42", '{"a": 1}', "[1, 2]", '[["a"]]', "[NaN]", '{"cases": "many"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "no", "42", '{"a": 1}', "[1, 2]", '[["a"]]', "[NaN]", '{"cases": "many"}'),
+        f"Here you are: [{A}, {B}]",
+        f"Here you are:\n```jsonl\n{A}\n{B}\n```",
+        f"```json\n[{A}]\n```\n```json\n[{B}]\n```",
+    ],
+)
 def test_unusable_answers(text: str) -> None:
     with pytest.raises(WrongAnswer):
         read_cases(RoleAnswer(text=text), "x")

@@ -1,12 +1,17 @@
-"""Evidence must stand in the record, letter for letter."""
+"""Evidence must stand in the record, letter for letter, and show what the agent said or did."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.roles.support.doubles import talk
 
-from atp.roles.judge.answer import Quotable
+from atp.roles.judge.answer import Quotable, Shown, expects_absence, read_answer
+from atp.roles.judge.prompt import Question, Wanted
+from atp.roles.judge.record import make_record
+from atp.suite.result import ToolCall
 
 TEXT = "I booked  flight\nLH 400 for you. Total: 1,200 €."
 
@@ -60,3 +65,89 @@ def test_every_part_of_a_text_is_found(before: str, after: str, part: str) -> No
 def test_what_is_not_there_is_not_found(text: str, quote: str) -> None:
     words = " ".join(quote.split())
     assert Quotable([text]).has(quote) == (bool(words) and words in " ".join(text.split()))
+
+
+RECORD = make_record(
+    talk(("Book a flight to Oslo, please.", "I booked flight LH 400.\nTotal:\n42"), calls=[ToolCall(name="book")]),
+    files={"note.txt": "yes"},
+)
+
+
+def complaints(asked: str, wanted: Wanted, decision: Any, *evidence: str, **more: Any) -> list[str]:
+    entry = {"number": 1, "reason": "so it is", wanted: decision, "evidence": list(evidence), **more}
+    return read_answer({"verdicts": [entry]}, Question(asked=(asked,), wanted=wanted), Shown(RECORD)).complaints
+
+
+THERE, NOT_THERE = "the agent books a flight", "the agent does not ask for a password"
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted", "decision", "fine"),
+    [
+        (NOT_THERE, "met", True, True),
+        (NOT_THERE, "met", False, True),
+        (THERE, "met", False, True),
+        (THERE, "met", True, False),
+        (THERE, "score", 0.2, True),
+        (THERE, "score", 0.8, False),
+        (NOT_THERE, "score", 0.8, True),
+    ],
+)
+def test_absence_replaces_evidence_only_where_something_is_absent(
+    asked: str, wanted: Wanted, decision: Any, fine: bool
+) -> None:
+    assert (complaints(asked, wanted, decision, absence=True) == []) is fine
+    assert complaints(asked, wanted, decision) != []
+    assert complaints(asked, wanted, decision, "I booked flight") == []
+
+
+@pytest.mark.parametrize(
+    ("quote", "fine"),
+    [
+        ("I booked flight LH 400.", True),
+        ("booked", True),
+        ('"tool": "book"', True),
+        ("42", True),
+        ("yes", True),
+        ("e", False),
+        ("LH", False),
+        ("4", False),
+        (". ", False),
+        ("Book a flight to Oslo", False),
+        ("Oslo, please.", False),
+    ],
+)
+def test_a_decision_in_the_agents_favour_needs_words_of_the_agents(quote: str, fine: bool) -> None:
+    assert (complaints(THERE, "met", True, quote) == []) is fine
+    assert (complaints(THERE, "score", 0.9, quote) == []) is fine
+
+
+def test_the_users_words_may_stand_beside_the_agents_and_speak_against_it() -> None:
+    assert complaints(THERE, "met", True, "Book a flight to Oslo", "I booked flight") == []
+    assert complaints(THERE, "met", False, "Book a flight to Oslo") == []
+    assert complaints(NOT_THERE, "met", True, "Book a flight to Oslo", absence=True) == []
+
+
+@pytest.mark.parametrize(
+    ("expectation", "absent"),
+    [
+        ("the answer does not mention prices", True),
+        ("no tool other than search is used", True),
+        ("It never asks twice", True),
+        ("it doesn\u2019t apologise", True),
+        ("answers without a greeting", True),
+        ("avoids jargon", True),
+        ("Die Antwort enthält keine Preise", True),
+        ("La réponse ne contient aucun prix", True),
+        ("sin errores", True),
+        ("回答不包含价格", True),
+        ("価格に触れない", True),
+        ("the answer mentions prices", False),
+        ("it not only greets but also books", False),
+        ("no less than three hotels are named", False),
+        ("it notes the nothingness", False),
+        ("it knows Norway", False),
+    ],
+)
+def test_expectations_of_absence_say_so(expectation: str, absent: bool) -> None:
+    assert expects_absence(expectation) is absent

@@ -1,6 +1,7 @@
 """The assessor: evidence, one question again, votes, what is kept, and never a verdict out of nothing."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,15 @@ def test_all_expectations_in_one_call() -> None:
     assert [one.reason for one in found.judgements] == ["so it is"] * 2
     assert (found.usage.input_tokens, found.usage.output_tokens) == (10, 2)
     (words,) = client.words
-    assert "1. it is warm\n2. it is short" in words
+    for number, expectation in enumerate(("it is warm", "it is short"), 1):
+        assert re.search(rf"^Expectation {number}:\n<<<data (\w+)\n{expectation}\n\1 data>>>$", words, re.MULTILINE)
     assert "it works" in words
     assert client.calls[0].schema is not None
 
 
 def test_one_call_each() -> None:
     def answer(call: Any) -> Any:
-        return verdicts(verdict(1, "1. it is warm" in call.prompt, QUOTE))
+        return verdicts(verdict(1, "\nit is warm\n" in call.prompt, QUOTE))
 
     client = Scripted(answer)
     found = assess(client, "it is warm", "it is short", each=True)

@@ -52,7 +52,7 @@ def test_all_kinds_of_messages_are_shown() -> None:
     assert found == {
         "The agent's system message": "be kind",
         "The user said": "look\n[image]",
-        "The agent said that tools be called": '[{"name": "see"}]',
+        "The agent asked for tools to be called": '[{"name": "see"}]',
         "A tool's message": "a cat",
         "The agent said, as its last answer": "A cat.",
     }
@@ -121,3 +121,96 @@ def test_the_ids_of_calls_make_no_difference() -> None:
     one, other = make_record(asked("call_1a")), make_record(asked("call_2b"))
     assert one == other
     assert "search" in one.pieces[0].text
+
+
+def function_call(id_: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def test_each_tool_call_is_shown_once_where_it_was_made() -> None:
+    """A prompt agent's messages repeat the calls that the transcript has."""
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "warm it twice"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [function_call("a", "warm", '{"by": 1}'), function_call("b", "warm", '{"by": 1}')],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "tool", "tool_call_id": "b", "content": "error: too hot"},
+        {"role": "assistant", "content": "", "tool_calls": [function_call("c", "look", "")]},
+        {"role": "tool", "tool_call_id": "c", "content": '{"degrees":2}'},
+        {"role": "assistant", "content": "Once."},
+    ]
+    calls = [
+        ToolCall(name="warm", arguments={"by": 1}, result="ok"),
+        ToolCall(name="warm", arguments={"by": 1}, error="too hot"),
+        ToolCall(name="look", arguments={}, result={"degrees": 2}),
+        ToolCall(name="log", result="told by an event only"),
+    ]
+    record = make_record(Transcript(messages=messages, tool_calls=calls))
+    assert [(one.label, one.text) for one in record.pieces] == [
+        ("The user said", "warm it twice"),
+        ("Turn 1, tool call 1, its name and arguments", '{"tool": "warm", "arguments": {"by": 1}}'),
+        ("Turn 1, tool call 1, its result", "ok"),
+        ("Turn 1, tool call 2, its name and arguments", '{"tool": "warm", "arguments": {"by": 1}}'),
+        ("Turn 1, tool call 2, its error", "too hot"),
+        ("Turn 1, tool call 3, its name and arguments", '{"tool": "look", "arguments": {}}'),
+        ("Turn 1, tool call 3, its result", '{"degrees": 2}'),
+        ("The agent said, as its last answer", "Once."),
+        ("Turn 1, tool call 4, its name and arguments", '{"tool": "log", "arguments": null}'),
+        ("Turn 1, tool call 4, its result", "told by an event only"),
+    ]
+
+
+def test_a_tools_message_that_says_more_than_the_result_is_shown() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "", "tool_calls": [function_call("a", "warm", "{}")]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok, but slowly"},
+    ]
+    record = make_record(Transcript(messages=messages, tool_calls=[ToolCall(name="warm", result="ok")]))
+    assert [one.text for one in record.pieces][-1] == "ok, but slowly"
+
+
+def test_a_call_is_shown_where_it_was_made_and_not_where_a_before_made_the_same() -> None:
+    def asked(id_: str) -> dict[str, Any]:
+        return {"role": "assistant", "content": "", "tool_calls": [function_call(id_, "warm", "{}")]}
+
+    whole = Transcript(
+        messages=[asked("a"), {"role": "user", "content": "again"}, asked("b")],
+        inherited=1,
+        turns=[Turn(turn=2, input="again")],
+        tool_calls=[ToolCall(name="warm", arguments={}, turn=2)],
+    )
+    assert [one.label for one in make_record(whole).pieces] == [
+        "Before this test: The agent asked for tools to be called",
+        "The user said",
+        "Turn 2, tool call 1, its name and arguments",
+    ]
+
+
+def test_a_case_that_says_nothing_is_judged_by_what_its_befores_did() -> None:
+    whole = talk(("warm it", "I warmed it."), calls=[ToolCall(name="warm")], events=[Event(type="error", payload={})])
+    whole.inherited = 2
+    record = make_record(whole)
+    assert [one.label for one in record.pieces] == [
+        "Before this test: The user said",
+        "Before this test: The agent said, as its last answer",
+        "Before this test: Turn 1, tool call 1, its name and arguments",
+        "Before this test: Turn 1, told by the agent",
+    ]
+    assert [one.text for one in record.pieces if one.judged] == ["I warmed it."]
+
+
+def test_what_befores_did_and_what_the_case_gives_are_marked_as_such() -> None:
+    whole = talk(("warm it", "I warmed it."), ("an old question", "an old answer"), ("and now?", "It is warm."))
+    whole.inherited = 2
+    record = make_record(whole, given_messages=3)
+    assert [(one.label, one.by_agent) for one in record.pieces] == [
+        ("Before this test: The user said", False),
+        ("Before this test: The agent said", True),
+        ("The user said", False),
+        ("Given with the test: The agent said", False),
+        ("The user said", False),
+        ("The agent said, as its last answer", True),
+    ]

@@ -31,7 +31,9 @@ class Scripted(RoleClient):
             answer = answer(call)
         if isinstance(answer, Exception):
             raise answer
-        return RoleAnswer(data=answer, text=str(answer), usage=Usage(input_tokens=10, output_tokens=2))
+        is_value = self.has_own_prompt and not isinstance(answer, str)
+        usage = Usage(input_tokens=10, output_tokens=2)
+        return RoleAnswer(data=answer, text=str(answer), is_value=is_value, usage=usage)
 
     @property
     def words(self) -> list[str]:

@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.base.found_json import MISSING, SearchCutShort, find_json
 from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
+from atp.models.structured import without_fence
 from atp.roles.ask import RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer
 from atp.suite.case import Case
 from atp.suite.result import Usage
@@ -49,7 +49,6 @@ _LISTS = ("cases", "tests")
 _INPUT_KEYS = ("input", "messages", "task", "simulator")
 _ABOUT = ("id", "name", "description", "tags")
 """Keys in which two cases may differ and still be the same."""
-_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE | re.DOTALL)
 _BETWEEN = re.compile(r"(?:(?:(?<=\n)|\A)[ \t]*(?://|#)[^\n]*|[\s,])*")
 
 
@@ -238,7 +237,7 @@ def read_cases(answer: RoleAnswer, name: str) -> list[dict[str, Any]]:
     """The cases in an answer. Raises `WrongAnswer`."""
     cases = _unwrapped(answer.data)
     if not isinstance(cases, list) and answer.text.strip():
-        # A client that looks for one JSON value has found only the first line of JSONL.
+        # A client reads one JSON value, and JSONL is several.
         cases = _unwrapped(_in_text(answer.text))
     if isinstance(cases, dict) and any(key in cases for key in _INPUT_KEYS):
         cases = [cases]
@@ -256,15 +255,9 @@ def _unwrapped(answer: Any) -> Any:
 
 
 def _in_text(text: str) -> Any:
-    """The JSON in a text: all of it or a fenced block, of one value or several in a row; else any JSON in it."""
-    for part in (text, *_FENCE.findall(text)):
-        values = _values(part)
-        if values is not None:
-            return values[0] if len(values) == 1 else values
-    try:
-        return find_json(text)
-    except SearchCutShort:
-        return MISSING
+    """The JSON that a text consists of, alone or in a fenced block: one value, or several in a row."""
+    values = _values(without_fence(text))
+    return None if values is None else values[0] if len(values) == 1 else values
 
 
 def _values(text: str) -> list[Any] | None:

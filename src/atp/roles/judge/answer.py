@@ -1,6 +1,11 @@
-"""Reads a judge's answer: it must be complete, in the form asked for, and quote only what the record contains."""
+"""Reads a judge's answer: it must be complete, in the form asked for, and quote what the record contains.
+
+A decision in the agent's favour needs a quotation of what the agent said or did. Only an expectation that something is
+not there can be met without one.
+"""
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -9,9 +14,25 @@ from atp.base.text import cut
 from atp.roles.fence import harmless
 from atp.roles.judge.judges import Judgement
 from atp.roles.judge.prompt import Question
+from atp.roles.judge.record import Record
 
 MOST_SHOWN = 200
 """Characters of a wrong quotation or answer that a message shows."""
+SHORTEST_QUOTE = 4
+"""Letters and digits that a quotation has at least, unless it is a whole line. A Chinese one counts twice."""
+_IN_FAVOUR = 0.5
+"""A score above this is a decision in the agent's favour."""
+_ABSENCE = re.compile(
+    r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|absent|absence|empty|silent|"
+    r"(?:avoid|refrain|lack|omit|exclud)\w*|free (?:of|from)|"
+    r"nicht|nichts|nie|niemals|kein\w*|ohne|weder|"
+    r"ne|jamais|aucun\w*|sans|rien|ni|sin|nunca|nada|ningun\w*|ningún|senza|mai|nessun\w*|não|sem|nenhum\w*|"
+    r"niet|geen|zonder|nooit|inte|utan|ingen|aldrig|без|не|нет|никогда)\b|n['’]t\b|"
+    r"[不没沒无無未非]|ません|ない|なし|없|않|아니",
+    re.IGNORECASE,
+)
+"""Words with which an expectation says that something is not there. A missing word costs a quotation, no more."""
+_NO_ABSENCE = re.compile(r"\bnot (?:only|just|merely)\b|\bno (?:less|fewer) than\b", re.IGNORECASE)
 _MARKS = (('"', '"'), ("“", "”"), ("'", "'"), ("`", "`"), ("«", "»"), ("„", "“"))
 
 
@@ -25,13 +46,15 @@ class Reading(NamedTuple):
 
 
 class Quotable:
-    """The texts that a judge was shown and may quote as evidence."""
+    """Texts that a judge was shown and may quote as evidence."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: list[str] = []
+        self._lines: set[str] = set()
         for text in texts:
             plain = _normal(text)
             self._texts.append(plain)
+            self._lines.update(_normal(line) for line in text.splitlines())
             if (as_fenced := _normal(harmless(text))) != plain:
                 self._texts.append(as_fenced)
 
@@ -39,8 +62,20 @@ class Quotable:
         """True if one of the texts contains the quotation letter for letter, except for blanks and line breaks."""
         return any(form in text for form in _forms(quote) for text in self._texts)
 
+    def has_line(self, quote: str) -> bool:
+        """True if the quotation is a whole line of one of the texts."""
+        return any(form in self._lines for form in _forms(quote))
 
-def read_answer(data: Any, question: Question, quotable: Quotable) -> Reading:
+
+class Shown:
+    """What a judge was shown: all of it, and what of it the agent said or did."""
+
+    def __init__(self, record: Record) -> None:
+        self.all = Quotable(text for one in record.pieces for text in one.quotable)
+        self.by_agent = Quotable(text for one in record.pieces if one.by_agent for text in one.quotable)
+
+
+def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
     """Read the judgements in an answer."""
     entries, wrong = _entries(data, len(question.asked))
     if wrong is None:
@@ -49,13 +84,13 @@ def read_answer(data: Any, question: Question, quotable: Quotable) -> Reading:
         reason = f"the judge's answer can't be used: {wrong}"
         return Reading([Judgement(reason=reason) for _ in question.asked], [wrong])
     judgements, complaints = [], []
-    for entry in sorted(entries, key=lambda one: int(one["number"])):
-        missing = _wrong_evidence(entry, quotable)
+    for entry, asked in zip(sorted(entries, key=lambda one: int(one["number"])), question.asked, strict=True):
+        decision = entry[question.wanted]
+        missing = _wrong_evidence(entry, asked, shown, in_favour=decision > _IN_FAVOUR)
         if missing is not None:
             complaints.append(missing)
             judgements.append(Judgement(reason=f"the judge's evidence can't be used: {missing}"))
             continue
-        decision = entry[question.wanted]
         judgements.append(
             Judgement(
                 met=decision if question.wanted == "met" else None,
@@ -65,6 +100,11 @@ def read_answer(data: Any, question: Question, quotable: Quotable) -> Reading:
             )
         )
     return Reading(judgements, complaints)
+
+
+def expects_absence(expectation: str) -> bool:
+    """True if an expectation says that something is not there."""
+    return _ABSENCE.search(_NO_ABSENCE.sub("", expectation)) is not None
 
 
 def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
@@ -98,14 +138,29 @@ def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     return None
 
 
-def _wrong_evidence(entry: dict[str, Any], quotable: Quotable) -> str | None:
-    quotes = entry.get("evidence") or []
+def _wrong_evidence(entry: dict[str, Any], asked: str, shown: Shown, *, in_favour: bool) -> str | None:
+    """What is wrong with the evidence of a verdict; none if it may be used."""
+    number, quotes = entry["number"], entry.get("evidence") or []
     for quote in quotes:
-        if not quotable.has(quote):
-            return f"number {entry['number']} quotes text that the record does not contain: {_cut(quote)}"
-    if not quotes and not entry.get("absence", False):
-        return f"number {entry['number']} has no quotation as evidence, and is not about something's absence"
+        if not shown.all.has(quote):
+            return f"number {number} quotes text that the record does not contain: {_cut(quote)}"
+        if not _is_telling(quote, shown.all):
+            return f"number {number} quotes too little to show anything: {_cut(quote)}; quote several words"
+    absent = entry.get("absence", False)
+    if absent and (not in_favour or expects_absence(asked)):
+        return None
+    if not quotes:
+        why = "asks for something that is there" if absent else "is not said to be about something's absence"
+        return f"number {number} has no quotation as evidence, and {why}"
+    if in_favour and not any(shown.by_agent.has(quote) for quote in quotes):
+        return f"number {number} quotes nothing that the agent said or did, and decides in the agent's favour"
     return None
+
+
+def _is_telling(quote: str, shown: Quotable) -> bool:
+    """True if a quotation is long enough to show something, or a whole line."""
+    size = sum(2 if char > "\u2e80" else 1 for char in quote if char.isalnum())
+    return size >= SHORTEST_QUOTE or (size > 0 and shown.has_line(quote))
 
 
 def _cut(value: Any) -> str:

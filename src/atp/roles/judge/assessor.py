@@ -16,9 +16,9 @@ from atp.models.cassettes.store import Cache
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, recorded
 from atp.roles.fence import Fence
-from atp.roles.judge.answer import Quotable, read_answer
+from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
-from atp.roles.judge.prompt import INSTRUCTIONS, VERSION, Question, payload, prompt, schema, texts
+from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, payload, prompt, schema, texts
 from atp.roles.judge.record import Record
 from atp.suite.result import Usage
 
@@ -95,7 +95,7 @@ class Assessor:
 
     async def _vote(self, question: Question, record: Record, number: int, run: int) -> Assessment:
         """One vote: replayed, cached or asked for, then read."""
-        quotable = Quotable(text for one in record.pieces for text in one.quotable)
+        shown = Shown(record)
         usage = Usage()
         parts = {
             PLAYER: self.client.identity,
@@ -108,10 +108,10 @@ class Assessor:
         }
 
         async def ask() -> Any:
-            return await self._ask(question, record, run, quotable, usage)
+            return await self._ask(question, record, run, shown, usage)
 
         def is_usable(data: Any) -> bool:  # a cached answer may have been edited
-            return not read_answer(data, question, quotable).complaints
+            return not read_answer(data, question, shown).complaints
 
         async def ask_or_cached() -> dict[str, Any]:
             try:
@@ -129,30 +129,38 @@ class Assessor:
         usage = msgspec.convert(found["usage"], Usage)
         if "wrong" in found:
             return _unjudged(question, f"the judge's answer can't be used: {found['wrong']}", usage)
-        return Assessment(judgements=read_answer(found["answer"], question, quotable).judgements, usage=usage)
+        return Assessment(judgements=read_answer(found["answer"], question, shown).judgements, usage=usage)
 
-    async def _ask(self, question: Question, record: Record, run: int, quotable: Quotable, usage: Usage) -> Any:
-        """The client's answer. Raises `_Unusable` if it can't be used at the last attempt either."""
+    async def _ask(self, question: Question, record: Record, run: int, shown: Shown, usage: Usage) -> Any:
+        """The client's answer, without its mark. Raises `_Unusable` or `WrongAnswer` if the last attempt fails, too."""
         complaints: list[str] = []
-        data: Any = None
+        problem: _Unusable | WrongAnswer | None = None
         for _ in range(ATTEMPTS):
             fence = self.fence(texts(question, record, complaints))
-            answer = await self.client.ask(
-                RoleCall(
-                    role="assessor",
-                    instructions=INSTRUCTIONS,
-                    payload=payload(question, record),
-                    prompt=prompt(question, record, fence, complaints),
-                    schema=schema(question.wanted),
-                    run=run,
-                )
+            call = RoleCall(
+                role="assessor",
+                instructions=INSTRUCTIONS,
+                payload=payload(question, record, fence.nonce),
+                prompt=prompt(question, record, fence, complaints),
+                schema=schema(question.wanted),
+                optional=OPTIONAL,
+                mark=fence.nonce,
+                run=run,
             )
+            try:
+                answer = await self.client.ask(call)
+            except WrongAnswer as error:
+                if error.asked_again:
+                    raise
+                problem, complaints = error, [str(error)]
+                continue
             usage.add(answer.usage)
-            data = answer.data
-            complaints = read_answer(data, question, quotable).complaints
+            complaints = read_answer(answer.data, question, shown).complaints
             if not complaints:
-                return data
-        raise _Unusable(data)
+                return answer.data
+            problem = _Unusable(answer.data)
+        assert problem is not None
+        raise problem
 
 
 def _unjudged(question: Question, reason: str, usage: Usage) -> Assessment:

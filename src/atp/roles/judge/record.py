@@ -1,15 +1,18 @@
 """The record of a trial: the texts that a judge is shown, each with a label.
 
 Tools, files, roles and events are named by agents, too, so labels contain only words of ATP's and numbers. A text that
-is too long is cut in the middle, and its label says so.
+is too long is cut in the middle, and its label says so. Each tool call is shown once, even if the agent's messages
+repeat what the transcript says of it.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
+from atp.base.found_json import read_whole
 from atp.base.secrets import mask
 from atp.suite.result import Event, ToolCall, Transcript
 
@@ -22,6 +25,10 @@ MOST = 90_000
 _AROUND = 130
 """Characters of a label and marks."""
 
+EARLIER = "Before this test"
+"""How the labels of what befores did begin."""
+GIVEN = "Given with the test"
+"""How the labels of messages begin that the case says the agent has sent before."""
 _SPEAKERS = {
     "user": "The user said",
     "assistant": "The agent said",
@@ -29,6 +36,8 @@ _SPEAKERS = {
     "developer": "The agent's developer message",
     "tool": "A tool's message",
 }
+_BY_AGENT = ("assistant", "tool")
+"""Roles of messages that show what the agent did."""
 _SHOWN_ELSEWHERE = ("tool_call", "llm_request")
 _TIMES = ("duration_ms", "timestamp", "at_ms", "elapsed_ms")
 
@@ -44,6 +53,8 @@ class Piece(Struct, kw_only=True):
     """What may be quoted: the whole text, or its parts before and after a cut."""
     judged: bool = False
     """True if the question is about this text; other texts are context."""
+    by_agent: bool = False
+    """True if the text shows what the agent did: its words, its tool calls and their results, its files."""
 
 
 class Record(Struct, kw_only=True):
@@ -60,30 +71,31 @@ def make_record(
     *,
     files: Mapping[str, str] | None = None,
     given: Any = None,
+    given_messages: int = 0,
     turn: int | None = None,
     about: Mapping[str, str] | None = None,
     secrets: Collection[str] = (),
 ) -> Record:
     """The record of a trial, or of its first `turn` turns.
 
-    `files` are texts that the agent made, by name; `given` is data that came with the task. The question is about the
-    last answer, or, with `about`, about these of the agent's files. `secrets` are masked.
+    `files` are texts that the agent made, by name; `given` is data that came with the task. The first `given_messages`
+    after the befores' are the case's own. The question is about the last answer, or, with `about`, about these of the
+    agent's files. `secrets` are masked.
     """
     pieces = [Piece(label="The data that came with the task", text=_json(given))] if given is not None else []
-    conversation = list(_conversation(transcript, turn))
-    answers = [one for one in conversation if one.label == _SPEAKERS["assistant"]]
+    conversation = _Conversation(transcript, turn, given_messages).pieces()
+    answers = [one for one in conversation if one.by_agent and one.label.endswith(_SPEAKERS["assistant"])]
     if answers:
-        answers[-1].label = "The agent said, as its last answer"
+        answers[-1].label += ", as its last answer"
         answers[-1].judged = about is None
     pieces += conversation
-    for number, call in enumerate(transcript.tool_calls, 1):
-        if turn is None or call.turn <= turn:
-            pieces += _tool_call(number, call)
-    pieces += [_event(one) for one in transcript.events if _is_shown(one, turn)]
+    first_own = _first_own_turn(transcript)
+    pieces += [_event(one, first_own) for one in transcript.events if _is_shown(one, turn)]
     shown = dict(files or {}) | dict(about or {})
     for name, text in shown.items():
         label = "A file that the agent made, with its path on the first line"
-        pieces.append(Piece(label=label, text=f"{name}\n{text}", judged=about is not None and name in about))
+        is_judged = about is not None and name in about
+        pieces.append(Piece(label=label, text=f"{name}\n{text}", judged=is_judged, by_agent=True))
     for one in pieces:
         one.text = mask(one.text, secrets)
     return fitted(pieces)
@@ -102,57 +114,134 @@ def content_text(content: Any) -> str:
     return _json(content)
 
 
-def _conversation(transcript: Transcript, turn: int | None) -> Iterator[Piece]:
-    turns = [one for one in transcript.turns if turn is None or one.turn <= turn]
-    if transcript.messages and len(turns) == len(transcript.turns):
-        for message in transcript.messages:
-            yield from _message(message)
-        return
-    for message in transcript.messages[: transcript.inherited]:
-        yield from _message(message)
-    for one in turns:
-        yield Piece(label=_SPEAKERS["user"], text=content_text(one.input))
-        yield Piece(label=_SPEAKERS["assistant"], text=content_text(one.output))
+class _Conversation:
+    """Arranges messages and tool calls: each call once, where a message asks for it, else behind the messages."""
+
+    def __init__(self, transcript: Transcript, turn: int | None, given: int) -> None:
+        self._transcript = transcript
+        self._inherited = transcript.inherited
+        self._authored = transcript.inherited + given
+        self._turns = [one for one in transcript.turns if turn is None or one.turn <= turn]
+        self._calls = [
+            (number, one) for number, one in enumerate(transcript.tool_calls, 1) if turn is None or one.turn <= turn
+        ]
+        self._first_own = _first_own_turn(transcript)
+        self._shown: dict[str, ToolCall] = {}
+        """Calls that were shown already, by the id that their result's message refers to."""
+
+    def pieces(self) -> list[Piece]:
+        messages, found = self._transcript.messages, list[Piece]()
+        is_whole = bool(messages) and len(self._turns) == len(self._transcript.turns)
+        for place, message in enumerate(messages if is_whole else messages[: self._inherited]):
+            found += self._labelled(self._message(message, place), place)
+        if not is_whole:
+            for one in self._turns:
+                found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
+                found.append(Piece(label=_SPEAKERS["assistant"], text=content_text(one.output), by_agent=True))
+        for number, call in self._calls:
+            found += self._tool_call(number, call)
+        return found
+
+    def _labelled(self, pieces: Iterable[Piece], place: int) -> Iterator[Piece]:
+        """The pieces of a message, labelled by where the message comes from."""
+        for one in pieces:
+            if place < self._inherited:
+                one.label = _earlier(one.label)
+            elif place < self._authored and one.by_agent:
+                one.label, one.by_agent = f"{GIVEN}: {one.label}", False
+            yield one
+
+    def _message(self, message: dict[str, Any], place: int) -> Iterator[Piece]:
+        role, wishes = str(message.get("role")), message.get("tool_calls")
+        label, text = _SPEAKERS.get(role), content_text(message.get("content"))
+        if label is None:
+            yield Piece(label="A message", text=_json(message), by_agent=True)
+            return
+        call = self._shown.get(str(message.get("tool_call_id"))) if role == "tool" else None
+        if call is not None and _is_result(text, call):
+            return
+        if text or not wishes:
+            yield Piece(label=label, text=text, by_agent=role in _BY_AGENT)
+        unknown = []
+        for wish in wishes if isinstance(wishes, list) else [wishes] if wishes else []:
+            numbered = self._take_call(wish, place)
+            if numbered is None:
+                unknown.append(_without_id(wish))
+                continue
+            if isinstance(wish, dict) and wish.get("id"):
+                self._shown[str(wish["id"])] = numbered[1]
+            yield from self._tool_call(*numbered)
+        if unknown:
+            yield Piece(label="The agent asked for tools to be called", text=_json(unknown), by_agent=True)
+
+    def _take_call(self, wish: Any, place: int) -> tuple[int, ToolCall] | None:
+        """The first tool call of the transcript that the message at `place` asks for and that is not shown yet."""
+        function = wish.get("function", wish) if isinstance(wish, dict) else None
+        is_earlier = place < self._inherited
+        if not isinstance(function, dict) or (not is_earlier and place < self._authored):
+            return None
+        for at, (_, call) in enumerate(self._calls):
+            if (
+                call.name == function.get("name")
+                and (call.turn < self._first_own) == is_earlier
+                and _same_arguments(call.arguments, function.get("arguments"))
+            ):
+                return self._calls.pop(at)
+        return None
+
+    def _tool_call(self, number: int, call: ToolCall) -> Iterator[Piece]:
+        about = f"Turn {call.turn}, tool call {number}"
+        if call.turn < self._first_own:
+            about = _earlier(about)
+        parts = {"its name and arguments": _json({"tool": call.name, "arguments": call.arguments})}
+        if call.result is not None:
+            parts["its result"] = content_text(call.result)
+        if call.error is not None:
+            parts["its error"] = call.error
+        for what, text in parts.items():
+            yield Piece(label=f"{about}, {what}", text=text, by_agent=True)
 
 
-def _message(message: dict[str, Any]) -> Iterator[Piece]:
-    label = _SPEAKERS.get(str(message.get("role")))
-    text, wishes = content_text(message.get("content")), message.get("tool_calls")
-    if label is None:
-        yield Piece(label="A message", text=_json(message))
-        return
-    if text or not wishes:
-        yield Piece(label=label, text=text)
-    if wishes:
-        yield Piece(label=f"{label} that tools be called", text=_json(_without_ids(wishes)))
+def _first_own_turn(transcript: Transcript) -> float:
+    """The number of the first turn that is not one of a before's."""
+    if transcript.inherited == 0:
+        return 0
+    if transcript.inherited == len(transcript.messages):  # the case says nothing itself
+        return math.inf
+    return transcript.turns[0].turn if transcript.turns else 0
 
 
-def _without_ids(wishes: Any) -> Any:
-    """Tool calls without their ids, which are new in every run and would make every record unique."""
-    if not isinstance(wishes, list):
-        return wishes
-    return [
-        {key: value for key, value in one.items() if key not in ("id", "index")} if isinstance(one, dict) else one
-        for one in wishes
-    ]
+def _earlier(label: str) -> str:
+    return label if label.startswith(EARLIER) else f"{EARLIER}: {label}"
 
 
-def _tool_call(number: int, call: ToolCall) -> Iterator[Piece]:
-    about = f"Turn {call.turn}, tool call {number}"
-    yield Piece(label=f"{about}, its name and arguments", text=_json({"tool": call.name, "arguments": call.arguments}))
-    if call.result is not None:
-        yield Piece(label=f"{about}, its result", text=content_text(call.result))
+def _same_arguments(called: Any, asked: Any) -> bool:
+    if isinstance(asked, str) and not isinstance(called, str):
+        asked = read_whole(asked) if asked.strip() else None
+    return (called or {}) == (asked or {})
+
+
+def _is_result(text: str, call: ToolCall) -> bool:
+    """True if a tool's message says no more than the call's result or error."""
     if call.error is not None:
-        yield Piece(label=f"{about}, its error", text=call.error)
+        return text in (call.error, f"error: {call.error}")
+    return bool(text == call.result or read_whole(text) == call.result)
+
+
+def _without_id(wish: Any) -> Any:
+    """A tool call without its id, which is new in every run and would make every record unique."""
+    return {key: value for key, value in wish.items() if key not in ("id", "index")} if isinstance(wish, dict) else wish
 
 
 def _is_shown(event: Event, turn: int | None) -> bool:
     return event.type not in _SHOWN_ELSEWHERE and (turn is None or event.turn <= turn)
 
 
-def _event(event: Event) -> Piece:
+def _event(event: Event, first_own: float) -> Piece:
     payload = {name: value for name, value in event.payload.items() if name not in _TIMES}
-    return Piece(label=f"Turn {event.turn}, told by the agent", text=_json({"event": event.type, **payload}))
+    text = _json({"event": event.type, **payload})
+    label = f"Turn {event.turn}, told by the agent"
+    return Piece(label=_earlier(label) if event.turn < first_own else label, text=text, by_agent=True)
 
 
 def fitted(pieces: list[Piece]) -> Record:
