@@ -4,15 +4,18 @@ import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.loader.source import LoadContext, Source, check_text, read_source
 from atp.suite.case import Case
 from atp.suite.message import Message
 from atp.suite.suite import Suite
+
+if TYPE_CHECKING:
+    from atp.loader.markdown.lines import Line
 
 FileDialect = Literal["yaml", "markdown", "jsonl", "json"]
 
@@ -24,6 +27,16 @@ class Loaded:
     path: str | None
     suite: Suite | None
     diagnostics: list[Diagnostic]
+    markdown: str | None = field(default=None, repr=False, compare=False)
+    """The text of a Markdown file, for `lines`."""
+
+    def lines(self) -> "list[Line] | None":
+        """What became of each line of a Markdown file, which is read again for that; None in other dialects."""
+        if self.markdown is None:
+            return None
+        from atp.loader.markdown.lines import account
+
+        return account(self.markdown, self.diagnostics)
 
     @property
     def ok(self) -> bool:
@@ -48,6 +61,7 @@ def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
     if dialect is None and os.path.isfile(path):
         notes.error("unknown-format", f"{path}: no test file by its name", hint="use .yaml, .test.md, .jsonl or .json")
         return Loaded(str(path), None, list(notes))
+    markdown: str | None = None
     with _no_garbage_collection():
         if dialect == "jsonl":
             from atp.loader.jsonl.records import load_jsonl_file
@@ -56,7 +70,8 @@ def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
         else:
             source = read_source(path, notes)
             suite = _load_source(source, dialect or "yaml", context, notes) if source else None
-    return Loaded(str(path), suite, notes.in_order())
+            markdown = source.text if source and dialect == "markdown" else None
+    return Loaded(str(path), suite, notes.in_order(), markdown)
 
 
 def load_text(
@@ -67,8 +82,9 @@ def load_text(
     checked = check_text(text, notes)
     with _no_garbage_collection():
         source = None if checked is None else Source(checked.removeprefix("\ufeff"), path)
-        suite = _load_source(source, dialect or sniff(source.text), context or LoadContext(), notes) if source else None
-    return Loaded(path, suite, notes.in_order())
+        dialect = dialect or (sniff(source.text) if source else None)
+        suite = _load_source(source, dialect, context or LoadContext(), notes) if source and dialect else None
+    return Loaded(path, suite, notes.in_order(), source.text if source and dialect == "markdown" else None)
 
 
 def load_message(text: str) -> Suite:

@@ -1,8 +1,9 @@
 """Shows what was understood of a file, as plain data and as text."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atp.base.secrets import mask
 from atp.base.text import cut
@@ -12,12 +13,18 @@ from atp.suite.case import Case
 from atp.suite.record import Record
 from atp.suite.suite import Suite
 
+if TYPE_CHECKING:
+    from atp.loader.markdown.lines import Line
+
 Exact = Callable[[str], str | None]
 """Describes the exact check that an expectation stands for; None if the expectation takes a judge."""
 
 
-def outline(loaded: Loaded, exact: Exact | None = None) -> dict[str, Any]:
-    """The suite, its cases and the diagnostics of a file. With `exact`, also the checks that expectations stand for."""
+def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -> dict[str, Any]:
+    """The suite, its cases and the diagnostics of a file.
+
+    With `exact`, also the checks that expectations stand for; with `by_line`, what became of each line of Markdown.
+    """
     suite = loaded.suite
     head = suite_outline(suite) if suite else {"path": loaded.path}
     cases = [case_outline(case) for case in suite.cases] if suite else []
@@ -26,6 +33,8 @@ def outline(loaded: Loaded, exact: Exact | None = None) -> dict[str, Any]:
             case["exact"] = [exact(words) for words in case["expectations"]]
     diagnostics = [one.as_dict() for one in loaded.diagnostics]
     plain = {"suite": head, "cases": cases, "diagnostics": diagnostics}
+    if by_line:
+        plain["lines"] = [asdict(one) for one in loaded.lines() or ()]
     return mask(plain, suite.secrets) if suite else plain
 
 
@@ -83,6 +92,23 @@ def text(loaded: Loaded, exact: Exact | None = None) -> Iterator[str]:
     for case in plain["cases"]:
         yield ""
         yield from _case_text(case)
+
+
+def lines_text(loaded: Loaded) -> Iterator[str]:
+    """The lines of a Markdown file, each beside what it was read as."""
+    lines = loaded.lines() or []
+    roles = [_role(one) for one in lines]
+    secrets = loaded.suite.secrets if loaded.suite else ()
+    wide = max(map(len, roles), default=0)
+    for one, role in zip(lines, roles, strict=True):
+        yield f"{one.number:>4}  {role:<{wide}} | {mask(one.text, secrets)}".rstrip()
+
+
+def _role(line: "Line") -> str:
+    """What a line was read as, with the codes of its diagnostics or the line of the one that stands for it."""
+    if line.codes:
+        return f"{line.role} ! {', '.join(line.codes)}".lstrip()
+    return f"{line.role}, see line {line.reported}" if line.reported else line.role
 
 
 def _case_text(case: dict[str, Any]) -> Iterator[str]:

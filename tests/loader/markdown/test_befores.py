@@ -37,7 +37,7 @@ def last(loaded: Loaded) -> Case:
         "**Before:**\n- 0\n- 1\n",
         "**Before:**\n- fill-the-ocean\n- warm-it\n",
         "## Before\n- **Fill the Ocean**\n- [Warm it]\n",
-        'Some prose.\n\n- **Before:**\n  - "Fill the Ocean"\n  - Warm it\n',
+        '---\n\n- **Before:**\n  - "Fill the Ocean"\n  - Warm it\n',
     ],
 )
 def test_all_ways_to_name_them(written: str, load: Callable[[str], Loaded]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from atp.loader.load import Loaded
 from atp.suite.case import Case
 
 BOTH = "**Prompts:**\n- a\n\n**Expectations:**\n- b\n\n"
@@ -52,7 +53,7 @@ def test_an_actor_is_the_user(only_case: Callable[[str], Case]) -> None:
     [
         ("Some *prose*\nin two lines.", "Some *prose* in two lines."),
         ("One.\n\n- a\n- b\n\nTwo.", "One.\n\n- a\n- b\n\nTwo."),
-        ("Not this.\n\n**Intent:** This.", "This."),
+        ("**Intent:** This.", "This."),
         ("**Test Intent:**\n\nOne.\n\nTwo.", "One.\n\nTwo."),
         ("**Description:** One.\n\n**Intent:** Two.", "One.\n\nTwo."),
         ("**Intent:**\n- One.\n- Two.", "One.\nTwo."),
@@ -97,9 +98,12 @@ def test_limits_of_a_case(only_case: Callable[[str], Case]) -> None:
     assert case.timeout is None
 
 
-def test_everyday_words_are_no_settings(only_case: Callable[[str], Case]) -> None:
+def test_everyday_words_are_no_settings(load: Callable[[str], Loaded]) -> None:
     prose = "Timeout: it must stop\n\nSkip: not this\n\nOptions:\n\n"
-    case = only_case(f"# C\n\n{prose}{BOTH}\n### Metadata\n\nSome prose.\n\n### Options\n- a\n")
+    loaded = load(f"# C\n\n{prose}{BOTH}\n### Metadata\n\nSome prose.\n\n### Options\n- a\n")
+    assert [one.code for one in loaded.diagnostics] == ["heading-in-field", "heading-in-field"]
+    assert loaded.suite is not None
+    [case] = loaded.suite.cases
     assert (case.limits.timeout_seconds, case.skip, case.options, case.metadata) == (None, False, None, {})
 
 

@@ -74,7 +74,7 @@ def test_a_case_called_like_a_label_in_the_form_of_document_2(load: Callable[[st
 
 def test_bold_items_below_a_heading_field_are_items(load: Callable[[str], Loaded]) -> None:
     loaded = load("# Ocean\n\n## Prompts\n\n- **Input:** one\n- **Input:** two\n\n## Expected\n\n- b\n")
-    assert loaded.diagnostics == []
+    assert [(one.code, one.line) for one in loaded.diagnostics] == [("label-in-item", 10), ("label-in-item", 11)]
     assert cases(loaded)[0].chains == [["**Input:** one"], ["**Input:** two"]]
 
 
@@ -134,5 +134,5 @@ def test_duplicate_names_get_ids_of_their_own(load: Callable[[str], Loaded]) -> 
 
 
 def test_a_line_below_a_label_makes_no_heading_of_it(only_case: Callable[[str], Case]) -> None:
-    case = only_case("## C\n\n**Prompts:**\n-----------\n- a\n\nExpected: b\n---\nSome prose.\n")
+    case = only_case("## C\n\n**Prompts:**\n-----------\n- a\n\nExpected: b\n---\n**Note:** some prose.\n")
     assert (case.chains, case.expectations) == ([["a"]], ["b"])

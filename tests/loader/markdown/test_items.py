@@ -56,12 +56,14 @@ CHAINS = {
     "non-breaking-blanks": [["one\u00a0two"]],
     "comment-signs-in-code": [["<!-- one -->"], ["what is `<!--` for, and `-->`?"], ["<!-- two -->"]],
 }
+REPORTED = {"label-in-an-item": 2, "markdown-stays": 1}
+"""How many lines of items begin with a label: such text is never structure in an item, but it is reported."""
 
 
 @pytest.mark.parametrize("name", sorted(CHAINS))
 def test_items(name: str) -> None:
     loaded = load_path(ITEMS / f"{name}.test.md")
-    assert loaded.diagnostics == []
+    assert [one.code for one in loaded.diagnostics] == ["label-in-item"] * REPORTED.get(name, 0)
     assert loaded.suite is not None
     [case] = loaded.suite.cases
     assert case.chains == CHAINS[name]

@@ -2,8 +2,8 @@
 
 A text goes through these steps: the frontmatter is cut off (`frontmatter`), comments are removed (`page`), Markdown
 becomes a tree of blocks (`blocks`), headings and labels make sections and fields of the blocks (`sections`, `fields`,
-`split`, `labels`), fields become texts (`items`, `render`), sections become cases (`cases`, `names`, `befores`). No
-step knows the steps after it, and each notes the mistakes that it finds.
+`split`, `labels`), fields become texts (`items`, `render`), sections become cases (`cases`, `names`, `befores`), and
+what was not read is reported (`unread`). No step knows the steps after it, and each notes the mistakes that it finds.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from atp.loader.markdown.names import Titles, stem
 from atp.loader.markdown.outline import Outline
 from atp.loader.markdown.page import Page, read_page
 from atp.loader.markdown.sections import read_outline
+from atp.loader.markdown.unread import report_unread
 from atp.loader.source import LoadContext, Source
 from atp.suite.case import Limits
 from atp.suite.suite import Defaults, Suite
@@ -59,6 +60,7 @@ def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, note
     name = stem(path)
     titles = Titles(outline)
     cases = CaseBuilder(parsed.page, front, name, notes).build(outline, titles)
+    report_unread(outline, parsed.page, notes)
     not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
     return Suite(
         name=next((title for title in not_cases if title), name),

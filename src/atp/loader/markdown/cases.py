@@ -222,7 +222,7 @@ class CaseBuilder:
     def _check_no_case(self, section: Section) -> None:
         self._note_unread(section)
         for one in section.fields:
-            if one.kind != "intent" and one.form != "heading":
+            if one.kind != "intent":
                 message = f"`{one.title}` stands in a section that has neither prompts nor expectations"
                 at = self._page.place(one.line, one.column)
                 self._notes.warn("label-without-case", message, at, "add `**Prompts:**` and `**Expectations:**`")

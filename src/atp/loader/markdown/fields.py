@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from atp.base.diagnostics import Diagnostics, Place
+from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.labels import (
     FieldKind,
@@ -11,8 +11,8 @@ from atp.loader.markdown.labels import (
     advice,
     is_like_field,
     is_set_elsewhere,
-    label_alone,
     label_at_start,
+    label_word,
     unknown_label,
     unknown_label_with_value,
 )
@@ -25,7 +25,6 @@ _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Fields that may have several paragraphs, or a fence after a paragraph."""
 _LISTED: set[FieldKind] = {"before", "tags"}
 """Fields whose entries may be the lines of a fence."""
-_TAG = re.compile(r"\s*</?(?:b|strong|em|i|u|p|div|span|dt|h[1-6])>", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
 """Link definitions, and blanks that Markdown doesn't take for blanks."""
 PLACEHOLDER = re.compile(r"<insert\b", re.IGNORECASE)
@@ -86,7 +85,7 @@ class FieldReader:
                 if piece.value is not None:
                     self._note_unknown_labels(piece.value, first=1 if piece.beside else 0)
                     opened.add(piece.value)
-            elif all(_SAYS_NOTHING.match(line) for line in piece.text.split("\n")):
+            elif all(_SAYS_NOTHING.match(line) and not label_word(line) for line in piece.text.split("\n")):
                 self._outline.flow.append(piece)
             else:
                 self._read_text(piece)
@@ -94,19 +93,12 @@ class FieldReader:
     def _note_unknown_labels(self, text: Block, first: int) -> None:
         """Note lines that look like a label with its value, but are read as text."""
         for number, line in enumerate(text.text.split("\n")[first:], text.line + first):
-            at = self._page.place_of(number, line.strip())
             word = unknown_label_with_value(line)
-            if word is not None and (self._section.last is not None or is_set_elsewhere(word)):
+            if word is not None:
+                at = self._page.place_of(number, line.strip())
                 message = f"`{word}` is no label: it is read as text"
-                self._section.unread.append(Unread("unknown-label", message, at, advice(word)))
-            elif _TAG.match(line) and (label := _label_of_case(_TAG.sub("", line), tagged=True)):
-                self._note_not_read(label, at, "text with HTML in it", f"write `**{label.word}:**`")
-            elif number > text.line and (found := label_at_start(line)) and not (found.meant or found.marked):
-                self._note_not_read(found, at, "text that goes on", "put an empty line before it, or make it bold")
-
-    def _note_not_read(self, label: Label, at: Place, what: str, hint: str) -> None:
-        message = f"`{label.word}` is no label here: Markdown takes it for {what}"
-        self._notes.warn("label-not-read", message, at, hint)
+                is_likely = self._section.last is not None or is_set_elsewhere(word)
+                self._section.unread.append(Unread("unknown-label", message, at, advice(word), in_others=is_likely))
 
     def _read_text(self, block: Block) -> None:
         self._note_unknown_labels(block, first=0)
@@ -128,9 +120,6 @@ class FieldReader:
         elif self._section.last is None and is_like_field(line) and len(line.split()) <= 3:
             message = f"`{line.rstrip(':')}` is no label: what stands below it is not read"
             self._suspect = Unread("unknown-label", message, at, advice(line), in_cases=False)
-        elif self._open is not None and self._open.kind in CASE_MAKERS and line.endswith(":"):
-            message = f"this text ends the {self._open.title}: the list below it is not read"
-            self._suspect = Unread("unread-list", message, at, "repeat the label, or move the text above it")
 
     def _read_other(self, block: Block) -> None:
         """Read a fence, code, a quote, HTML or a rule."""
@@ -141,7 +130,7 @@ class FieldReader:
             elif block.kind == "html":
                 # Tags around a list are no prompt, but a template's placeholder stands for one.
                 if not opened.contents and not PLACEHOLDER.search(block.text):
-                    self._note_unread(block)
+                    self._section.add(block)
                     self._outline.flow.append(block)
                     return
                 takes = not opened.contents
@@ -151,43 +140,24 @@ class FieldReader:
                 opened.add(block)
                 return
         self._open = None
-        self._note_unread(block)
-        if opened is not None and opened.kind in CASE_MAKERS and opened.contents:
-            message = f"this ends the {opened.title}: the list below it is not read"
-            at = self._page.start_of(block.line)
-            self._suspect = Unread("unread-list", message, at, "repeat the label above the list")
+        self._note_suspect(block)
         self._add(block)
 
-    def _note_unread(self, block: Block) -> None:
+    def _note_suspect(self, block: Block) -> None:
         if self._suspect is not None and block.kind in ("list", "fence"):
             self._section.unread.append(self._suspect)
         self._suspect = None
-        if block.kind == "quote":
-            for child in (one for one in block.children if one.kind == "paragraph"):
-                self._note_labels_in(child, "a quote", "remove the `>`", or_plain=True)
-        elif block.kind == "code":
-            self._note_labels_in(block, "code, being indented by four or more", "indent it by less than four")
-        elif block.kind == "html":
-            self._note_labels_in(block, "raw HTML", "put an empty line before it, and no tags around it")
-
-    def _note_labels_in(self, block: Block, what: str, hint: str, or_plain: bool = False) -> None:
-        for number, line in enumerate(block.text.split("\n")):
-            bare = _TAG.sub("", line)
-            label = _label_of_case(bare, tagged=bare != line)
-            if label and (label.marked or bare != line or (or_plain and label.alone)):
-                at = self._page.place_of(block.line + number, line.strip())
-                self._note_not_read(label, at, what, hint)
 
     def _read_list(self, block: Block) -> None:
         """Read a list: the items of the open field, labels with their values, or prose."""
         labels: set[int] = set()
+        cuts: list[tuple[Block, list[Block]]] = [cut_item(one, self._page) or (one, []) for one in block.children]
         if self._open is None or (self._open.contents and self._open.kind not in CASE_MAKERS):
-            labels = _label_items(block.children)
+            labels = _label_items([item for item, _ in cuts])
         if labels:
             self._open = None  # below `**Tags:** slow` a list of labels is no list of tags
         prose: list[Block] = []
-        for number, whole in enumerate(block.children):
-            item, rest = cut_item(whole, self._page) or (whole, [])
+        for number, (item, rest) in enumerate(cuts):
             if self._open is not None:
                 self._open.add(item)
             elif number in labels:
@@ -212,7 +182,7 @@ class FieldReader:
     def _add_prose(self, block: Block, items: list[Block]) -> None:
         if items:
             part = replace(block, line=items[0].line, end=items[-1].end, children=items)
-            self._note_unread(part)
+            self._note_suspect(part)
             self._add(part)
 
     def _read_label_item(self, item: Block) -> None:
@@ -246,15 +216,6 @@ def _item_label(item: Block) -> Label | None:
     if not children or children[0].kind != "paragraph":
         return None
     return label_at_start(children[0].text.partition("\n")[0])
-
-
-def _label_of_case(line: str, tagged: bool) -> Label | None:
-    """The label at the start of a line, if it is one that makes a case and is spelled right.
-
-    In tags it needs no colon.
-    """
-    label = label_at_start(line) or (label_alone(line) if tagged else None)
-    return label if label and not label.meant and label.kind in CASE_MAKERS else None
 
 
 def _label_items(items: list[Block]) -> set[int]:

@@ -10,7 +10,7 @@ import re
 from atp.base.diagnostics import Diagnostics, has_errors
 from atp.loader.markdown import ParsedFile, build_suite, parse_file
 from atp.loader.markdown.blocks import Block
-from atp.loader.markdown.frontmatter import Frontmatter, Head, cut
+from atp.loader.markdown.frontmatter import Frontmatter, Head, cut, key_of
 from atp.loader.markdown.items import chain_of, grouped
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, find_comments
@@ -18,7 +18,6 @@ from atp.loader.markdown.render import render, text_of
 from atp.loader.source import LoadContext, check_text
 from atp.suite.suite import Suite
 
-_KEY = re.compile(r"[A-Za-z_]+(?=\s*:(?:\s|$))")
 _COMMENT = re.compile(r"<!--.*?-->")
 _ONLY_ITEMS = re.compile(r"""[;\[\]"']""")
 """Characters that a tag may have as an item, but not on the label's line."""
@@ -68,9 +67,9 @@ def _frontmatter(head: Head) -> list[str]:
     """The frontmatter's lines, known keys in lower case."""
     lines = (head.yaml or "").removesuffix("\n").split("\n")
     for number, line in enumerate(lines):
-        key = _KEY.match(line)
-        if key and key[0].lower() in Frontmatter.model_fields:
-            lines[number] = key[0].lower() + line[key.end() :]
+        key = key_of(line)
+        if key and key.lower() in Frontmatter.model_fields:
+            lines[number] = key.lower() + line[len(key) :]
     return lines if any(lines) else []
 
 

@@ -59,6 +59,15 @@ class Head:
 _LIKE_MARKDOWN = re.compile(r"\s*$|#{1,6}\s|[*_]{2}|[-*+]\s")
 
 
+_KEY = re.compile(r"[\w-]+(?=\s*:(?:\s|$))")
+
+
+def key_of(line: str) -> str | None:
+    """The key that a line of frontmatter begins with."""
+    key = _KEY.match(line)
+    return key[0] if key else None
+
+
 def cut(text: str, notes: Diagnostics) -> Head:
     """Part the frontmatter from the body."""
     lines = text.removeprefix("\ufeff").split("\n")

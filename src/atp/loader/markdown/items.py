@@ -45,20 +45,17 @@ class ItemReader:
         """The prompt chains of a field. A chain without prompts is left out."""
         self._check_mixture(field)
         chains: list[Chain] = []
-        one = Chain([], self._page.place(field.line, field.column))
-        for group in grouped(field.contents):
-            inner = self._chain(group[0]) if group[0].kind == "item" else None
-            at = self._place(group)
-            if inner is not None:
-                chains.append(Chain([self._prompt(part) for part in grouped(inner)], at))
-            elif field.kind == "chain":
-                if not one.prompts:
-                    chains.append(one)
-                one.prompts.append(self._prompt(group))
-            else:
-                chains.append(Chain([self._prompt(group)], at))
-        kept = [Chain([prompt for prompt in chain.prompts if prompt], chain.at) for chain in chains]
-        return [chain for chain in kept if chain.prompts]
+        for entries in chain_entries(field):
+            first = [entries.item] if entries.item else entries.prompts[0]
+            at = (
+                self._place(first)
+                if field.kind != "chain" or entries.item
+                else self._page.place(field.line, field.column)
+            )
+            if entries.found is not None:
+                self._check_chain(entries.found, at)
+            chains.append(Chain([prompt for group in entries.prompts if (prompt := self._prompt(group))], at))
+        return [chain for chain in chains if chain.prompts]
 
     def expectations(self, field: Field) -> list[str]:
         """The expectations of a field."""
@@ -103,13 +100,12 @@ class ItemReader:
         return text
 
     def _text(self, group: list[Block]) -> str:
-        inside = _inside(group)
-        text = text_of(inside)
+        text = entry_text(group)
         if PLACEHOLDER.search(text):
             self.check_placeholders(group)
         if group[0].kind == "item":
-            self._check_item(group[0], inside)
-        return text if text.strip() else ""
+            self._check_item(group[0], _inside(group))
+        return text
 
     def _place(self, group: list[Block]) -> Place:
         """The place where the text begins; of an empty item, of its marker."""
@@ -124,12 +120,8 @@ class ItemReader:
             return self._page.place_of(block.line, block.text.partition("\n")[0].strip())
         return self._page.start_of(block.line)
 
-    def _chain(self, item: Block) -> list[Block] | None:
-        """The contents of an item that the word `chain` makes a chain."""
-        found = chain_of(item)
-        if found is None:
-            return None
-        at = self._place([item])
+    def _check_chain(self, found: "ChainItem", at: Place) -> None:
+        """Note what may not be meant in an item that the word `chain` makes a chain."""
         if found.misspelled:
             self._notes.warn("misspelled-label", f"`{found.misspelled}` is read as `Chain`", at, "write `Chain`")
         if found.beside:
@@ -137,7 +129,6 @@ class ItemReader:
             self._notes.warn("text-beside-chain", message, at, "make it an item")
         if not found.contents:
             self._notes.error("empty-chain", "this chain has no prompts", at, "list them below it, indented")
-        return found.contents
 
     def _check_mixture(self, field: Field) -> None:
         """Note contents of several kinds below one label, which may be meant in more than one way."""
@@ -199,19 +190,13 @@ class ItemReader:
                 return
 
     def _check_labels(self, paragraph: Block, item: Block) -> None:
-        """Note labels that are read as a part of an item: unknown ones on the line below, or indented like the item."""
-        lines = paragraph.text.split("\n")
-        for number, line in enumerate(lines[1:], 1):
+        """Note unknown labels that stand below an item and are read as a part of it."""
+        for number, line in enumerate(paragraph.text.split("\n")[1:], 1):
             at = self._page.place_of(paragraph.line + number, line.strip())
             word = unknown_label(line) or unknown_label_with_value(line)
             if word is not None and width(self._page.lines[paragraph.line + number]) < item.indent:
                 message = f"`{word}` is no label, and is read as a part of the item above it"
                 self._notes.warn("unknown-label", message, at, f"{advice(word)}; put an empty line before prose")
-                continue
-            label = label_at_start(line)
-            if label and label.marked and not lines[number - 1].rstrip().endswith(":"):
-                message = f"`{label.word}` is indented like the item, and is read as a part of its text"
-                self._notes.warn("label-in-item", message, at, "begin the line of a label without blanks")
 
     def check_placeholders(self, group: list[Block]) -> None:
         """Note a template's placeholders that are not filled in."""
@@ -265,6 +250,40 @@ def chain_of(item: Block) -> ChainItem | None:
         return None
     beside = Block("paragraph", first.line, first.end, "\n".join([line[label.end :], *more]).strip())
     return ChainItem([beside, *contents], beside=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEntries:
+    """A chain in a field: the entries that are its prompts."""
+
+    prompts: list[list[Block]]
+    item: Block | None = None
+    """The item, if the word `chain` makes it a chain."""
+    found: ChainItem | None = None
+    """What the word makes of the item."""
+
+
+def chain_entries(field: Field) -> list[ChainEntries]:
+    """The chains of a field of prompts, in order; empty prompts are still there."""
+    chains: list[ChainEntries] = []
+    whole: list[list[Block]] = []
+    for group in grouped(field.contents):
+        found = chain_of(group[0]) if group[0].kind == "item" else None
+        if found is not None:
+            chains.append(ChainEntries(list(grouped(found.contents)), group[0], found))
+        elif field.kind == "chain":
+            if not whole:
+                chains.append(ChainEntries(whole))
+            whole.append(group)
+        else:
+            chains.append(ChainEntries([group]))
+    return chains
+
+
+def entry_text(group: list[Block]) -> str:
+    """The text of an entry; empty if it says nothing."""
+    text = text_of(_inside(group))
+    return text if text.strip() else ""
 
 
 def _inside(group: list[Block]) -> list[Block]:

@@ -70,15 +70,27 @@ _WORDS: dict[str, FieldKind] = {
 
 # Words that are often bold before a colon, and introduce prose.
 _REMARK_WORDS = """
-    background caution comment comments contents example examples fyi hint history important info legend links
-    motivation note notes overview owner ps rationale reason reference references remark remarks see source status
-    ticket tip todo warning why
+    author authors background caution comment comments contents date example examples fyi hint history important info
+    issue issues legend link links motivation note notes overview owner ps rationale reason reference references remark
+    remarks see source status ticket tip todo version warning why
 """
 _REMARKS = frozenset(_REMARK_WORDS.split())
+
+_GOES_ON_WORDS = """
+    am and are can cannot could did do does had has have he i is it may might must of or shall she should they was we
+    were which will would you
+"""
+_GOES_ON = frozenset(_GOES_ON_WORDS.split())
+"""Words behind a bold word that make it the beginning of a sentence: `**Input** is checked`."""
 
 _WORD = r"[^*`:\s](?:[^*`:]{0,38}?[^*`:\s])??"
 _MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
 _PLAIN = re.compile(r"\s*(?P<word>[A-Za-z][A-Za-z()\- \u00a0]{1,29}?)\s?:(?=\s|$)")
+_BREAK = re.compile(r"(?:\s*<br\s*/?>)+|\s*\\\s*$", re.IGNORECASE)
+"""A line break behind a label. It is no value."""
+_LAST_BREAK = re.compile(r"(?:\s*<br\s*/?>)+$", re.IGNORECASE)
+_VALUE = re.compile(r"\s+(?:[\[#\"'“‘„«`*_$@!?{&]|/\w|(?P<word>\w+))")
+"""The beginning of a value beside a label without a colon."""
 _LAST = re.compile(rf"(?P<mark>\*\*|__)(?P<word>{_WORD})(?P<in>:?)(?P=mark)(?P<out>:?)$")
 _ALONE = re.compile(r"(?P<mark>\*{1,3}|_{1,3}|)(?P<word>[^*_`:\n]{2,20}?)\s?(?P<in>:?)(?P=mark)(?P<out>\s?:?)")
 
@@ -98,6 +110,8 @@ class Label:
     """Nothing stands behind the label."""
     marked: bool
     """Bold or italic."""
+    colon: bool = True
+    """Whether a colon stands between the label and its value, or it is alone."""
     key: str = ""
     """The key that a setting is for."""
     meant: str | None = None
@@ -105,7 +119,7 @@ class Label:
 
 
 def label_at_start(line: str, loose: bool = False) -> Label | None:
-    """The label that a line begins with. Without a colon it must be bold or italic, and alone.
+    """The label that a line begins with. Without a colon it must be bold, or italic and alone.
 
     Loose is for lines that are hardly prose: even a plain word in lower case may be misspelled there.
     """
@@ -113,23 +127,31 @@ def label_at_start(line: str, loose: bool = False) -> Label | None:
     match = marked or _PLAIN.match(line)
     if match is None:
         return None
-    value = line[match.end() :].strip()
+    line_break = _BREAK.match(line, match.end())
+    end = line_break.end() if line_break else match.end()
+    value = line[end:].strip()
     alone = not value
     colon = not marked or bool(marked["in"] or marked["out"])
-    if not (alone or colon):
+    if not (alone or colon) and not _is_value(match, line):
         return None
     kind, meant = look_up(match["word"])
     key = ""
     if kind is None and (not marked or len(marked["mark"]) > 1):
         key, meant = _setting(match["word"], value, bold=marked is not None, colon=colon)
-        kind = "setting" if key else None
-    # A plain word before a colon is ordinary prose, unless it is hardly anything but a slip.
-    is_slip = loose or alone or marked or (meant and len(meant) > 5 and match["word"][0].isupper())
-    if kind is None or (meant and not is_slip):
+        kind = "setting" if key and (alone or colon or looks_right(key, value)) else None
+    # A plain word before a colon is ordinary prose, unless it is hardly anything but a slip; so is a bold word without.
+    likely = loose or alone or (marked and colon)
+    if kind is None or (meant and not likely and not (len(meant) > 5 and match["word"][0].isupper())):
         return None
     start = match.start("mark") if marked else match.start("word")
-    end = len(line) - len(line[match.end() :].lstrip())
-    return Label(kind, match["word"], start, end, alone, marked is not None, key, meant)
+    end = len(line) - len(line[end:].lstrip())
+    return Label(kind, match["word"], start, end, alone, marked is not None, alone or colon, key, meant)
+
+
+def _is_value(marked: re.Match[str], line: str) -> bool:
+    """Whether the text behind a bold word without a colon can be a label's value, and not the rest of a sentence."""
+    value = _VALUE.match(line, marked.end())
+    return value is not None and len(marked["mark"]) > 1 and (value["word"] or "").lower() not in _GOES_ON
 
 
 def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str | None]:
@@ -160,6 +182,14 @@ def setting_alone(text: str) -> Label | None:
     return Label("setting", text, 0, len(text), alone=True, marked=False, key=key) if key else None
 
 
+def before_heading(text: str) -> Label | None:
+    """The label of a heading like `Before Pour`, where words follow without a colon."""
+    word, _, value = text.partition(" ")
+    if not value or _WORDS.get(word.lower()) != "before":
+        return None
+    return Label("before", word, 0, len(word) + 1, alone=False, marked=False, colon=False)
+
+
 def label_at_end(line: str, before_list: bool = False) -> Label | None:
     """The bold label that a line of prose ends with. Without a colon it must be spelled right, above a list."""
     bare = line.rstrip()
@@ -171,16 +201,16 @@ def label_at_end(line: str, before_list: bool = False) -> Label | None:
     kind, meant = look_up(match["word"])
     if not (match["in"] or match["out"]) and (meant or not before_list):
         return None
-    return None if kind is None else Label(kind, match["word"], match.start(), len(line), True, True, "", meant)
+    return None if kind is None else Label(kind, match["word"], match.start(), len(line), True, True, meant=meant)
 
 
 def label_alone(text: str) -> Label | None:
     """The label that a text consists of: a heading, or the first line of an item. No colon is needed."""
-    match = _ALONE.fullmatch(text.strip())
+    match = _ALONE.fullmatch(_LAST_BREAK.sub("", text.strip()))
     if match is None:
         return None
     kind, meant = look_up(match["word"])
-    return None if kind is None else Label(kind, match["word"], 0, len(text), True, bool(match["mark"]), "", meant)
+    return None if kind is None else Label(kind, match["word"], 0, len(text), True, bool(match["mark"]), meant=meant)
 
 
 def is_keyword(text: str) -> Label | None:
@@ -203,11 +233,72 @@ def unknown_label(line: str) -> str | None:
 def unknown_label_with_value(line: str) -> str | None:
     """The word of a line that looks like a label with its value, and is none we know, nor a usual word of prose."""
     match = _MARKED.match(line)
-    if match is None or len(match["mark"]) < 2 or not (match["in"] or match["out"]):
+    if match is None or len(match["mark"]) < 2:
         return None
-    if not line[match.end() :].strip() or _spaced(match["word"]) in _REMARKS or label_at_start(line):
+    value = line[match.end() :].strip()
+    colon = match["in"] or match["out"]
+    if not value or not (colon or (value.startswith("[") and "](#" in value)):
         return None
-    return match["word"]
+    return None if _spaced(match["word"]) in _REMARKS or label_at_start(line) else match["word"]
+
+
+def is_remark(line: str) -> bool:
+    """Whether a line says itself that it is a remark: `**Note:** …`, or the heading `Background`."""
+    match = _MARKED.match(line) or _PLAIN.match(line)
+    return _spaced(match["word"] if match else line) in _REMARKS
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWord:
+    """A label word that a line begins with, whether or not it is written as a label."""
+
+    word: str
+    """The word as written."""
+    kind: FieldKind
+    is_plain: bool
+    """Whether it can be a word of a sentence: no marks or signs around it."""
+    is_alone: bool
+    """Whether nothing but marks and signs stands behind it."""
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it reads as the first word of a sentence."""
+        return self.is_plain and not self.is_alone
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether it can be a word that a sentence was wrapped at."""
+        return self.is_plain and not self.word[0].isupper()
+
+
+_TAG_NAMES = (
+    "a|b|big|br|center|code|dd|details|div|dl|dt|em|font|h[1-6]|i|kbd|li|mark|ol|p|small|span|strong|summary|table|"
+    "tbody|td|th|thead|tr|u|ul"
+)
+_TAG = rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>"
+_MARKER = r"(?:[-*+>]|\d{1,9}[.)])\s"
+_BEGINNING = re.compile(
+    rf"(?:\s|{_MARKER}|\[[ xX]\]\s)*+[\"'“‘„«(]*+(?P<marks>(?:{_TAG}|&\#?\w+;|[\W_])*+)", re.IGNORECASE
+)
+_LABEL_WORD = re.compile(
+    "(?:" + "|".join(re.escape(one).replace("\\ ", "[ _-]+") for one in sorted(_WORDS, key=len, reverse=True)) + ")"
+    r"(?![^\W_]|[-'’/]\w)",
+    re.IGNORECASE,
+)
+_PROSE_AHEAD = re.compile(r"[,.;!?]|\s+(?![-–—=:\uff1a|>~]+(?:\s|$))|$")
+_NOTHING = re.compile(rf"(?:{_TAG}|[\W_])*+$", re.IGNORECASE)
+
+
+def label_word(line: str) -> LabelWord | None:
+    """The label word that a line begins with once markers, marks, punctuation, tags and bars are left aside."""
+    beginning = _BEGINNING.match(line)
+    assert beginning is not None
+    found = _LABEL_WORD.match(line, beginning.end())
+    if found is None:
+        return None
+    is_plain = not beginning["marks"] and _PROSE_AHEAD.match(line, found.end()) is not None
+    kind = _WORDS[" ".join(re.split(r"[\s_-]+", found[0].lower()))]
+    return LabelWord(found[0], kind, is_plain, _NOTHING.match(line, found.end()) is not None)
 
 
 def is_like_field(line: str) -> bool:

@@ -8,12 +8,21 @@ from itertools import takewhile
 from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
 from atp.loader.markdown.fields import FieldReader
-from atp.loader.markdown.labels import FieldKind, Label, label_alone, label_at_start, looks_right, setting_alone
-from atp.loader.markdown.outline import CASE_MAKERS, Field, Outline, Section, Unread
+from atp.loader.markdown.labels import (
+    FieldKind,
+    Label,
+    before_heading,
+    label_alone,
+    label_at_start,
+    looks_right,
+    setting_alone,
+)
+from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page
 
 _VALUES: set[FieldKind] = {"intent", "id", "tags", "actor"}
 """Fields whose value is usually a line of text below the heading."""
+_LINK = re.compile(r"\[(.+)\]\(#[^)]*\)")
 _KEY = re.compile(r"[\w-]+:(?:\s|$)")
 _MAPPINGS = {"metadata", "options", "constraints", "scoring"}
 """Settings that have several parts."""
@@ -32,6 +41,10 @@ class _Stretch:
     def level(self) -> int:
         return self.heading.level if self.heading else 0
 
+    @property
+    def text(self) -> str:
+        return " ".join(self.heading.text.split()) if self.heading else ""
+
 
 def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline:
     """The outline of the blocks of a file."""
@@ -40,7 +53,11 @@ def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline
     outline = Outline([root], [])
     open_sections = [root]
     only_labels = all(one.label and one.label.kind != "setting" for one in stretches[1:])
-    names = {one.heading.text.casefold() for one in stretches if one.heading}
+    names: dict[str, int] = {}
+    for one in stretches[1:]:
+        names[one.text.casefold()] = min(one.level, names.get(one.text.casefold(), one.level))
+    for one in stretches[1:]:
+        one.label = one.label or _names_before(one, names)
     FieldReader(root, outline, page, notes).read(stretches[0].blocks)
     for number, stretch in enumerate(stretches[1:], 1):
         assert stretch.heading is not None
@@ -59,10 +76,6 @@ def read_outline(blocks: list[Block], page: Page, notes: Diagnostics) -> Outline
             outline.flow.append(section)
             open_sections.append(section)
             FieldReader(section, outline, page, notes).read(stretch.blocks)
-            _check_inside_field(section, stretches[number - 1], page)
-            if stretch.label:
-                deeper = number + 1 < len(stretches) and stretches[number + 1].level > stretch.level
-                _check_not_deeper(section, stretch.label, deeper, page, notes)
     return outline
 
 
@@ -92,10 +105,25 @@ def _heading_label(heading: Block) -> Label | None:
     """The label that a heading reads like: `### Prompts`, or `### Before: Setup` with the value beside it."""
     text = " ".join(heading.text.split())
     label = label_alone(text) or setting_alone(text) or label_at_start(text)
-    return None if label and label.meant and not label.alone and len(label.meant) < 6 else label
+    if label is None or label.alone:
+        return label
+    return label if label.colon and not (label.meant and len(label.meant) < 6) else None
 
 
-def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page) -> bool:
+def _names_before(stretch: _Stretch, names: dict[str, int]) -> Label | None:
+    """The label of a heading like `### Before Pour`, if it is deeper than the section `Pour`.
+
+    Beside `### Pour` the heading is the name of a case.
+    """
+    label = before_heading(stretch.text)
+    if label is None:
+        return None
+    value = stretch.text[label.end :].casefold()
+    link = _LINK.fullmatch(value)
+    return label if names.get(link[1] if link else value, stretch.level) < stretch.level else None
+
+
+def _is_field(ahead: list[_Stretch], owner: Section, names: dict[str, int], page: Page) -> bool:
     """Whether a heading that reads like a label is one: a case can be called `Before`, too.
 
     It is a section if another label or a deeper heading comes first below it, so that as a field it would be empty; or
@@ -112,6 +140,8 @@ def _is_field(ahead: list[_Stretch], owner: Section, names: set[str], page: Page
         return _is_value(here.label.key, alone.parts[0] if alone.parts else None, complete)
     if not here.label.alone:
         return not (here.label.meant and complete)
+    if here.text.rstrip("*_").endswith(":"):
+        return True
     match alone.parts[0] if alone.parts else None:
         case None:
             follows = deeper[0] if deeper else None
@@ -144,34 +174,9 @@ def _is_mapping(block: Block) -> bool:
     return all(_KEY.match(text) for text in texts)
 
 
-def _check_not_deeper(section: Section, label: Label, deeper: bool, page: Page, notes: Diagnostics) -> None:
-    """Note a heading that reads like a label, but is on the level of the case."""
-    assert section.heading is not None
-    says = {part.kind for part in section.parts if isinstance(part, Block)}
-    if section.is_case or label.kind not in CASE_MAKERS or not (says & {"list", "fence"} or (says and not deeper)):
-        return
-    message = f"`{label.word}` is no label here, because it is no deeper than the heading of a case"
-    hint = f"make it deeper: `{'#' * min(section.level + 1, 6)} {label.word}`"
-    notes.warn("label-not-read", message, page.start_of(section.heading.line), hint)
-
-
 def _check_skipped(last: Section, owner: Section, heading: Block, page: Page, notes: Diagnostics) -> None:
     """Note a field right below an empty section of the same level: it was probably meant for that section."""
     if last.around is owner and last.heading is not None and last.level == heading.level and not last.parts:
         message = f"this is not read as a part of `{last.heading.text}`, because it is no deeper"
         hint = f"make it deeper: `{'#' * min(heading.level + 1, 6)} {heading.text}`"
         notes.warn("heading-in-field", message, page.start_of(heading.line), hint)
-
-
-def _check_inside_field(section: Section, before: _Stretch, page: Page) -> None:
-    """Note a list below a deeper heading inside a field, because it isn't read."""
-    assert section.heading is not None
-    assert section.around is not None
-    last = section.around.last
-    if last is None or last.heading is None or last.heading is not before.heading:
-        return
-    has_items = any(isinstance(part, Block) and part.kind in ("list", "fence") for part in section.parts)
-    if section.level > last.heading.level and has_items and section.last is None:
-        message = f"what stands below this heading is not read as a part of {last.title}"
-        at = page.start_of(section.heading.line)
-        section.around.unread.append(Unread("heading-in-field", message, at, "make it an item, or remove the heading"))

@@ -71,9 +71,12 @@ def _label_here(lines: list[str], number: int, lazy: bool, below: bool, right_be
     It isn't where a label stands further up (`below`), nor in a line that was cut off an item (`lazy`).
     """
     label = label_at_start(lines[number], loose=lazy or right_below)
-    if label is None or label.marked or label.alone or number == 0 or right_below or lazy:
+    if label is None or number == 0 or right_below or lazy:
         return label
-    if label.word[0].isupper() or lines[number - 1].rstrip().endswith(_ENDS_SENTENCE):
+    ends_sentence = lines[number - 1].rstrip().endswith(_ENDS_SENTENCE)
+    if not label.colon:
+        return label if below or ends_sentence or lines[number].startswith("[", label.end) else None
+    if label.marked or label.alone or label.word[0].isupper() or ends_sentence:
         return label
     return label if not label.meant and (below or _has_more_labels(lines)) else None
 
@@ -95,7 +98,8 @@ def _cut(item: Block, page: Page, last: bool) -> tuple[Block, list[Block]] | Non
         is_last = last and number == len(item.children) - 1
         found: tuple[list[Block], list[Block]] | None = None
         if child.kind == "paragraph":
-            found = _cut_paragraph(child, _label_line(child, item, page, number == 0, is_last))
+            ends = number + 1 == len(item.children) or item.children[number + 1].kind in ("list", "fence")
+            found = _cut_paragraph(child, _label_line(child, item, page, number == 0, is_last, ends))
         elif child.kind == "list":
             found = _cut_list(child, page, is_last)
         if found is not None:
@@ -128,18 +132,27 @@ def _cut_list(block: Block, page: Page, last: bool) -> tuple[list[Block], list[B
     return None
 
 
-def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bool) -> int | None:
+def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bool, ends: bool) -> int | None:
     """Which line of an item's paragraph is a label of the section and not the item's text.
 
     One that isn't indented like the item's content was never meant as part of it. One that is belongs to the item,
-    unless it is a label with nothing behind it at the very end, indented no more than a label may be.
+    unless it is indented no more than a label may be, and either begins a paragraph that `ends` the item's text, but
+    for a list or fence of its own, or stands at the very end with nothing behind it.
     """
-    if paragraph.end - paragraph.line < 2 and (first or not last):
+    if first and paragraph.end - paragraph.line < 2:
         return None
     lines = paragraph.text.split("\n")
+    if not first and ends and width(page.lines[paragraph.line]) <= 3:
+        label = label_at_start(lines[0])
+        if label and label.marked and (label.colon or not label.meant):
+            return 0
     for number in range(1, len(lines)):
         indent = width(page.lines[paragraph.line + number])
-        if indent < item.indent and label_at_start(lines[number], loose=True):
+        if (
+            indent < item.indent
+            and (label := label_at_start(lines[number], loose=True))
+            and _is_cut(label, lines[number])
+        ):
             return number
     number = len(lines) - 1
     if last and (number or not first) and width(page.lines[paragraph.line + number]) <= 3:
@@ -147,3 +160,8 @@ def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bo
         if label and label.alone and (label.marked or not label.meant):
             return number
     return None
+
+
+def _is_cut(label: Label, line: str) -> bool:
+    """Whether a label in a wrapped line of an item is surely one: a bold word may be a word of the item's text."""
+    return label.colon or label.word[0].isupper() or line.startswith("[", label.end)

@@ -1,0 +1,242 @@
+"""Reports the lines that were not read, so that every line is in a field, prose of the intent, or reported.
+
+This is the last step: what was read, and what was reported on the way, is known. Two rules are kept here. A line that
+begins with a label word and was not read as a label is reported, wherever it stands but in fences and comments. In a
+case, text that belongs to no field is reported; sections without labels are prose for people.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from atp.base.diagnostics import Diagnostics, Place
+from atp.loader.markdown.blocks import Block, Kind
+from atp.loader.markdown.items import chain_of
+from atp.loader.markdown.labels import TITLES, LabelWord, is_remark, label_word
+from atp.loader.markdown.outline import Field, Outline, Section
+from atp.loader.markdown.page import Page, width
+from atp.loader.markdown.render import unboxed
+
+_TAGS = re.compile(r"<summary>.*?</summary>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+"""Tags around a list, and the caption of what can be folded."""
+_TAKEN_FOR: dict[Kind, tuple[str, str]] = {
+    "quote": ("Markdown takes it for a quote", "remove the `>`"),
+    "code": ("Markdown takes it for code, being indented by four or more", "indent it by less than four"),
+    "html": ("Markdown takes it for raw HTML", "put an empty line before it, and no tags around it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of text in a block."""
+
+    number: int
+    text: str
+    begins: bool
+    """Whether it begins a block; else it goes on with the text of the line above."""
+    inside: Kind
+    """The kind of block that says how Markdown takes the line."""
+
+
+def report_unread(outline: Outline, page: Page, notes: Diagnostics) -> None:
+    """Report what was not read and is not reported yet."""
+    _Reporter(outline, page, notes).report()
+
+
+def unread_runs(section: Section) -> Iterator[list[Block]]:
+    """The blocks of a case that are in no field and not in its intent, in runs between two fields.
+
+    Text with a label at its end introduces that label, and is left out.
+    """
+    run: list[Block] = []
+    is_intent = not any(field.kind == "intent" for field in section.fields)
+    for part in section.parts:
+        if isinstance(part, Field):
+            is_intent = False
+            if run and run[-1].end > part.line:
+                run.pop()
+            yield from [run] if run else []
+            run = []
+        elif not is_intent or part.kind in ("rule", "html"):
+            run.append(part)
+    if run:
+        yield run
+
+
+def says_something(block: Block) -> bool:
+    """Whether there is text in a block."""
+    if block.kind == "html":
+        return bool(_TAGS.sub("", block.text).strip())
+    return block.kind != "rule" and (bool(block.text.strip()) or any(map(says_something, block.children)))
+
+
+def is_remark_block(block: Block) -> bool:
+    """Whether a paragraph says that it is a remark."""
+    return block.kind == "paragraph" and is_remark(block.text.partition("\n")[0])
+
+
+class _Reporter:
+    def __init__(self, outline: Outline, page: Page, notes: Diagnostics) -> None:
+        self._sections = outline.sections
+        self._page = page
+        self._notes = notes
+        self._reported = {one.line - page.first_line for one in notes}
+        """The lines that have a diagnostic."""
+        self._case_levels = {section.level for section in outline.sections if section.is_case}
+        self._holds_case: set[int] = set()
+        """The ids of the sections that are a case or have one in them."""
+        for section in outline.sections:
+            inner: Section | None = section if section.is_case else None
+            while inner is not None and id(inner) not in self._holds_case:
+                self._holds_case.add(id(inner))
+                inner = inner.around
+
+    def report(self) -> None:
+        for section in self._sections:
+            if section.heading is not None:
+                self._report_heading(section, section.heading)
+            for part in section.parts:
+                if isinstance(part, Field):
+                    self._report_in_field(part)
+                else:
+                    self._report_labels(part)
+            if section.is_case:
+                for run in unread_runs(section):
+                    self._report_run(run)
+
+    def _warn(self, code: str, message: str, line: int, hint: str, at: Place | None = None) -> None:
+        if line not in self._reported:
+            self._reported.add(line)
+            self._notes.warn(code, message, at or self._page.start_of(line), hint)
+
+    def _report_heading(self, section: Section, heading: Block) -> None:
+        found = label_word(heading.text)
+        if found is not None and not self._is_title(section):
+            message = f"`{found.word}` is no label here: this heading begins a section of its own"
+            deeper = "#" * min(section.level + 1, 6)
+            hint = f"make it deeper than the heading of its case: `{deeper} {found.word}`"
+            if len(heading.text.split()) > len(found.word.split()):
+                hint = f"write `{found.word}:` if it is a label that is deeper than the heading of its case"
+            self._warn("label-not-read", message, heading.line, hint)
+        if id(section) in self._holds_case or is_remark(heading.text):
+            return
+        case = section.around
+        while case is not None and not case.is_case:
+            case = case.around
+        if case is None:
+            return
+        field = case.last.heading if case.last else None
+        if any(isinstance(part, Field) or says_something(part) for part in section.parts) or (
+            field is not None and field.line < heading.line and field.level < section.level
+        ):
+            of = case.last.title if case.last and case.last.line < heading.line else "its case"
+            message = f"what stands below this heading is not read as a part of {of}"
+            self._warn("heading-in-field", message, heading.line, "make it items, or remove the heading")
+
+    def _is_title(self, section: Section) -> bool:
+        """Whether a heading that begins with a label word is the name of a case, or of a group of cases.
+
+        Where cases are no deeper than the section around it, the heading was rather meant for a label of that one.
+        """
+        if not section.is_case:
+            return id(section) in self._holds_case
+        around = section.around
+        if around is None or around.heading is None:
+            return True
+        return not (around.level in self._case_levels or any(True for _ in around.fields))
+
+    def _report_labels(self, block: Block) -> None:
+        """Report the lines of a block outside of fields that begin with a label word."""
+        for line in _lines(block):
+            found = label_word(line.text)
+            if found is not None and (line.begins or not found.is_wrapped):
+                why, hint = _TAKEN_FOR.get(line.inside, ("", ""))
+                if not why:
+                    why, hint = _reason(line.text, found)
+                message = f"`{found.word}` is no label here: {why}"
+                self._warn("label-not-read", message, line.number, hint, self._place(line))
+
+    def _place(self, line: _Line) -> Place:
+        return self._page.place_of(line.number, line.text.strip())
+
+    def _report_run(self, run: list[Block]) -> None:
+        """Report the text between two fields. The first diagnostic in it stands for what follows, too."""
+        first = next((line for line in range(run[0].line, run[-1].end) if line in self._reported), run[-1].end)
+        silent = [block for block in run if block.end <= first and says_something(block) and not is_remark_block(block)]
+        if not silent:
+            return
+        start = run.index(silent[0])
+        while start and not says_something(run[start - 1]):
+            start -= 1
+        ends = run[start]
+        if any(block.kind in ("list", "fence") for block in run[start:]):
+            message, hint = "the list below it is not read", "repeat the label above the list"
+            if ends.kind in ("list", "fence"):
+                message, hint = "what it lists is not read", "write a label above it"
+            self._warn("unread-list", f"no label stands here: {message}", ends.line, hint)
+        else:
+            message = "this text is in no field: it is neither sent nor judged, nor the intent"
+            hint = "move it above the first label, make it an item, or put it in a comment: `<!-- … -->`"
+            self._warn("unread-text", message, silent[0].line, hint)
+
+    def _report_in_field(self, field: Field) -> None:
+        """Report lines inside a field that begin with a label word. The first word of an item is the item's text."""
+        for number, block in enumerate(field.contents):
+            if block.kind == "item":
+                chain = chain_of(block) if field.kind in ("prompts", "chain") else None
+                for item in [block] if chain is None else [one for one in chain.contents if one.kind == "item"]:
+                    self._report_in_item(item)
+                continue
+            for line in _lines(block):
+                is_first = number == 0 and line.number == block.line
+                found = None if is_first and field.beside else label_word(line.text)
+                if found is None or (found.is_prose if is_first else found.is_wrapped and not line.begins):
+                    continue
+                message = f"`{found.word}` is no label here: it is read as a part of {field.title}"
+                hint = _reason(line.text, found)[1]
+                self._warn("label-not-read", message, line.number, hint, self._place(line))
+
+    def _report_in_item(self, item: Block) -> None:
+        children = unboxed(item)
+        for child in children:
+            if child.kind == "list" and child is not children[0]:  # reported as such
+                continue
+            for line in _lines(child):
+                found = label_word(line.text)
+                if found is None:
+                    continue
+                is_first = line.number == children[0].line
+                lazy = width(self._page.lines[line.number]) < item.indent
+                if found.is_prose if is_first else found.is_wrapped or (found.is_prose and not lazy):
+                    continue
+                where = "begins the item" if is_first else f"is {'not ' * lazy}indented like the item"
+                message = f"`{found.word}` {where}, and is read as its text"
+                hint = f"begin the line of a label with it: `**{TITLES[found.kind]}:**`; put text in a fence"
+                self._warn("label-in-item", message, line.number, hint, self._place(line))
+
+
+def _lines(block: Block, inside: Kind | None = None) -> Iterator[_Line]:
+    """The lines of text in a block. Fences have none: what stands in them is never structure."""
+    kind = inside or block.kind
+    if block.kind in ("fence", "rule"):
+        return
+    if block.kind in ("list", "item", "quote"):
+        for child in block.children:
+            yield from _lines(child, "quote" if kind == "quote" else None)
+        return
+    for number, text in enumerate(block.text.split("\n")):
+        begins = number == 0 or block.kind in ("code", "html")
+        yield _Line(block.line + number, text, begins, kind)
+
+
+def _reason(text: str, found: LabelWord) -> tuple[str, str]:
+    """Why a line that begins with a label word is not read as a label, and what to write."""
+    title = TITLES[found.kind]
+    bare = text.lstrip()
+    if bare.startswith("#"):
+        return "Markdown takes it for text, because no blank follows the `#`", f"write `### {title}`"
+    if bare.startswith("|"):
+        return "tables are not read", f"write `**{title}:**` and a list"
+    if found.is_prose:
+        return "without a colon it is a word of the text", f"write `**{title}:**`, or begin the line with another word"
+    return "it is not written as a label", f"write `**{title}:**`"
