@@ -1,15 +1,18 @@
 """One list of hostile acts, tried at every entrance of the user's code, by every way in (findings A4, A26).
 
 A run has all cases, one process a way. Whatever an act does: the process ends with what the tests say, no hostile case
-passes, the right one is blamed, the cases after it run, and the journal has all of them.
+passes, the right one is blamed, the cases after it run, and the journal has all of them. `atp test` is the only way to
+generators of cases, `atp test` and pytest those to tests in Python.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,7 +21,7 @@ from tests.models.mock_server import Heard, MockModels, calls
 from tests.waiting import WAIT_LIMIT
 
 ACTS = """
-    import os, re, sys, threading, time
+    import atexit, os, re, sys, threading, time
 
     def close_streams():
         for number in range(3):
@@ -38,6 +41,7 @@ ACTS = """
     ACTS = {
         "exit at once": lambda: os._exit(0),
         "exit": lambda: sys.exit(0),
+        "exit at the end": lambda: atexit.register(os._exit, 0),
         "interrupt": interrupt,
         "close streams": close_streams,
         "change folder": lambda: os.chdir("/"),
@@ -100,15 +104,15 @@ HOSTILE = f"""{ACTS}
 
     def make(count, what):
         act(what)
-        return []
+        return [{{"id": "made", "input": "wrong", "assertions": [{{"type": "equals", "value": "right"}}]}}]
 """
-FINITE = ("exit at once", "exit", "interrupt", "close streams", "change folder")
+FINITE = ("exit at once", "exit", "exit at the end", "interrupt", "close streams", "change folder")
 ENDLESS = ("print for ever", "never end")
 STUCK = tuple(f"<{one}>" for one in ENDLESS)
 DIRECT = [*FINITE, *ENDLESS]
 IN_THREAD = [f"{one} in a thread" for one in DIRECT]
 
-HARMLESS = {"change folder", *IN_THREAD} - {"exit at once in a thread", "close streams in a thread"}
+HARMLESS = {"change folder", "exit at the end", *IN_THREAD} - {"exit at once in a thread", "close streams in a thread"}
 """Acts after which the code goes on, and gives its (wrong) answer."""
 BLAME = {
     **dict.fromkeys(("agent", "agent_async", "agent_steps", "tool"), "agent"),
@@ -174,13 +178,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         {"name": name, "type": "custom", "config": {"entry": f"scripts/hostile.py:{name}"}} for name in entries
     ]
     agents.append({"name": "prompt", "type": "prompt", "config": {"path": "agents/prompt.md"}})
-    soon = {"constraints": {"timeout_seconds": 1}}
-    tests = [{"name": one["id"], **one, **(soon if one["id"].endswith(STUCK) else {})} for one in cases()]
-    suite = {"test_suite": "hostile", "agents": agents, "tests": tests}
-    project.write("suite.yaml", suite)
+    # pytest runs one after the other, so that nothing else delays a case.
+    for file, seconds in (("suite.yaml", 1), ("serial.yaml", 0.5)):
+        soon = {"constraints": {"timeout_seconds": seconds}}
+        tests = [{"name": one["id"], **one, **(soon if one["id"].endswith(STUCK) else {})} for one in cases()]
+        project.write(file, {"test_suite": "hostile", "agents": agents, "tests": tests})
     program = """
         import sys, atp
-        options = atp.Options(assessor="scripts:hostile.judge", output=["r.html"])
+        options = atp.Options(assessor="scripts:hostile.judge", output=["r.html"], parallel=4)
         report = atp.run_sync(atp.load("suite.yaml"), options)
         sys.exit(report.exit_code)
     """
@@ -189,43 +194,81 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-# Not by pytest: threads that print without end. pytest takes its streams back between two tests, and before 3.13 Python
-# crashes when several threads write to one.
+PYTEST = ["-m", "pytest", "-p", "atp.pytest_plugin.plugin", "-p", "no:cacheprovider"]
+"""pytest without the plugins that happen to be installed: loading them takes as long as the tests."""
 WAYS = {
-    "atp": ["-m", "atp", "test", "suite.yaml", "-o", "r.html"],
-    "pytest": ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--atp", "suite.yaml", "-k", "not print"],
+    "atp": ["-m", "atp", "test", "suite.yaml", "-o", "r.html", "--parallel", "4"],
+    "pytest": [*PYTEST, "-q", "--atp", "serial.yaml"],
     "python": ["program.py"],
 }
+
+
+def python(
+    project: Project, *arguments: str, env: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in a project."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project.folder,
+        env={**clean_environment(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=10 * WAIT_LIMIT,
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_hostile_code_at_every_entrance(project: Project, way: str) -> None:
     with MockModels(answer) as server:
-        ran = subprocess.run(
-            [sys.executable, *WAYS[way]],
-            cwd=project.folder,
-            env={**clean_environment(), **server.env},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10 * WAIT_LIMIT,
-        )
+        ran = python(project, *WAYS[way], env=server.env)
     lines = [json.loads(line) for line in newest_journal(project).read_text("utf-8").splitlines()]
     found = {line["result"]["case"]: line["result"] for line in lines if line["type"] == "trial"}
     seen = {name: (result.get("status", "passed"), result.get("blame")) for name, result in found.items()}
-    wanted = {one["id"]: expected(one["id"]) for one in cases() if way != "pytest" or "print" not in one["id"]}
+    wanted = {one["id"]: expected(one["id"]) for one in cases()}
     assert {name: seen.get(name) for name in wanted if seen.get(name) != wanted[name]} == {}, ran.stderr
     assert lines[-1]["type"] == "summary"
     assert ran.returncode == 1, ran.stderr
+    assert "ticktick" not in ran.stdout if way == "python" else "Failed" in ran.stdout or "FAILED" in ran.stdout
     if way == "atp":
-        assert "Failed" in ran.stdout
         assert (project.folder / "r.html").exists()
+
+
+GENERATE = """
+    import json, sys
+    from atp.cli.main import cli
+    from atp.usercode.exits import refuse_exits
+
+    refuse_exits(everywhere=True)  # as `atp` does
+    codes = []
+    for what in json.loads(sys.argv[1]):
+        source = f"scripts:hostile.make?count=1&what=<{what}>"
+        print(f"## {what}", file=sys.stderr)
+        arguments = ["test", "-i", source, "-n", "scripts/hostile.py:echo", "--timeout", "1s"]
+        codes.append(cli.main(arguments, standalone_mode=False))
+    print(json.dumps(codes))
+    sys.exit(7)
+"""
+
+
+def test_hostile_generators_of_cases(project: Project) -> None:
+    """Many calls of `atp test` in one process, which no generator ends."""
+    project.write("generate.py", GENERATE)
+    acts = DIRECT + IN_THREAD
+    ran = python(project, "generate.py", json.dumps(acts))
+    assert ran.returncode == 7, ran.stderr
+    codes = dict(zip(acts, json.loads(ran.stdout.splitlines()[-1]), strict=True))
+    assert codes == {what: 1 if what in HARMLESS else 2 for what in acts}
+    said = dict(one.split("\n", 1) for one in ran.stderr.split("## ")[1:])
+    for what in set(acts) - HARMLESS:
+        assert said[what].startswith("error[no-generated-cases]: scripts:hostile.make made no cases"), said[what]
 
 
 def script_tests() -> Iterator[tuple[str, str]]:
     """The name of each test, and the act that it does."""
-    for what in [*FINITE, *(f"{one} in a thread" for one in (*FINITE, "never end"))]:
+    # Last the interrupt: pytest can't tell it from Ctrl-C, and ends.
+    for what in [*(one for one in FINITE if one != "interrupt"), *IN_THREAD, "interrupt"]:
         yield f"test_{what.replace(' ', '_')}", what
 
 
@@ -233,23 +276,43 @@ def script_tests() -> Iterator[tuple[str, str]]:
 def script_project(tmp_path: Path) -> Project:
     """Tests in Python that do the acts and would then pass, but for those that change nothing: those then fail."""
     project = Project(tmp_path)
-    text = ACTS
+    text = f"{ACTS}\n    def test_well(t):\n        t.assert_.true(True)\n"
     for name, what in script_tests():
         end = "t.assert_.true(False)" if what in HARMLESS else "t.assert_.true(True)"
         text += f"\n    def {name}(t):\n        act('<{what}>')\n        {end}\n"
-    project.write("scripts/hostile_test.py", f"{text}\n    def test_well(t):\n        t.assert_.true(True)\n")
+    project.write("scripts/hostile_test.py", text)
+    endless = "".join(f"\n    def test_{one.replace(' ', '_')}():\n        act('<{one}>')\n" for one in ENDLESS)
+    project.write("scripts/endless_test.py", ACTS + endless)
     project.write("agent.py", "def run(prompt): return prompt\n")
+    project.write("atp.toml", "")
     return project
 
 
 def test_hostile_script_tests(script_project: Project) -> None:
     ran = script_project.test("-i", "scripts:hostile_test", "-n", "agent.py:run")
     seen = {name: (one["status"], one.get("blame")) for name, one in ran.results.items()}
-    harmless = {name for name, what in script_tests() if what in HARMLESS}
-    wanted = {name: ("failed" if name in harmless else "error") for name, _ in script_tests()}
+    wanted = {name: ("failed" if what in HARMLESS else "error") for name, what in script_tests()}
     assert {name: status for name, (status, _) in seen.items()} == {**wanted, "test_well": "passed"}
     assert {blame for status, blame in seen.values() if status == "error"} == {"environment"}
     assert ran.code == 1
+
+
+def test_endless_script_tests(script_project: Project) -> None:
+    ran = script_project.test("-i", "scripts:endless_test", "-n", "agent.py:run", "--timeout", "1s", "--parallel", "2")
+    assert {(one["status"], one.get("blame")) for one in ran.results.values()} == {("error", "environment")}
+    assert ran.code == 3
+
+
+def test_hostile_script_tests_by_pytest(script_project: Project) -> None:
+    """pytest has no deadline for tests in Python: those that never end are not tried."""
+    ran = python(script_project, *PYTEST, "-rA", "scripts/hostile_test.py")
+    seen = {name: word for word, name in re.findall(r"^(PASSED|FAILED) .*::(\w+)", ran.stdout, re.MULTILINE)}
+    wanted = {name: "FAILED" for name, what in script_tests() if what != "interrupt"}
+    assert seen == {**wanted, "test_well": "PASSED"}, ran.stdout
+    assert "KeyboardInterrupt" in ran.stdout
+    assert ran.returncode == pytest.ExitCode.INTERRUPTED
+    assert "os._exit(0) would have ended the tests themselves" in ran.stdout
+    assert "os.close(0) would have closed the standard streams of the tests themselves" in ran.stdout
 
 
 def newest_journal(project: Project) -> Path:

@@ -5,8 +5,8 @@ here before somebody asks for it, and pytest need not look for asserts in it (PY
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,28 +84,32 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, trylast=True)  # inside pytest's capture, whose streams the test may close
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Refuse exits to a test that uses our fixtures, and fail one whose assertions by `t` failed unraised."""
-    refusing: AbstractContextManager[Any] = nullcontext()
-    if _RUNNER in item.stash:
-        from atp.usercode.exits import foreign
+    """Protect the session from a test that uses our fixtures, and fail one whose assertions by `t` failed unraised."""
+    if _RUNNER not in item.stash:
+        return (yield)
+    from atp.pytest_plugin.session import left_unsaid
+    from atp.usercode.exits import foreign
+    from atp.usercode.printed import capture_threads, restore_streams
 
-        refusing = foreign()
+    closed: list[str] = []
     try:
-        with refusing as code:
-            yield
+        with foreign() as code, capture_threads(code, lambda: sys.stdout):
+            try:
+                yield
+            finally:
+                closed = restore_streams()
     except BaseException as error:
         if _is_atp_error(error) and type(error).__name__ == "Skipped":
             raise pytest.skip.Exception(str(error), _use_item_location=True) from None
         raise
-    if code is not None and code.refused:
+    if code.refused:
         pytest.fail(str(code.refused[0]), pytrace=False)
-    if _RUNNER in item.stash:
-        from atp.pytest_plugin.session import left_unsaid
-
-        if text := left_unsaid(item.stash[_RUNNER]):
-            pytest.fail(text, pytrace=False)
+    if closed:
+        pytest.fail(f"the test closed {', '.join(closed)} of the process that runs the tests", pytrace=False)
+    if text := left_unsaid(item.stash[_RUNNER]):
+        pytest.fail(text, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import threading
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
 from atp.suite.suite import Suite
+from atp.usercode.printed import CAPTURE
 from atp.usercode.threads import DaemonExecutor
 
 Result = TypeVar("Result")
@@ -200,6 +202,8 @@ class PytestSession:
         self._contexts: dict[Path, RunContext] = {}
         """The contexts of tests in Python, by their project's root."""
         self._runs: list[SuiteRun] = []
+        self._filters = ExitStack()
+        """What code of the user's prints between two tests, in a thread or a task of the loop, is kept from pytest."""
         self._count = itertools.count(1)
         self.marks: set[str] = set()
         """Tags that pytest knows as marks by now."""
@@ -221,6 +225,7 @@ class PytestSession:
     def _loop(self) -> BackgroundLoop:
         if self._background is None:
             self._background = BackgroundLoop()
+            self._filters.enter_context(CAPTURE.keep_filters())
         return self._background
 
     def prepare(self, path: Path) -> SuiteRun:
@@ -278,6 +283,7 @@ class PytestSession:
         for context in self._contexts.values():
             self.wait(context.close())
         self._background.close()
+        self._filters.close()
 
 
 def _session_name(test: int, numbers: "itertools.count[int]") -> str:

@@ -77,10 +77,7 @@ class LineStream:
 
 def open_stdout() -> TextIO:
     """Stdout. Raises `OSError` if stdout was closed before ATP started: Python has None in its place."""
-    stream: TextIO | None = sys.stdout
-    while stream is not None and hasattr(stream, "real"):
-        stream = stream.real
-    if stream is None:
+    if getattr(sys.stdout, "real", sys.stdout) is None:
         raise OSError(errno.EBADF, "it is closed")
     return sys.stdout
 

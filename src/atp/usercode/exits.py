@@ -7,6 +7,7 @@ its program, are replaced here by functions that raise. They raise only in this 
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextvars
 import os
 import sys
@@ -24,12 +25,21 @@ ENDING_FUNCTIONS = ("_exit", "abort", "execv", "execve")
 EXIT_CODE = 3
 """Exit code of the process if the exception is not caught: an internal error, not a failed test."""
 
+_STREAMS = range(3)
+_CLOSED = "closed the standard streams of the tests themselves"
+
 _REAL: dict[str, Callable[..., NoReturn]] = {name: getattr(os, name) for name in ENDING_FUNCTIONS}
+_REAL_CLOSE = os.close
+_REAL_CLOSERANGE = os.closerange
 _REAL_START = threading.Thread.start
 _REAL_START_NEW_THREAD = _thread.start_new_thread
+_REAL_REGISTER = atexit.register
 
 _FOREIGN: ContextVar[ForeignCode | None] = ContextVar("foreign", default=None)
 """Set while code that is not ours runs."""
+
+LIVE_THREADS: set[object] = set()
+"""A member for each thread in which code that is not ours runs, in a call or after one."""
 
 
 _forks = 0
@@ -56,10 +66,10 @@ def exit_if_forked(since: int) -> None:
 
 
 class EndsProcess(SystemExit):
-    """Raised in code that is not ours when it tries to end the process."""
+    """Raised in code that is not ours when it tries to end the process, or to close its standard streams."""
 
-    def __init__(self, call: str) -> None:
-        super().__init__(f"{call} would have ended the tests themselves")
+    def __init__(self, call: str, effect: str = "ended the tests themselves") -> None:
+        super().__init__(f"{call} would have {effect}")
         self.code = EXIT_CODE
 
 
@@ -69,8 +79,8 @@ class ForeignCode:
     def __init__(self) -> None:
         self.refused: list[EndsProcess] = []
         """The exits that the code attempted."""
-        self.threads = 0
-        """The number of live threads that the code started."""
+        self.on_thread_start: Callable[[], None] | None = None
+        """Called in the context of each thread that the code starts."""
 
 
 class _Guard:
@@ -119,8 +129,10 @@ def refuse_exits(everywhere: bool = False) -> None:
         for name, real in _REAL.items():
             if module is not None and getattr(module, name) is real:
                 setattr(module, name, _refusing(name, real))
+    os.close, os.closerange = _close, _closerange
     threading.Thread.start = _start  # type: ignore[method-assign,assignment]
     _thread.start_new_thread = _start_new_thread
+    atexit.register = _register  # type: ignore[assignment]
 
 
 def exit_now(code: int) -> NoReturn:
@@ -153,17 +165,39 @@ def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoRetur
     def end(*args: Any, **kwargs: Any) -> NoReturn:
         if GUARD.refuses(name, args or tuple(kwargs.values())):
             shown = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
-            error = EndsProcess(f"os.{name}({shown})")
-            code = _FOREIGN.get()
-            if code is not None:
-                code.refused.append(error)
-            raise error
+            _refuse(EndsProcess(f"os.{name}({shown})"))
         real(*args, **kwargs)
 
     return end
 
 
-# Threads start with an empty context, so without these functions a thread of the user's code would not be marked.
+def _refuse(error: EndsProcess) -> NoReturn:
+    code = _FOREIGN.get()
+    if code is not None:
+        code.refused.append(error)
+    raise error
+
+
+# The streams that code closes by other functions are opened again when a call ends: `printed.restore_streams`. But then
+# several calls may be running, and it can't be told which of them is to blame.
+
+
+@wraps(_REAL_CLOSE)
+def _close(fd: int) -> None:
+    if fd in _STREAMS and _FOREIGN.get() is not None and forks() == GUARD.active_in:
+        _refuse(EndsProcess(f"os.close({fd})", _CLOSED))
+    _REAL_CLOSE(fd)
+
+
+@wraps(_REAL_CLOSERANGE)
+def _closerange(fd_low: int, fd_high: int, /) -> None:
+    if fd_low in _STREAMS and fd_high > fd_low and _FOREIGN.get() is not None and forks() == GUARD.active_in:
+        _refuse(EndsProcess(f"os.closerange({fd_low}, {fd_high})", _CLOSED))
+    _REAL_CLOSERANGE(fd_low, fd_high)
+
+
+# A thread, and what is called at the end of the process, has another context. Without these functions, what the user's
+# code starts or registers there would not be marked.
 
 
 def _start(thread: threading.Thread) -> None:
@@ -180,7 +214,10 @@ def _start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], *more
 
 def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[..., None]:
     context = contextvars.copy_context()
-    code.threads += 1
+    if code.on_thread_start is not None:
+        context.run(code.on_thread_start)
+    thread = object()
+    LIVE_THREADS.add(thread)  # not in the thread: what starts it may be over before the thread has begun
 
     def run(*args: Any, **kwargs: Any) -> None:
         try:
@@ -192,6 +229,33 @@ def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[...
             args = (*sys.exc_info(), threading.current_thread())
             context.run(threading.excepthook, threading.ExceptHookArgs(args))
         finally:
-            code.threads -= 1
+            LIVE_THREADS.discard(thread)
 
     return run
+
+
+class _AtExit:
+    """A function that code which is not ours has registered to be called at the end of the process.
+
+    Equal to the function itself, so that `atexit.unregister` finds it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._context = contextvars.copy_context()
+
+    def __eq__(self, other: object) -> bool:
+        return self._function == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            self._context.run(self._function, *args, **kwargs)
+        except EndsProcess as error:
+            sys.stderr.write(f"atp: at the end of the process: {error}\n")
+
+
+def _register(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    _REAL_REGISTER(function if _FOREIGN.get() is None else _AtExit(function), *args, **kwargs)
+    return function

@@ -22,6 +22,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.usercode.exits import foreign
 from atp.usercode.load import USER_FOLDERS, UnusableCode, folder_of, source_of
+from atp.usercode.printed import capture_threads
 
 DEFAULT_SECONDS = 60.0
 """Seconds after which an import counts as hanging. Large frameworks take ten."""
@@ -70,7 +71,8 @@ def loading(place: str | None = None, folders: Sequence[Path] = ()) -> Iterator[
         check_shadowing(folder)
     seconds = _Limit.seconds
     may_signal = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    with foreign(), _limited_to(seconds) if seconds is not None and may_signal else nullcontext():
+    limited = _limited_to(seconds) if seconds is not None and may_signal else nullcontext()
+    with foreign() as code, capture_threads(code, lambda: sys.stderr), limited:
         yield
 
 

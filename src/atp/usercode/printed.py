@@ -11,14 +11,15 @@ import select
 import sys
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO
 
 from atp.base.text import cut
+from atp.usercode.exits import LIVE_THREADS, ForeignCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HEAD = 500
 """Lines that are kept from the start of the output."""
@@ -133,42 +134,53 @@ class Printed:
         self._kept.add(line, length)
 
 
-class _Stream:
-    """Replaces `sys.stdout` or `sys.stderr`."""
-
-    def __init__(self, real: TextIO) -> None:
-        self.real = real
-
-    def write(self, text: str) -> int:
-        printed = _PRINTED.get()
-        if printed is None:
-            return self.real.write(text)
-        printed.write(text)
-        return len(text)
-
-    def writelines(self, lines: list[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        if _PRINTED.get() is None:
-            self.real.flush()
-
-    def close(self) -> None:
-        """Do nothing: an agent must not close the output of the process."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
-
-
 _STANDARD = ("stdin", "stdout", "stderr")
 
 
+def _filter(stream: TextIO) -> None:
+    """Have a stream pass what code that is not ours writes to the code's `Printed`.
+
+    The functions use no globals: Python flushes the streams once more after it has cleared all modules.
+    """
+    printing, write, flush, close = _PRINTED.get, stream.write, stream.flush, stream.close
+
+    def filtered_write(text: str) -> int:
+        printed = printing()
+        if printed is None:
+            return write(text)
+        printed.write(text)
+        return len(text)
+
+    def filtered_flush() -> None:
+        if printing() is None:
+            flush()
+
+    def filtered_close() -> None:
+        if printing() is None:  # the user's code must not close the output of the process
+            close()
+
+    with suppress(AttributeError):  # the host has replaced the stream by an object that can't be changed
+        for name, method in zip(_FILTERED, (filtered_write, filtered_flush, filtered_close), strict=True):
+            setattr(stream, name, method)
+
+
+_FILTERED = ("write", "flush", "close")
+
+
 class _Capture:
-    """Replaces the streams of the process while at least one user of the capture is active."""
+    """Filters the streams of the process while at least one user of the capture is active.
+
+    `sys.stdout` stays the object that it is. To replace it would not do: pytest sets it in each phase of a test, and a
+    thread which the user's code left behind would write to pytest's stream while pytest itself does. Python 3.11
+    crashes then.
+    """
 
     def __init__(self) -> None:
         self._users = 0
+        self._keepers = 0
+        self._current: tuple[TextIO | None, ...] = ()
+        """`sys.stdout` and `sys.stderr` when the filters were last looked at."""
+        self._filtered: list[TextIO] = []
         self._copies: list[tuple[int, int]] = []
         """The descriptors of the standard streams, each with a duplicate to restore it from."""
         self._poll = select.poll()
@@ -181,24 +193,53 @@ class _Capture:
                 with suppress(OSError):  # the process was started without this stream
                     self._copies.append((number, os.dup(number)))
                     self._poll.register(number, 0)
-            sys.stdout = cast("TextIO", _Stream(sys.stdout))
-            sys.stderr = cast("TextIO", _Stream(sys.stderr))
+        if self._current != (sys.stdout, sys.stderr):
+            self._current = (sys.stdout, sys.stderr)
+            self._filter_new()
 
     def end(self) -> None:
         self._users -= 1
         if self._users == 0:
-            for name in ("stdout", "stderr"):
-                stream = getattr(sys, name)
-                if isinstance(stream, _Stream):  # else other code has replaced the stream, and will restore it
-                    setattr(sys, name, stream.real)
             for number, copy in self._copies:
                 self._poll.unregister(number)
                 with suppress(OSError):
                     os.close(copy)
             self._copies.clear()
+            self._remove_filters()
+
+    @contextmanager
+    def keep_filters(self) -> Iterator[None]:
+        """Keep the filters between calls, for a process in which tasks of the user's code may go on."""
+        self._keepers += 1
+        try:
+            yield
+        finally:
+            self._keepers -= 1
+            self._remove_filters()
+
+    def _filter_new(self) -> None:
+        # What pytest has put in the place of the original streams, it takes away again between two phases.
+        for stream in (*self._current, sys.__stdout__, sys.__stderr__):
+            if stream is not None and not any(stream is one for one in self._filtered):
+                self._filtered.append(stream)
+                _filter(stream)
+
+    def _remove_filters(self) -> None:
+        """Remove the filters, unless code that is not ours may still print: a thread, or a task of a running loop."""
+        if self._users or self._keepers or LIVE_THREADS:
+            return
+        for stream in self._filtered:
+            for name in _FILTERED:
+                with suppress(AttributeError):
+                    delattr(stream, name)
+        self._filtered.clear()
+        self._current = ()
 
     def restore(self) -> list[str]:
-        closed = [number for number, event in self._poll.poll(0) if event & select.POLLNVAL]
+        try:
+            closed = [number for number, event in self._poll.poll(0) if event & select.POLLNVAL]
+        except RuntimeError:  # another thread is polling
+            return []
         for number, copy in self._copies:
             if number in closed:
                 with suppress(OSError):
@@ -212,3 +253,20 @@ CAPTURE = _Capture()
 def restore_streams() -> list[str]:
     """Reopen the standard streams that were closed since the capture began, and return their names."""
     return CAPTURE.restore()
+
+
+@contextmanager
+def capture_threads(code: ForeignCode, to: Callable[[], TextIO]) -> Iterator[None]:
+    """Capture what the threads of code that is not ours print, but not what the code itself prints.
+
+    At the end, what they have printed is written to a stream. What they print later is dropped.
+    """
+    printed = Printed()
+    code.on_thread_start = printed.capture
+    CAPTURE.begin()
+    try:
+        yield
+    finally:
+        for line in printed.finish():
+            print(line, file=to())
+        CAPTURE.end()

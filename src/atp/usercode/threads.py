@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .exits import exit_if_forked, forks
+from .exits import LIVE_THREADS, exit_if_forked, forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,10 +119,12 @@ class Thread:
 
         def job() -> None:
             before = forks()
+            LIVE_THREADS.add(worker)
             try:
                 outcome = context.run(function)
             except BaseException as error:
                 outcome = Raised(error)
+            LIVE_THREADS.discard(worker)
             exit_if_forked(before)
             if last:
                 worker.mark_idle()
@@ -175,12 +177,15 @@ class DaemonExecutor(ThreadPoolExecutor):
         def job() -> None:
             if future.set_running_or_notify_cancel():
                 before = forks()
+                LIVE_THREADS.add(worker)
                 try:
                     result = context.run(function, *args, **kwargs)
                 except BaseException as error:
+                    LIVE_THREADS.discard(worker)
                     exit_if_forked(before)
                     future.set_exception(error)
                 else:
+                    LIVE_THREADS.discard(worker)
                     exit_if_forked(before)
                     future.set_result(result)
             worker.mark_idle()

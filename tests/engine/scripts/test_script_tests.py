@@ -392,9 +392,10 @@ def test_runs_in_parallel_and_timeouts(desk: Project) -> None:
     assert ran.statuses == {
         "test_hangs": "timeout",
         "test_hangs_itself": "timeout",
-        "test_hangs_async": "timeout",
+        "test_hangs_async": "error",
         "test_flaky": "failed",
     }
+    assert ran.results["test_hangs_async"]["blame"] == "environment"
     assert ran.results["test_flaky"]["pass_rate"] == 50
     assert ran.results["test_hangs"]["turns"] == []
     assert ran.code == 1

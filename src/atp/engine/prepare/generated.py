@@ -7,6 +7,7 @@ finds the same cases and users can look at them, keep them and run them again.
 import functools
 import inspect
 import itertools
+import os
 import re
 from collections.abc import AsyncIterable, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -167,9 +168,13 @@ async def generate_suite(
     root: Path,
     *,
     given: LoadContext | None = None,
+    limit: float | None = None,
     reuse: bool = False,
 ) -> Generated:
-    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`."""
+    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`.
+
+    `limit` is how many seconds each answer of the generator may take.
+    """
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
     refusals = partial(_refusals, root=root) if reference.kind == "agents" else _none_refused
@@ -182,6 +187,7 @@ async def generate_suite(
             count=reference.count,
             parameters=reference.parameters,
             again=reference.kind == "agents",
+            limit=limit,
             context=given,
             refusals=refusals,
         )
@@ -318,13 +324,25 @@ def _generate(
 
     async def make() -> Generated:
         try:
-            return await generate_suite(reference, client, options.name[0], context.root, given=given, reuse=reuse)
+            return await generate_suite(
+                reference,
+                client,
+                options.name[0],
+                context.root,
+                given=given,
+                limit=options.timeout,
+                reuse=reuse,
+            )
         except (CassetteMiss, CassetteError) as error:
             raise _command_line_error("cassette", f"{text}: {error}") from error
         finally:
             await roles.close()
 
-    made = run_to_end(make())
+    folder = os.getcwd()
+    try:
+        made = run_to_end(make())
+    finally:
+        os.chdir(folder)  # agents are looked for in the working directory, and the generator may have changed it
     return in_memory(made.suite, context.filter.wants), made.warnings
 
 

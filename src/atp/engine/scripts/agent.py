@@ -96,13 +96,20 @@ class CalledAgent:
         """
         __tracebackhide__ = True
         sent = _messages(messages)
-        response: Response = self._runner.run_in_loop("send", lambda: self._turn(sent))
+        response: Response = self._runner.run_in_loop("send", lambda: self._asked(sent))
         return response
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The conversation so far."""
         return list(self._conversation.transcript.messages) if self._conversation is not None else []
+
+    async def _asked(self, messages: list[dict[str, Any]]) -> Response:
+        self._runner.on_actor("agent")
+        try:
+            return await self._turn(messages)
+        finally:
+            self._runner.on_actor("test")
 
     async def _turn(self, messages: list[dict[str, Any]]) -> Response:
         runner = self._runner

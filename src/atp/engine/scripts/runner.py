@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _OURS = str(Path(__file__).parent)
 Begin = Callable[[], Coroutine[Any, Any, Any]]
 """Creates the coroutine of a call."""
-OnActor = Callable[[Literal["agent", "judge"]], None]
-"""Called when the agent or the judge begins to work, so that a timeout blames the right one."""
+OnActor = Callable[[Literal["agent", "judge", "test"]], None]
+"""Called when the agent, the judge or again the test itself begins to work, so that a timeout blames the right one."""
 
 
 class ScriptError(Error):
@@ -85,7 +85,7 @@ class ScriptRunner:
     loop: asyncio.AbstractEventLoop
     """The event loop of the run, in which agents and judges are called."""
     on_actor: OnActor = lambda _: None
-    """Called when the agent or the judge begins to work, so that a timeout blames the right one."""
+    """Called when another one begins to work."""
     limit: float | None = None
     """Seconds that a single call may take, where no deadline covers the whole test."""
     name_flag: str = "-n"

@@ -94,7 +94,7 @@ async def judge(runner: ScriptRunner, assertion: Assertion, actual: Any) -> Verd
     try:
         return await run_check(assertion, runner.evidence(_transcript_with_input(runner, actual), judged=True))
     finally:
-        runner.on_actor("agent")
+        runner.on_actor("test")
 
 
 async def judge_words(runner: ScriptRunner, expectations: list[str], actual: Any) -> list[Verdict]:
@@ -110,7 +110,7 @@ async def judge_words(runner: ScriptRunner, expectations: list[str], actual: Any
     try:
         return await check_case(case, runner.evidence(_transcript_with_input(runner, actual), judged=True))
     finally:
-        runner.on_actor("agent")
+        runner.on_actor("test")
 
 
 def compared(kind: str, holds: bool, message: str, *, expected: Any = None, found: Any = None) -> Verdict:

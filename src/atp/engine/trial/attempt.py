@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LONGEST_BACKOFF = 60.0
 """Seconds to wait before trying again, however long the other side asks for."""
-Actor = Literal["agent", "judge", "simulator", "hook", "start", "nobody"]
+Actor = Literal["agent", "judge", "simulator", "hook", "test", "start", "nobody"]
 """Who a trial is waiting for. Whoever it is when the time is up is to blame."""
 
 
@@ -166,6 +166,7 @@ class Attempt:
             loop=asyncio.get_running_loop(),
             on_actor=self._set_actor,
         )
+        self._actor = "test"
         try:
             why_skipped = await run_script_test(runner)
         except ScriptError as error:
@@ -372,3 +373,5 @@ def _out_of_time(text: str, actor: Actor) -> Ending:
             return Ending("error", f"{text} while simulating", "simulator")
         case "hook":
             return Ending("error", f"{text} in a hook", "environment")
+        case "test":
+            return Ending("error", f"{text} in the test itself", "environment")
