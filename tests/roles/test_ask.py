@@ -18,7 +18,16 @@ from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnR
 from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
 from atp.models.connectors.registry import Models
-from atp.roles.ask import AgentClient, FunctionClient, ModelClient, RoleAnswer, RoleCall, RoleError, WrongAnswer
+from atp.roles.ask import (
+    AgentClient,
+    FunctionClient,
+    GeneratorClient,
+    ModelClient,
+    RoleAnswer,
+    RoleCall,
+    RoleError,
+    WrongAnswer,
+)
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
 
@@ -295,3 +304,19 @@ def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str
 def test_what_goes_wrong_in_a_function_is_a_role_error(function: Any, why: str) -> None:
     with pytest.raises(RoleError, match=why):
         run(FunctionClient(function, "scripts:a.b").ask(make_call(schema=SCHEMA)))
+
+
+def test_a_generator_that_never_answers_is_given_up() -> None:
+    async def hang(_payload: dict[str, Any]) -> Any:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RoleError, match=r"^scripts:x: timeout after 10ms$"):
+        run(GeneratorClient(FunctionClient(hang, "scripts:x"), 0.01).ask(make_call()))
+
+
+def test_a_timeout_of_a_generators_own_is_an_error_of_the_generator() -> None:
+    def fail(_payload: dict[str, Any]) -> Any:
+        raise TimeoutError("the model is away")
+
+    with pytest.raises(RoleError, match="scripts:x raised TimeoutError: the model is away"):
+        run(GeneratorClient(FunctionClient(fail, "scripts:x"), 60).ask(make_call()))

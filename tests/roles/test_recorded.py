@@ -8,7 +8,7 @@ from tests.roles.support.doubles import Scripted, run, talk
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.recorded import ReplayedModel
 from atp.models.model import CassetteMiss, ModelRequest
-from atp.roles.ask import RecordedClient
+from atp.roles.ask import GeneratorClient
 from atp.roles.generate.variator import VariationRequest, vary
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.record import make_record
@@ -46,7 +46,7 @@ def test_recorded_answers_of_every_role_are_replayed() -> None:
             assert (await Simulator(never("user"), cassette=tape).next(TURN)).input == "Is it warm?"
 
             wanted = VariationRequest(chains=[["warm the ocean"]], count=2, name="Warming", intent="Warming works")
-            varied = await vary(wanted, RecordedClient(never("maker"), tape))
+            varied = await vary(wanted, GeneratorClient(never("maker"), 60, tape))
             assert [(one.chain, one.by) for one in varied[1:]] == [(["Raise its temperature"], "maker")]
         finally:
             tape.close()

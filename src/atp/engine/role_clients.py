@@ -139,13 +139,10 @@ class RoleClients:
         return self.generator(self.client(name, "generator", source)) if name else None
 
     def generator(self, client: "RoleClient") -> "RoleClient":
-        """The client of a generator, recorded or replayed if the run is."""
-        cassette = self.services.cassette
-        if cassette is None:
-            return client
-        from atp.roles.ask import RecordedClient
+        """The client of a generator. An answer may take as long as a trial. Recorded or replayed if the run is."""
+        from atp.roles.ask import GeneratorClient
 
-        return RecordedClient(client, cassette)
+        return GeneratorClient(client, self._options.timeout, self.services.cassette)
 
     async def close(self) -> list[str]:
         """Close the clients and the services that they use. Returns what could not be closed, and why."""

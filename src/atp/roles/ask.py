@@ -3,6 +3,7 @@
 Each role builds a `RoleCall` and gets a `RoleAnswer` from a `RoleClient`.
 """
 
+import asyncio
 import copy
 import inspect
 import itertools
@@ -21,6 +22,7 @@ from msgspec import Struct, field
 from atp.agents.adapter import AgentError, TurnRequest
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
+from atp.base.durations import duration
 from atp.base.errors import Error
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
@@ -249,26 +251,29 @@ class FunctionClient(RoleClient):
             raise WrongAnswer(f"{self.name} returned {error}, which JSON can't represent") from error
 
 
-class RecordedClient(RoleClient):
-    """Another client, whose answers are recorded to a cassette or replayed from one.
+class GeneratorClient(RoleClient):
+    """Another client, whose answers must come in time, and are recorded to a cassette or replayed from one.
 
-    For generators. Judges and simulators are recorded with more than the call: their prompts contain a nonce.
+    For generators, which no trial's deadline covers. Judges and simulators are recorded with more than the call: their
+    prompts contain a nonce.
     """
 
-    def __init__(self, client: RoleClient, cassette: "Cassette") -> None:
+    def __init__(self, client: RoleClient, limit: float, cassette: "Cassette | None" = None) -> None:
+        """`limit` is how many seconds an answer may take."""
         self.name = client.name
         self.identity = client.identity
         self.model = client.model
         self.has_own_prompt = client.has_own_prompt
         self.unfit_to_judge = client.unfit_to_judge
         self._client = client
+        self._limit = limit
         self._cassette = cassette
 
     async def ask(self, call: RoleCall) -> RoleAnswer:
         """Replay the answer, or ask and record it. Raises `CassetteMiss`, and as the client does."""
 
         async def ask() -> Any:
-            answer = await self._client.ask(call)
+            answer = await self._ask_in_time(call)
             return {"data": answer.data, "text": answer.text, "usage": msgspec.to_builtins(answer.usage)}
 
         parts: dict[str, Any] = {
@@ -280,7 +285,17 @@ class RecordedClient(RoleClient):
         }
         if not self.has_own_prompt:
             parts["words"] = sha256(call.instructions.encode()).hexdigest()[:12]
-        return msgspec.convert(await self._cassette.through("generator", parts, ask), RoleAnswer)
+        return msgspec.convert(await recorded(self._cassette, "generator", parts, ask), RoleAnswer)
+
+    async def _ask_in_time(self, call: RoleCall) -> RoleAnswer:
+        limit = asyncio.timeout(self._limit)
+        try:
+            async with limit:
+                return await self._client.ask(call)
+        except TimeoutError:
+            if not limit.expired():
+                raise  # one of the generator's own
+            raise RoleError(f"{self.name}: timeout after {duration(self._limit)}") from None
 
 
 async def recorded(

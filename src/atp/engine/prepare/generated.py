@@ -168,13 +168,9 @@ async def generate_suite(
     root: Path,
     *,
     given: LoadContext | None = None,
-    limit: float | None = None,
     reuse: bool = False,
 ) -> Generated:
-    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`.
-
-    `limit` is how many seconds each answer of the generator may take.
-    """
+    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`."""
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
     refusals = partial(_refusals, root=root) if reference.kind == "agents" else _none_refused
@@ -187,7 +183,6 @@ async def generate_suite(
             count=reference.count,
             parameters=reference.parameters,
             again=reference.kind == "agents",
-            limit=limit,
             context=given,
             refusals=refusals,
         )
@@ -324,15 +319,7 @@ def _generate(
 
     async def make() -> Generated:
         try:
-            return await generate_suite(
-                reference,
-                client,
-                options.name[0],
-                context.root,
-                given=given,
-                limit=options.timeout,
-                reuse=reuse,
-            )
+            return await generate_suite(reference, client, options.name[0], context.root, given=given, reuse=reuse)
         except (CassetteMiss, CassetteError) as error:
             raise _command_line_error("cassette", f"{text}: {error}") from error
         finally:

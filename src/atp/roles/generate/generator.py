@@ -5,7 +5,6 @@ dropped, missing cases are asked for again, and the generator may fix once what 
 wrong is an error that names the case.
 """
 
-import asyncio
 import itertools
 import json
 import re
@@ -16,7 +15,6 @@ from typing import Any, NoReturn
 from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.base.durations import duration
 from atp.base.text import cut
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
@@ -67,8 +65,6 @@ class CasesRequest(Struct, kw_only=True):
     """Further parameters for the generator: `focus` …"""
     again: bool = True
     """True if asking again may help. A script would only answer the same."""
-    limit: float | None = None
-    """Seconds that each answer may take."""
     context: LoadContext = field(default_factory=LoadContext)
     """What the command line adds, which cases may refer to."""
     refusals: Callable[[Case], Iterable[str]] = lambda case: ()
@@ -116,7 +112,7 @@ async def _collect(
     for _ in range(-(-request.count // BATCH) + SPARE_CALLS if request.again else 1):
         before = len(collected.cases)
         try:
-            answer = await _ask(client, request, _call(request, request.count - before, collected.ids))
+            answer = await client.ask(_call(request, request.count - before, collected.ids))
             usage.add(answer.usage)
             collected.add(read_cases(answer, client.name))
             unreadable = None
@@ -126,18 +122,6 @@ async def _collect(
         if len(collected.cases) >= request.count or in_vain == VAIN_CALLS:
             break
     return unreadable
-
-
-async def _ask(client: RoleClient, request: CasesRequest, call: RoleCall) -> RoleAnswer:
-    """Ask the generator, whose code may never return. Raises `RoleError`."""
-    limit = asyncio.timeout(request.limit)
-    try:
-        async with limit:
-            return await client.ask(call)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise RoleError(f"{client.name}: timeout after {duration(request.limit or 0)}") from None
 
 
 def _call(
@@ -242,7 +226,7 @@ async def _repair(
     repair = [{"case": collected.cases[place], "problems": texts} for place, texts in problems.items()]
     existing = [name for place, name in enumerate(collected.ids) if place not in problems]
     try:
-        answer = await _ask(client, request, _call(request, len(problems), existing, repair))
+        answer = await client.ask(_call(request, len(problems), existing, repair))
         usage.add(answer.usage)
         collected.replace(read_cases(answer, client.name), list(problems))
     except RoleError:
