@@ -125,6 +125,6 @@ def test_failures_at_the_end_name_their_agent(project: Project) -> None:
     file = project.suite(agents, [{"id": "bad", "input": "bad"}])
     quiet = project.atp("test", file, "--quiet")
     assert quiet.code == 1
-    assert "  ✗ [bad] – some: agent error: RuntimeError: bad\n" in quiet.out
+    assert "  ✗ [bad] – some: agent error: RuntimeError: bad  (suite.yaml:" in quiet.out
     alone = project.atp("test", file, "--quiet", "-n", "some")
-    assert "  ✗ [bad]: agent error: RuntimeError: bad\n" in alone.out
+    assert "  ✗ [bad]: agent error: RuntimeError: bad  (suite.yaml:" in alone.out

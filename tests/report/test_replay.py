@@ -195,7 +195,7 @@ def test_the_summary_of_an_earlier_run(project: Project) -> None:
     told = project.atp("report")
     assert told.code == 0
     assert told.out.startswith("─" * 63 + "\n  Summary\n")
-    assert "      cases.jsonl:1\n" in told.out
+    assert "  (cases.jsonl:1)\n" in told.out
     assert f"Only what failed: atp test {file} -n agent.py:run --only-failed\n" in told.out
     assert "assistant: {" in project.atp("report", "--verbose").out
 

@@ -15,7 +15,8 @@ MOST_LINES = 12
 """How many lines of a text are shown."""
 
 Line = tuple[str, str]
-"""A line, and how it looks: `title`, `rule`, `info`, `passed`, `failed`, `error`, `other`, `detail` or just text."""
+"""A line, and how it looks: `title`, `rule`, `info`, `passed`, `failed`, `error`, `other`, `detail`, `removed`, `added`
+or just text."""
 _CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 _COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[group]`, `##vso[…]`, `##teamcity[…]`
 INFO = "ℹ"  # noqa: RUF001  (document 5's sign)

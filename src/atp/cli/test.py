@@ -16,6 +16,44 @@ from atp.engine.prepare.options import settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+GROUPS: dict[str, tuple[str, ...]] = {
+    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs"),
+    "Judge, simulator, generator": (
+        *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
+    ),
+    "Test environment": ("user", "team", "locale", "ctx", "env_file", "before_all", "after_all"),
+    "Speed and limits": (
+        *("parallel", "timeout", "retries", "fail_fast", "max_errors", "max_time", "budget_usd", "budget_tokens"),
+    ),
+    "Reports and output": ("output", "reporter", "verbose", "quiet", "json_events"),
+    "Plan, resume, record": (
+        *("dry_run", "strict", "resume", "resume_from", "record", "replay", "keep_workspaces", "keep_failed"),
+    ),
+}
+"""The flags in `--help`, by what they are about. A setting that is in no group is listed last."""
+EXAMPLES = """\
+Examples:
+
+\b
+  atp test suite.yaml
+  atp test tests/ -n agent.py:answer --parallel 8 -o report.html
+  atp test -i "What may a hotel cost?" -n http://localhost:8000
+"""
+
+
+class _GroupedCommand(click.Command):
+    """A command whose help lists its flags in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags, group by group."""
+        flags = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        records = {one.name: record for one in flags if (record := one.get_help_record(ctx))}
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([records.pop(name) for name in names])
+        with formatter.section("Other"):
+            formatter.write_dl(list(records.values()))
+
 
 def _takes_settings(command: Command) -> Command:
     """Add a flag for every setting. A flag that isn't given is None."""
@@ -46,7 +84,7 @@ def _metavar(name: str) -> str:
     return "N" if name in numbers else known.get(name, "TEXT")
 
 
-@click.command("test")
+@click.command("test", cls=_GroupedCommand, epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @_takes_settings
 def command(paths: tuple[str, ...], **flags: Any) -> int:

@@ -90,7 +90,7 @@ def test_many_failures_are_listed_again_but_not_all(story: Any) -> None:
     cases = [story.case(f"T{number}", story.trial(status="failed", error="no", verdicts=[])) for number in range(50)]
     text = shown(story, cases)
     summary = text.partition("  Summary\n")[2]
-    assert "  ✗ [T19]: no\n      tests/expense.jsonl:1\n  … and 30 more" in summary
+    assert "  ✗ [T19]: no  (tests/expense.jsonl:1)\n  … and 30 more" in summary
     assert "T20" not in summary
 
 
@@ -242,7 +242,7 @@ def test_failures_are_explained_at_the_end(story: Any, troubles: list[CaseResult
     text = shown(story, troubles, quiet=True)
     assert (
         """\
-  ✗ [wrong] Says the wrong thing: the output does not contain "submitted"
+  ✗ [wrong] Says the wrong thing: the output does not contain "submitted"  (tests/expense.jsonl:1)
     contains: the output does not contain "submitted"
       found:    "What type?"
       where:    turn 1
@@ -250,18 +250,100 @@ def test_failures_are_explained_at_the_end(story: Any, troubles: list[CaseResult
       contains: the output does not contain "submitted"
         found:    "What type?"
         where:    turn 1
-      tests/expense.jsonl:1
-  ✗ [slow]: timeout after 30s
-      tests/expense.jsonl:1
-  ✗ [boom]: agent error: ValueError: boom
-      tests/expense.jsonl:1
-  ! [gone]: connection refused (blame: environment)
-      tests/expense.jsonl:1
+  ✗ [slow]: timeout after 30s  (tests/expense.jsonl:1)
+  ✗ [boom]: agent error: ValueError: boom  (tests/expense.jsonl:1)
+  ! [gone]: connection refused (blame: environment)  (tests/expense.jsonl:1)
 """
         in text
     )
-    assert "  ! [unjudged]: the judge gave no JSON (blame: judge)\n      tests/expense.jsonl:1\n" in text
-    assert "  ! [blocked]: case `login` did not pass\n" in text
+    assert "  ! [unjudged]: the judge gave no JSON (blame: judge)  (tests/expense.jsonl:1)\n" in text
+    assert "  ! [blocked]: case `login` did not pass  (" in text
+
+
+PARAGRAPH = (
+    "The cheapest hotel near the congress centre costs 142 EUR a night, and it is a walk of 25 minutes away from it."
+)
+
+
+def wrong(story: Any, *verdicts: Verdict) -> CaseResult:
+    trial = story.trial(status="failed", error=verdicts[0].message, verdicts=list(verdicts))
+    made: CaseResult = story.case("c", trial)
+    return made
+
+
+def test_a_text_that_differs_is_shown_once_as_a_difference(story: Any) -> None:
+    found = PARAGRAPH.replace("142", "152")
+    message = f'expected "{PARAGRAPH[:99]}…" at output, found "{found[:99]}…"'
+    verdict = Verdict(type="equals", outcome="failed", message=message, expected=PARAGRAPH, found=found, where="output")
+    text = shown(story, [wrong(story, verdict)])
+    assert f"  equals: output differs (- expected, + found)\n    - {PARAGRAPH}\n    + {found}\n" in text
+    assert text.count("congress centre") == 2
+    quiet = shown(story, [wrong(story, verdict)], quiet=True)
+    assert f"    - {PARAGRAPH}\n" in quiet.replace("      - ", "    - ")
+
+
+def test_what_several_checks_found_is_shown_with_the_first(story: Any) -> None:
+    def check(kind: str, sought: str) -> Verdict:
+        message = f'expected "{sought}", found "{PARAGRAPH[:99]}…"'
+        return Verdict(type=kind, outcome="failed", message=message, expected=sought, found=PARAGRAPH, where="output")
+
+    group = Verdict(type="any_of", outcome="failed", parts=[check("contains", "x"), check("contains", "y")])
+    group.message = f"at least one of 2 should hold, but 2 do not hold: contains: {group.parts[0].message}; contains: …"
+    text = shown(story, [wrong(story, check("regex", "z"), group)])
+    assert text.count("congress centre") == 1
+    assert '  regex: expected "z", found …\n    found:    "The cheapest' in text
+    assert '  any_of: at least one of 2 should hold, but 2 do not hold\n    contains: expected "x", found …\n' in text
+    assert text.count("      found:    the same as above\n") == 2
+
+
+def test_a_secret_in_a_difference_is_masked(story: Any) -> None:
+    secret = "sk-hidden-0123456789"
+    found = PARAGRAPH.replace("142", secret)
+    verdict = Verdict(type="equals", outcome="failed", message="no", expected=PARAGRAPH, found=found)
+    text = shown(story, [wrong(story, verdict)], secrets=[secret])
+    assert "costs *** EUR" in text
+    assert secret not in text
+
+
+def many(story: Any, passed: int, failed: int) -> list[CaseResult]:
+    bad = story.trial(status="failed", error="no", verdicts=[Verdict(type="contains", outcome="failed", message="no")])
+    return [
+        *(story.case(f"P{number}") for number in range(passed)),
+        *(story.case(f"F{number}", bad) for number in range(failed)),
+    ]
+
+
+def test_of_many_cases_only_those_that_did_not_pass_are_listed(story: Any) -> None:
+    text = shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)))
+    running = text.partition("  Running Tests\n")[2].partition("  Summary\n")[0]
+    assert "P1" not in running
+    assert "✗ [F0] (1.2s)\n  Messages: 1, Assertions: 0/1 passed\n  contains: no\n" in running
+    assert "  10 of 100 cases, 0 not passed\n  20 of 100 cases, 0 not passed\n" in running
+    assert "  100 of 100 cases, 3 not passed\n" in running
+    assert "Cases that pass are counted, not listed; -v lists all\n" in text
+    assert "✓ [P1] (1.2s)\n" in shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)), verbose=True)
+    assert "✓ [P1] (1.2s)\n" in shown(story, many(story, 40, 3), end=story.end(story.info(cases=43)))
+
+
+@pytest.mark.parametrize(("passed", "failed", "most"), [(5000, 0, 40), (4990, 10, 120), (0, 5000, 700)])
+def test_5000_cases_print_few_lines(story: Any, passed: int, failed: int, most: int) -> None:
+    text = shown(story, many(story, passed, failed), end=story.end(story.info(cases=5000)))
+    assert len(text.splitlines()) < most
+    assert f"  5,000 of 5,000 cases, {failed:,} not passed\n" in text
+
+
+def test_several_agents_have_totals_of_their_own(story: Any) -> None:
+    cases = [story.case(f"c{number}", agent="one") for number in range(3)]
+    cases.append(story.case("d", story.trial(status="failed", score=20.0), agent="one"))
+    cases.append(story.case("c0", story.trial(score=90.0), agent="the-other"))
+    cases[-1].trials[0].transcript.usage = Usage(cost_usd=0.5)
+    text = shown(story, cases, end=story.end(story.info(agents=["one", "the-other"])))
+    assert (
+        "  By agent:\n"
+        "    one        3 of 4 cases passed (75%), score 20.0\n"
+        "    the-other  1 of 1 case passed (100%), score 90.0, $0.5000\n"
+    ) in text
+    assert "By agent" not in shown(story, cases)
 
 
 def test_what_was_used_is_the_agents_or_the_judges(story: Any) -> None:

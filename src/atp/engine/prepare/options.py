@@ -72,7 +72,7 @@ class Options(Record):
     keep_failed: bool = setting("Keep the folders of trials that did not pass", default=False)
     dry_run: bool = setting("Show the plan, run nothing", default=False, only_flag=True)
     strict: bool = setting("Warnings are errors", default=False)
-    verbose: bool = setting("Show conversations", "-v", default=False)
+    verbose: bool = setting("List every case, with its conversation", "-v", default=False)
     quiet: bool = setting("Print only the summary", "-q", default=False)
     json_events: bool = setting(
         "Events as JSON lines on stdout, nothing else there", "--json", default=False, only_flag=True

@@ -6,6 +6,7 @@ from typing import Any
 from atp.base.durations import elapsed
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
+from atp.report.console.failure_text import FailedChecks
 from atp.report.facts import (
     given_messages,
     messages_count,
@@ -16,13 +17,11 @@ from atp.report.facts import (
     warnings,
 )
 from atp.stats.stability import blames_agent
-from atp.suite.result import CaseResult, ToolCall, TrialResult, Verdict
+from atp.suite.result import CaseResult, ToolCall, TrialResult
 
-MOST_FAILURES = 10
-"""How many failed checks of a case are shown."""
 MOST_WARNINGS = 5
-DEEPEST = 3
-"""How many levels of groups of checks are shown."""
+MOST_SAID_AGAIN = 160
+"""How much of a reason the list at the end shows."""
 MOST_SAID = 200
 """How many lines of a conversation are shown: its last ones."""
 MOST_LOGS = 10
@@ -114,20 +113,22 @@ def _which(case: CaseResult, trial: TrialResult) -> str:
     return ", ".join(parts)
 
 
-def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False) -> list[Line]:
-    """A case that did not pass, for the list at the end: what went wrong, and its file and line."""
+def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details: bool = False) -> list[Line]:
+    """A case that did not pass, for the list at the end: why, its file and its line; with `details`, its checks."""
     trial, why = shown_trial(case), reason(case, hide)
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
     blame = f" (blame: {trial.blame})" if trial.blame not in (None, "agent") else ""
-    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {one_line(why, 160)}{blame}", look)]
-    if case.status == "cancelled":
-        return lines
-    shown = {trial.error or case.reason} if one_line(why, 160) == why else set()  # by the line above, and whole
-    details = [*_reasons(case, trial, hide, shown, ""), *_failed_checks(trial, hide, shown)]
-    lines += [(f"  {text}", look) for text, look in details]
-    if case.file:
-        lines.append((f"      {one_line(hide(case.file))}{f':{case.line}' if case.line else ''}", "detail"))
+    named = case.file and case.status != "cancelled"
+    place = f"  ({one_line(hide(case.file))}{f':{case.line}' if case.line else ''})" if named else ""
+    headline = one_line(why, MOST_SAID_AGAIN)
+    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {headline}{blame}{place}", look)]
+    if details and case.status != "cancelled":
+        error = trial.error or case.reason
+        told = error if headline == why else None
+        shown = {error if told or any(one.message == error for one in trial.verdicts) else None}
+        rest = [*_reasons(case, trial, hide, shown, ""), *FailedChecks(case, trial, hide).lines(told)]
+        lines += [(f"  {text}", look) for text, look in rest]
     return lines
 
 
@@ -140,7 +141,7 @@ def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Lin
     yield from _reasons(case, trial, hide, shown, blame)
     if blame and (not trial.error or trial.error in shown):
         yield f"  blame: {trial.blame}", "error"
-    yield from _failed_checks(trial, hide)
+    yield from FailedChecks(case, trial, hide).lines()
 
 
 def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, shown: Container[str | None], blame: str) -> list[Line]:
@@ -150,35 +151,6 @@ def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, shown: Container[
         lines += some_lines(hide(trial.error), "  ", "failed")
         lines[-1] = (lines[-1][0] + blame, lines[-1][1])
     return lines
-
-
-def _failed_checks(trial: TrialResult, hide: Hide, shown: Container[str | None] = ()) -> Iterator[Line]:
-    """The checks that did not pass. The message of a single one is not repeated if it is in `shown`."""
-    bad = [one for one in trial.verdicts if not one.passed]
-    for verdict in bad[:MOST_FAILURES]:
-        lines = _failure(verdict, hide, "  ", 1)
-        yield from (line for line in lines if len(bad) > 1 or verdict.message not in shown or line[1] != "failed")
-    if len(bad) > MOST_FAILURES:
-        yield f"  … and {len(bad) - MOST_FAILURES} more", "detail"
-
-
-def _failure(verdict: Verdict, hide: Hide, indent: str, depth: int) -> Iterator[Line]:
-    unjudged = "not judged: " if verdict.outcome == "unjudged" else ""
-    message = hide(verdict.message) or (hide(verdict.name) or "")
-    yield from some_lines(f"{verdict.type}: {unjudged}{message}", indent, "failed")
-    in_words = verdict.type in ("expectation", "llm_eval") and verdict.judged
-    expected = verdict.name if in_words and verdict.expected is None else verdict.expected
-    for label, value in (("expected", expected), ("found", verdict.found)):
-        if value is None:
-            continue
-        text = value_text(hide(value))
-        if text not in message:
-            yield f"{indent}  {label + ':':<9} {text}", "detail"
-    if verdict.where and verdict.where not in message:
-        yield f"{indent}  where:    {one_line(hide(verdict.where))}", "detail"
-    if depth < DEEPEST:
-        for part in [one for one in verdict.parts if not one.passed][:MOST_FAILURES]:
-            yield from _failure(part, hide, indent + "  ", depth + 1)
 
 
 def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from atp.base.json_text import whole_text
 from atp.base.secrets import hider
@@ -11,7 +12,7 @@ from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
-from atp.report.console.summary_text import THICK, Notable, Used, counted, heading, summary_lines
+from atp.report.console.summary_text import THICK, ByAgent, Notable, Used, counted, heading, summary_lines
 from atp.report.facts import response
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
@@ -23,6 +24,12 @@ MOST_REPEATED = 20
 """How many failures are listed again at the end."""
 ON_A_SCREEN = 10
 """Fewer cases fit on a screen, and need no such list."""
+COMPACT_FROM = 50
+"""From so many cases on, those that passed are counted and not listed, unless conversations are asked for."""
+MOST_DETAILED = 50
+"""In a run of so many cases: the failures that are shown with their checks. Later ones have a line each."""
+MOST_LISTED = 300
+"""In a run of so many cases: the failures that are listed at all."""
 _BLANK: Line = ("", "")
 
 
@@ -43,18 +50,24 @@ class ConsoleOptions:
 
 
 class Console(Listener):
-    """Prints each case as it ends, and the summary."""
+    """Prints each case as it ends, and the summary. Of many cases it prints those that did not pass."""
+
+    counts_up: ClassVar[bool] = True
+    """Whether a compact console prints a line for each tenth of the cases; not where a progress line shows them."""
 
     def __init__(self, page: Page, look: ConsoleOptions) -> None:
         self._page = page
         self._look = look
         self._hide = hider(look.secrets)
         self._several = False
+        self._compact = False
+        self._planned = 0
         self._cases = 0
         self._bad = 0
         self._explained: list[Line] = []
         self._notable = Notable()
         self._used = Used()
+        self._by_agent = ByAgent()
 
     @property
     def problems(self) -> Sequence[str]:
@@ -64,13 +77,17 @@ class Console(Listener):
     def start(self, info: RunInfo) -> None:
         """Print the head: what is tested, and how."""
         self._several = len(info.agents) > 1
+        self._planned = info.cases
+        self._compact = info.cases >= COMPACT_FROM and not self._look.verbose
         if not self._look.quiet:
             lines = [THICK, ("  Agent Test", "title"), THICK, *_about(info, self._look)]
+            if self._compact:
+                lines.append((f"{INFO} Cases that pass are counted, not listed; -v lists all", "info"))
             self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
 
     def skipped(self, file: str | None, case: Case) -> None:
         """Print a case that is left out."""
-        if not self._look.quiet:
+        if not self._look.quiet and not self._compact:
             why = some_lines(self._hide(case.skip_reason or ""), "  ")
             self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), *why, _BLANK])
 
@@ -78,21 +95,41 @@ class Console(Listener):
         """Print a case that ended."""
         self._cases += 1
         self._notable.add(result)
+        self._by_agent.add(result)
         for trial in result.trials:
             self._used.add(trial)
-        if result.status not in ("passed", "skipped"):
-            self._bad += 1
-            if self._bad <= MOST_REPEATED:
-                self._explained += explained(result, self._hide, name_agent=self._several)
+        bad = result.status not in ("passed", "skipped")
+        self._bad += bad
+        if bad and self._bad <= MOST_REPEATED:
+            details = self._look.quiet
+            self._explained += explained(result, self._hide, name_agent=self._several, details=details)
         if not self._look.quiet:
-            lines = case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
-            lines.append(_BLANK)
-            self._page.show(lines)
+            lines = self._compact_lines(result, bad) if self._compact else [*self._case_lines(result), _BLANK]
+            if lines:
+                self._page.show(lines)
+
+    def _case_lines(self, result: CaseResult) -> list[Line]:
+        return case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
+
+    def _compact_lines(self, result: CaseResult, bad: bool) -> list[Line]:
+        """A case of many: its checks if it is one of the first failures, one line for later ones, none if it passed."""
+        lines: list[Line] = []
+        if bad and self._bad <= MOST_DETAILED:
+            lines = [*self._case_lines(result), _BLANK]
+        elif bad and self._bad <= MOST_LISTED:
+            lines = explained(result, self._hide, name_agent=self._several)
+        elif bad and self._bad == MOST_LISTED + 1:
+            lines = [("  … later failures are counted, and stand in the reports", "detail")]
+        tenth = 10 * self._cases // self._planned
+        if self.counts_up and tenth > 10 * (self._cases - 1) // self._planned:
+            lines.append((f"  {self._cases:,} of {counted(self._planned, 'case')}, {self._bad:,} not passed", "detail"))
+        return lines
 
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
-        lines = summary_lines(end, self._hide, [*self._used.lines(), *notable])
+        agents = self._by_agent.lines(self._hide) if self._several else []
+        lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]
             if self._bad > MOST_REPEATED:

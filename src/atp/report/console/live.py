@@ -40,6 +40,8 @@ _STYLES = {
     "error": "bold yellow",
     "other": "dim",
     "detail": "dim",
+    "removed": "red",
+    "added": "green",
 }
 _MARKED = frozenset(f"✓✗!-{INFO}")
 """Signs at the beginning of a line: only the sign is coloured, not its line."""
@@ -47,6 +49,8 @@ _MARKED = frozenset(f"✓✗!-{INFO}")
 
 class LiveConsole(Console):
     """A console with a progress line."""
+
+    counts_up = False
 
     def __init__(self, stream: TextIO, look: ConsoleOptions, **terminal: Any) -> None:
         self._progress = Progress()
@@ -212,7 +216,7 @@ def _drawn(text: str, look: str) -> RenderableType:
     """A line with its colours. What doesn't fit continues below, with the same indent."""
     bare = text.lstrip(" ")
     style = _STYLES.get(look, "")
-    marked = bare[:1] in _MARKED and look != "rule"
+    marked = bare[:1] in _MARKED and look not in ("rule", "removed")
     drawn = Text.assemble((bare[0], style), bare[1:]) if marked else Text(bare, style)
     indent = len(text) - len(bare)
     return Padding(drawn, (0, 0, 0, indent), expand=False) if indent else drawn

@@ -8,6 +8,8 @@ from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
 from atp.report.facts import agent_usage, dollars, not_run, trials_text
+from atp.stats.stability import case_score
+from atp.stats.summary import percent
 from atp.suite.result import CaseResult, TrialResult, Usage
 
 WIDTH = 63
@@ -26,7 +28,7 @@ def heading(text: str) -> list[Line]:
 
 def counted(number: int, noun: str) -> str:
     """`1 test`, `2 tests`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Line]:
@@ -107,6 +109,56 @@ class _Sum:
     def add(self, usage: Usage) -> None:
         self.tokens += usage.tokens or 0
         self.usd += usage.cost_usd or 0.0
+
+
+class ByAgent:
+    """Adds up the cases of each agent."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, _AgentSum] = {}
+
+    def add(self, case: CaseResult) -> None:
+        """Count a case that ended."""
+        if case.status == "skipped":
+            return
+        found = self._agents.setdefault(case.agent, _AgentSum())
+        found.cases += 1
+        found.passed += case.status == "passed"
+        for trial in case.trials:
+            found.usd += agent_usage(trial).cost_usd or 0.0
+        if (score := case_score(case.trials)) is not None:
+            found.scores.append(score)
+
+    def lines(self, hide: Hide) -> list[Line]:
+        """A line for each agent."""
+        names = {agent: one_line(hide(agent), 60) for agent in self._agents}
+        width = max(map(len, names.values()), default=0)
+        return (
+            [
+                ("  By agent:", ""),
+                *((f"    {names[agent]:<{width}}  {found.text}", "") for agent, found in self._agents.items()),
+            ]
+            if names
+            else []
+        )
+
+
+class _AgentSum:
+    """The cases of one agent."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.passed = 0
+        self.usd = 0.0
+        self.scores: list[float] = []
+
+    @property
+    def text(self) -> str:
+        """`12 of 20 cases passed (60%), score 81.2, $0.0123`."""
+        parts = [f"{self.passed:,} of {counted(self.cases, 'case')} passed ({percent(self.passed, self.cases):g}%)"]
+        parts += [f"score {sum(self.scores) / len(self.scores):.1f}"] if self.scores else []
+        parts += [dollars(self.usd)] if self.usd else []
+        return ", ".join(parts)
 
 
 class Notable:
