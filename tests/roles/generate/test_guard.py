@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tests.work import lines_executed
 
 from atp.roles.generate.guard import (
-    NEAR,
     Known,
     all_pieces,
     chain_changed,
@@ -161,13 +160,17 @@ def test_similarity_is_even_and_within_bounds(one: str, other: str) -> None:
             "tell me what the weather will be in Rome on Mondays",
             True,
         ),
-        ("warm the ocean", "please warm the ocean", False),
-        ("can you warm the ocean?", "could you warm the ocean?", False),
+        ("warm the ocean", "please warm the ocean", True),
+        ("can you warm the ocean?", "could you warm the ocean?", True),
+        ("warm the ocean", "could you warm the ocean?", False),
         ("warm the ocean", "heat the sea", False),
+        ("good morning", "good evening", False),
+        ("hi", "hello", False),
+        ("海水的温度", "海水的温差", True),
+        ("海水的温度", "今天有多冷", False),
     ],
 )
 def test_near_duplicates(one: str, other: str, near: bool) -> None:
-    assert (similarity(features(one), features(other)) >= NEAR) is near
     assert Known([[one]]).has_near([other]) is near
     assert not Known([[one]]).has([other])
 

@@ -56,9 +56,7 @@ def inventive(call: RoleCall) -> dict[str, Any]:
     start = len(call.payload["taken"])
     subjects = ["cat", "lamp", "river", "door", "cloud", "piano", "engine", "garden", "mirror", "candle"]
     wishes = ["polish", "paint", "move", "sell", "photograph", "describe", "clean", "measure", "repair", "hide"]
-    made = [
-        (1, [f"{wishes[n // 10 % 10]} that {subjects[n % 10]}"]) for n in range(start, start + call.payload["count"])
-    ]
+    made = [(1, [f"{wishes[n // 10 % 10]} {subjects[n % 10]}s"]) for n in range(start, start + call.payload["count"])]
     return answer(*made)
 
 
@@ -89,13 +87,32 @@ def test_raising_the_count_keeps_what_rules_made_before() -> None:
 
 def test_what_rules_can_not_give_is_cycled_and_said() -> None:
     made = varied([["Öffne die Tür"]], 7, name="Tür", file="x.test.md")
-    assert origins(made) == ["listed", "generated", "generated", *["cycled"] * 4]
-    texts = [one.chain[0] for one in made]
-    assert texts[3:] == [*texts[:3], texts[0]]
+    assert origins(made) == ["listed", *["cycled"] * 6]
+    assert {one.chain[0] for one in made} == {"Öffne die Tür"}
     [warning] = made.warnings
     assert warning.code == "variations-cycled"
-    assert warning.message == "case `Tür`: only 3 of 7 variations differ: 4 run the same prompts again"
+    assert warning.message == "case `Tür`: only 1 of 7 variations differ: 6 run the same prompts again"
     assert (warning.file, warning.severity) == ("x.test.md", "warning")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept", "alike"),
+    [
+        ("hello", "hi there, how are you", ["hello.", "Hello!", "HELLO"]),
+        (
+            "warm the ocean",
+            "kindly raise the temperature of the sea today",
+            [f"kindly raise the temperature of the sea {when}" for when in ("soon", "later", "again", "")],
+        ),
+        ("warm the ocean", "把海水的温度提高一点", ["把海水的温度提高一些", "把海水的温度再提高一点"]),
+    ],
+)
+def test_near_duplicates_are_thrown_away_and_filled_by_cycling(prompt: str, kept: str, alike: list[str]) -> None:
+    client = Scripted(answer((1, [kept]), *((1, [one]) for one in alike)))
+    made = varied([[prompt]], 5, client)
+    assert origins(made) == ["listed", "generated", "cycled", "cycled", "cycled"]
+    assert made[1].chain == [kept]
+    assert {one["why"] for one in client.calls[1].payload["refused"]} == {"it is much like another"}
 
 
 def test_a_generator_is_asked_in_batches() -> None:

@@ -17,6 +17,11 @@ from atp.base.text import cut
 
 NEAR = 0.85
 """Prompts at least this similar count as the same."""
+_WORD = re.compile(
+    r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # scripts without blanks: a character counts as a word
+    r"|[^\W_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+(?:'[^\W_]+)*"
+    r"|[^\w\s.,;:!?'\"()…–—-]"
+)
 _NUMBER_WORDS = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
     "(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\\w+)?|hundreds?|thousands?|millions?|billions?|dozens?|twice|thrice"
@@ -158,7 +163,7 @@ def features(text: str) -> Features:
             shortened += [text[at : piece.start], f" {mark} "]
             at = piece.end
     plain = unicodedata.normalize("NFKC", "".join([*shortened, text[at:]])).casefold().replace("’", "'")
-    words = re.findall(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s.,;:!?'\"()…–—-]", plain)
+    words = _WORD.findall(plain)
     line = f"  {' '.join(words)}  "
     return Features(frozenset(words), frozenset(line[n : n + 3] for n in range(len(line) - 2)))
 
@@ -169,6 +174,12 @@ def similarity(one: Features, other: Features) -> float:
     Words alone would count a changed ending as another word, trigrams alone would overrate a changed order.
     """
     return (_jaccard(one.words, other.words) + _jaccard(one.trigrams, other.trigrams)) / 2
+
+
+def _differ_in_a_word(one: Features, other: Features) -> bool:
+    """True if one word at most was added, left out or replaced, and it is not the only one that matters."""
+    shared = len(one.words & other.words)
+    return shared >= 2 and max(len(one.words), len(other.words)) - shared <= 1
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -212,8 +223,11 @@ def nearest(chain: Sequence[str], among: Sequence[Sequence[str]]) -> int | None:
 
 
 def _near(one: Sequence[Features], other: Sequence[Features]) -> bool:
-    """True if all prompts are similar. Comparing the words first is faster and rules out most pairs."""
+    """True if all prompts are similar, or differ in a single word. Comparing words first rules out most pairs."""
     if len(one) != len(other):
         return False
-    pairs = list(zip(one, other, strict=True))
-    return all(_jaccard(a.words, b.words) >= 2 * NEAR - 1 and similarity(a, b) >= NEAR for a, b in pairs)
+    pairs = zip(one, other, strict=True)
+    return all(
+        _differ_in_a_word(a, b) or (_jaccard(a.words, b.words) >= 2 * NEAR - 1 and similarity(a, b) >= NEAR)
+        for a, b in pairs
+    )

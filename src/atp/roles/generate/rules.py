@@ -1,8 +1,8 @@
 """Variations of prompts without a model: other phrasings around a prompt, always the same ones for the same prompt.
 
 Nothing inside a prompt is replaced, except the polite phrase that an order begins with ("could you …"), so its meaning
-stays. The guard checks each variation. Text that doesn't look English gets only other punctuation: few variations are
-better than wrong ones.
+stays. The guard checks each variation. Text that doesn't look English has none: none are better than wrong ones, and
+other punctuation or capitals make no variation.
 """
 
 import random
@@ -121,7 +121,7 @@ _NO_MARK_AFTER = frozenset({"address", "path", "file", "email", "variable", "com
 def rule_chains(listed: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     """Variations of the listed chains, one of each in turn. They may repeat."""
     english = looks_english(" ".join(text for one in listed for text in one))
-    sources = [_of_chain(one, english) for one in listed]
+    sources = [_of_chain(one) for one in listed] if english else []
     while sources:
         for source in list(sources):
             chain = next(source, None)
@@ -131,9 +131,9 @@ def rule_chains(listed: Sequence[Sequence[str]]) -> Iterator[list[str]]:
                 yield chain
 
 
-def _of_chain(prompts: Sequence[str], english: bool) -> Iterator[list[str]]:
+def _of_chain(prompts: Sequence[str]) -> Iterator[list[str]]:
     """Each prompt in its next wording; after the last, in other combinations."""
-    found = [list(islice(rewrites(one, english), _most(one))) or [one] for one in prompts]
+    found = [list(islice(rewrites(one), _most(one))) or [one] for one in prompts]
     longest = max(map(len, found), default=1)
     if longest == 1 and all(one == [text] for one, text in zip(found, prompts, strict=True)):
         return
@@ -150,14 +150,14 @@ def _most(prompt: str) -> int:
     return max(100, min(MOST_OF_A_PROMPT, MOST_CHARACTERS // max(len(prompt), 1)))
 
 
-def rewrites(prompt: str, english: bool = True) -> Iterator[str]:
-    """Other wordings of a prompt, each once, without the prompt itself."""
+def rewrites(prompt: str) -> Iterator[str]:
+    """Other wordings of an English prompt, each once, without the prompt itself."""
     seen = {same_text(prompt)}
     body = prompt.strip()
     kind = _kind(body)
     if kind == "fixed":
         return
-    for text in _english(body, kind) if english else _punctuated(body):
+    for text in _english(body, kind):
         key = same_text(text)
         if key not in seen and changed(prompt, text) is None:
             seen.add(key)
@@ -226,10 +226,8 @@ def _english(body: str, kind: Kind) -> Iterator[str]:
         core = f"{body}?"
     framed = greetings or [_framed(frame, core) for frame in _shuffled(_FRAMES[kind], body)]
     yield from framed
-    yield _capitalised(core)
     if not greetings:
         yield from _greeted([core, *framed], _shuffled(_OPENINGS, body), _shuffled(_CLOSINGS, body))
-    yield from _punctuated(core if kind == "question" else body)
 
 
 def _greeted(texts: Sequence[str], openings: Sequence[str], closings: Sequence[str]) -> Iterator[str]:
@@ -310,18 +308,3 @@ def _takes_no_mark(text: str) -> bool:
         return True
     pieces = all_pieces(text)
     return bool(pieces) and pieces[-1].end >= end and pieces[-1].kind in _NO_MARK_AFTER
-
-
-def _punctuated(body: str) -> Iterator[str]:
-    """Other punctuation and capitals, which are harmless in any language."""
-    if "\n" in body or _takes_no_mark(body):
-        yield _capitalised(body)
-        return
-    mark = _end_marks(body)
-    bare = body.removesuffix(mark)
-    if "?" in mark or "\uff1f" in mark:
-        yield from (_capitalised(body), bare, _capitalised(bare))
-        return
-    stop, shout = ("。", "\uff01") if re.search(r"[\u3040-\u30ff\u4e00-\u9fff]$", bare) else (".", "!")
-    for text in (bare, _capitalised(bare)):
-        yield from (text, f"{text}{stop}", f"{text}{shout}")

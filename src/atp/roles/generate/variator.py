@@ -166,18 +166,11 @@ async def _generate(request: VariationRequest, client: RoleClient | None, variat
 
 
 def _by_rules(request: VariationRequest, variations: Variations, taken: Known) -> None:
-    """Take the rewrites that differ clearly, then, if there are too few, those that merely differ."""
-    close: list[list[str]] = []
+    """Take the rewrites that differ clearly."""
     for chain in rule_chains(request.chains):
         if len(variations) >= request.count:
             return
         if not taken.has_near(chain):
-            taken.add(chain)
-            variations.append(Variation(chain=chain, origin="generated", by=RULES))
-        elif len(close) < request.count:
-            close.append(chain)
-    for chain in close:
-        if len(variations) < request.count and not taken.has(chain):
             taken.add(chain)
             variations.append(Variation(chain=chain, origin="generated", by=RULES))
 
