@@ -41,7 +41,7 @@ MOST_SHOWN = 8 * LARGEST_SHOWN
 """Bytes of all files that a judge is shown; of the others, it is told only the size."""
 
 
-class Unreadable(Exception):
+class _Unreadable(Exception):
     """The file can't be read, so what is in it is unknown."""
 
 
@@ -82,21 +82,21 @@ class AgentFile:
         try:
             return base64.b64decode(source.base64 or "")
         except ValueError as error:
-            raise Unreadable(f"its base64 can't be decoded: {error}") from error
+            raise _Unreadable(f"its base64 can't be decoded: {error}") from error
 
     def data(self) -> Any:
-        """The content as a JSON value, or `MISSING`. Raises `Unreadable`."""
+        """The content as a JSON value, or `MISSING`. Raises `_Unreadable`."""
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return self._source.data
         try:
             return read_whole(self.content().decode())
         except UnicodeDecodeError:
-            raise Unreadable(NOT_TEXT) from None
+            raise _Unreadable(NOT_TEXT) from None
         except SearchCutShort as error:
-            raise Unreadable(str(error)) from error
+            raise _Unreadable(str(error)) from error
 
     def found_in(self, look: Callable[[Subject], Verdict]) -> Verdict:
-        """What `look` says of the content as text. Raises `Unreadable` if that is all but found in what is no text."""
+        """What `look` says of the content as text. Raises `_Unreadable` if that is all but found in what is no text."""
         where = f"artifact {self.name}"
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return look(Subject(self._source.data, f"`{self.name}`", where))
@@ -106,7 +106,7 @@ class AgentFile:
             try:
                 content.decode()
             except UnicodeDecodeError:
-                raise Unreadable(NOT_TEXT) from None
+                raise _Unreadable(NOT_TEXT) from None
         return verdict
 
 
@@ -134,9 +134,9 @@ def _read(path: Path) -> bytes:
         with open(descriptor, "rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
-        raise Unreadable(f"it can't be read: {error.strerror}") from error
+        raise _Unreadable(f"it can't be read: {error.strerror}") from error
     if len(content) > LARGEST:
-        raise Unreadable(f"it is larger than {LARGEST >> 20} MB")
+        raise _Unreadable(f"it is larger than {LARGEST >> 20} MB")
     return content
 
 
@@ -194,7 +194,7 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
         if absent_is_good:
             return unjudged(f"`{file.name}` was not looked into: {error}", where=where)
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
-    except Unreadable as error:
+    except _Unreadable as error:
         return unjudged(f"`{file.name}` could not be looked into: {error}", where=where)
     return passed(f"`{cut(file.name, 100)}` was made", expected=assertion.path, found=file.name, where=where)
 
@@ -318,7 +318,7 @@ def content_of(file: AgentFile, most: int = LARGEST_SHOWN) -> str:
         return file.content().decode()
     except UnicodeDecodeError as error:
         return f"[a file of {len(error.object)} bytes that are not text]"
-    except (NoFile, Unreadable) as error:
+    except (NoFile, _Unreadable) as error:
         return f"[not a file that can be shown: {error}]"
 
 

@@ -265,7 +265,7 @@ def test_files_outside_of_the_project_are_a_warning(project: Project, tmp_path_f
     (project.folder / "inside").mkdir()
     project.write("atp.toml", "")
     part = {"type": "file", "source": f"file://{outside}/a.txt"}
-    cases = [
+    cases: list[dict[str, Any]] = [
         {"id": "a", "input": "x", "workspace": str(outside)},
         {"id": "b", "input": "x", "workspace": os.path.relpath(outside, project.folder)},
         {"id": "c", "messages": [{"role": "user", "content": [part]}]},

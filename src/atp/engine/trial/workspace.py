@@ -8,12 +8,12 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from atp.agents.adapter import AgentError
 from atp.base.errors import Error
+from atp.base.files import remove_folder, walk_files
 from atp.engine.seed_files import UnusableSeed, copy_file, copy_seed
 
 
@@ -73,8 +73,8 @@ class Workspace:
             return self._own_folder()
         try:
             self._make()
-        except (OSError, shutil.Error, UnusableSeed) as error:
-            _remove(self._folder)
+        except (OSError, shutil.Error, RecursionError, UnusableSeed) as error:
+            remove_folder(self._folder)
             raise WorkspaceError(f"the workspace could not be made: {_why(error)}") from error
         return self._folder
 
@@ -117,7 +117,7 @@ class Workspace:
         made = self.changed_files()
         try:
             _copy(self._own_folder(), folder)
-        except (OSError, shutil.Error) as error:
+        except (OSError, shutil.Error, RecursionError) as error:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
         return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
@@ -134,7 +134,7 @@ class Workspace:
     def remove(self) -> None:
         """Remove the folder."""
         if self._seeded is not None:
-            _remove(self._folder)
+            remove_folder(self._folder)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -142,53 +142,18 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=copy_file)
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, also one whose permissions an agent has changed. Of a link, only the link is removed."""
-    with suppress(OSError):
-        os.rmdir(folder)  # most are empty, and this is ten times as fast
-        return
-    with suppress(OSError):
-        os.unlink(folder)  # fails for a folder
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        _restore_permissions(folder)
-        for here, below, _ in os.walk(folder):
-            for name in below:  # before the walk goes into it
-                _restore_permissions(Path(here, name))
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _restore_permissions(folder: Path) -> None:
-    with suppress(OSError):
-        if not folder.is_symlink():
-            folder.chmod(0o700)
-
-
 def _why(error: Exception) -> str:
     """The first reason: a copy collects as many as there are files."""
+    if isinstance(error, RecursionError):
+        return "its folders are too deep"
     if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
         return str(error.args[0][0][-1])
     return str(error)
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Everything in a folder that is no folder itself, by path: files, and links whatever they lead to.
-
-    Raises `OSError` for a folder that can't be listed: what is in it is unknown, not absent.
-    """
-    found: dict[str, Path] = {}
-    waiting = [("", folder)]
-    while waiting:
-        name, here = waiting.pop()
-        with os.scandir(here) as entries:
-            for entry in entries:
-                below = f"{name}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((f"{below}/", here / entry.name))
-                else:
-                    found[below] = here / entry.name
-    return found
+    """Everything in a folder that is no folder itself, by path: files, and links whatever they lead to."""
+    return dict(walk_files(folder))
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
