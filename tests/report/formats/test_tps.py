@@ -2,8 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.parts import needs
+from tests.repository import git
 
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, in_memory
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, choose
-from atp.report.formats.tps import NO_COMMIT, TpsReport, blob_id, find_checkout, tps_path, tps_reports
+from atp.report.formats.tps import NO_COMMIT, TpsReport, blob_id, tps_path, tps_reports
 from atp.suite.result import TrialRef, TrialResult, Verdict
 
 TEN_O_CLOCK = 1734429600.0
@@ -308,61 +307,21 @@ def test_the_id_of_a_blob() -> None:
     assert blob_id(b"what is up, doc?") == "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
 
 
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    clean |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    done = subprocess.run(
-        ["git", *identity, *words], cwd=folder, env=clean, capture_output=True, encoding="utf-8", check=True
-    )
-    return done.stdout.strip()
-
-
 def test_head_is_what_git_says(tmp_path: Path, story: Any) -> None:
     needs("git")
     repo = tmp_path / "repo"
     (repo / "tests").mkdir(parents=True)
     git(repo, "init", "-q")
     source = open_file(repo / "tests")
-    file = repo / "tests" / "ocean.test.md"
-
-    def commit_of(where: Path) -> str:
-        found = find_checkout(where)
-        assert found is not None
-        return found.commit
-
-    assert commit_of(file) == NO_COMMIT  # before the first commit
     git(repo, "add", ".")
     git(repo, "commit", "-q", "-m", "one")
-    head = git(repo, "rev-parse", "HEAD")
-    assert commit_of(file) == head
-    git(repo, "pack-refs", "--all")
-    assert not (repo / ".git" / "refs" / "heads" / "main").exists()
-    assert commit_of(file) == head
-    git(repo, "worktree", "add", "-q", "-b", "other", "../tree")
-    git(tmp_path / "tree", "commit", "-q", "--allow-empty", "-m", "two")
-    assert (
-        commit_of(tmp_path / "tree" / "tests" / "ocean.test.md") == git(tmp_path / "tree", "rev-parse", "HEAD") != head
-    )
-    git(repo, "checkout", "-q", "--detach")
-    assert commit_of(file) == head
-
     report = begin(source, story)
     one = trial(source)
     report.ended(one, result(one, "passed", "passed"))
     found = read(repo / "tests")
     assert found["summary"]["path"] == "tests/ocean.test.md"
     assert found["summary"]["hash"] == git(repo, "rev-parse", "HEAD:tests/ocean.test.md")
-    assert found["cases"][0]["iterations"][0]["commit"] == head
-
-
-@pytest.mark.parametrize("head", ["", "ref: refs/heads/none", "nonsense", "\udcff" * 40])
-def test_a_broken_repository_has_no_commit(tmp_path: Path, head: str) -> None:
-    (tmp_path / ".git" / "refs" / "heads").mkdir(parents=True)
-    (tmp_path / ".git" / "objects").mkdir()
-    (tmp_path / ".git" / "HEAD").write_bytes(head.encode("utf-8", "surrogateescape"))
-    found = find_checkout(tmp_path / "x.test.md")
-    assert found is None or found.commit == NO_COMMIT
+    assert found["cases"][0]["iterations"][0]["commit"] == git(repo, "rev-parse", "HEAD")
 
 
 def test_without_git_there_is_no_commit(tmp_path: Path, story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,19 +333,8 @@ def test_without_git_there_is_no_commit(tmp_path: Path, story: Any, monkeypatch:
     report.ended(one, result(one, "passed", "passed"))
     found = read(tmp_path)
     assert found["cases"][0]["iterations"][0]["commit"] == NO_COMMIT
-    assert found["summary"]["path"] == (tmp_path / "ocean.test.md").as_posix()
+    assert found["summary"]["path"] == "ocean.test.md"
     assert found["summary"]["hash"] == blob_id((tmp_path / "ocean.test.md").read_bytes())
-
-
-def test_a_hook_of_git_names_another_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs("git")
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        git(tmp_path / name, "init", "-q")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
-    found = find_checkout(tmp_path / "one" / "x.test.md")
-    assert found is not None
-    assert found.top == (tmp_path / "one").resolve()
 
 
 def test_the_invariants_can_fail(tmp_path: Path, story: Any) -> None:

@@ -6,14 +6,12 @@ outcomes and is left out. There is one report for a file; of several agents, the
 """
 
 import hashlib
-import os
-import re
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from atp.base.git import find_checkout, top_of
 from atp.base.json_text import encode
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
@@ -29,8 +27,6 @@ BUILT_IN = "built-in"
 """The assessor of a file that names none."""
 NO_COMMIT = "0" * 40
 """Stands for a commit where there is none."""
-GIT_LIMIT = 10
-"""Seconds that git may take to answer."""
 SMALL = 1_000_000
 """Bytes. A larger report is not written again right after it was written: see `_waiting_is_better`."""
 
@@ -74,11 +70,10 @@ class TpsReport(Reporter):
         self._agents = info.agents
         suite, options = self._source.suite, self._options
         chosen = options.assessor if options.given("assessor") else suite.assessor or options.assessor
-        checkout = find_checkout(self._file)
-        path = self._file
-        if checkout is not None:
-            self._commit = checkout.commit
-            path = path.resolve().relative_to(checkout.top)
+        path, top = self._file, top_of(self._file)
+        if top is not None:
+            path = path.resolve().relative_to(top)
+            self._commit = _commit(info, self._file, top) or NO_COMMIT
         try:
             content = self._file.read_bytes()
         except OSError as error:
@@ -236,35 +231,12 @@ def _reasoning(verdict: Verdict) -> list[str]:
     return [text for text in (verdict.message, *verdict.evidence) if text]
 
 
-class Checkout(NamedTuple):
-    """The working tree of git that a file is in."""
-
-    top: Path
-    """The folder at its top."""
-    commit: str
-    """The commit that HEAD is; 40 zeros before the first commit."""
-
-
-def find_checkout(file: Path) -> Checkout | None:
-    """The working tree around a file; None if there is none, or no git to say so."""
-    # A hook of git sets variables that name another repository.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "rev-parse", "--show-toplevel", "HEAD"]
-    try:
-        done = subprocess.run(  # noqa: S603
-            command,
-            cwd=file.resolve().parent,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_LIMIT,
-            check=False,  # HEAD is unknown before the first commit, and the first line is there nevertheless
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    top, *commit = os.fsdecode(done.stdout).splitlines() or [""]
-    known = commit and re.fullmatch("[0-9a-f]{40}(?:[0-9a-f]{24})?", commit[0])
-    return Checkout(Path(top), commit[0] if known else NO_COMMIT) if top else None
+def _commit(info: RunInfo, file: Path, top: Path) -> str | None:
+    """The commit of a file: the run's, unless the file is in another working tree than the run."""
+    if info.folder and top_of(Path(info.folder)) == top:
+        return info.commit
+    checkout = find_checkout(file)
+    return checkout.commit if checkout is not None else None
 
 
 def blob_id(content: bytes) -> str:
