@@ -19,6 +19,7 @@ from atp.agents.http import adapter as http_adapter
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.engine.agent_under_test import AgentUnderTest
+from atp.journal.records import AgentInputs
 from atp.roles.ask import AgentClient, RoleCall
 
 Ask = Callable[[], Awaitable[Any]]
@@ -54,7 +55,7 @@ class LateServer:
 @asynccontextmanager
 async def as_agent_under_test(talk: Talk, url: str) -> AsyncIterator[Ask]:
     agent = http(url, health_endpoint=f"{url}/health")
-    tested = AgentUnderTest(agent, talk.adapter(agent), talk.folder, "", ad_hoc=False)
+    tested = AgentUnderTest(agent, talk.adapter(agent), talk.folder, AgentInputs(), ad_hoc=False)
 
     async def ask() -> Any:
         await tested.begin_trial("trial-1")
@@ -67,7 +68,7 @@ async def as_agent_under_test(talk: Talk, url: str) -> AsyncIterator[Ask]:
 @asynccontextmanager
 async def as_judge(talk: Talk, url: str) -> AsyncIterator[Ask]:
     adapter = talk.adapter(http(url, health_endpoint=f"{url}/health"))
-    client = AgentClient(RunningAgent(adapter, "judge"), {}, folder=talk.folder)
+    client = AgentClient(RunningAgent(adapter, "judge"), {}, folder=lambda: talk.folder)
 
     async def ask() -> Any:
         return (await client.ask(RoleCall(role="assessor", instructions="", payload={}))).text

@@ -86,7 +86,7 @@ SCRIPT = """
     assert atp.run_sync(atp.load(Path("desk.test.md").resolve()), options).exit_code == 1
 """
 OF_THE_MOMENT = {"at", "started_at", "duration_ms", "at_ms"}
-OF_THE_COMMAND = {"run", "input", "given", "options", "flags"}
+OF_THE_COMMAND = {"run", "input", "given", "options", "flags", "pid", "command"}
 """What a start line says of the run's id, and of who ran the suite in which words."""
 
 

@@ -104,7 +104,7 @@ def test_an_earlier_run_is_resumed(run: Project) -> None:
     (fresh,) = run.folder.glob(f".atp/runs/*/{journal.NAME}")
     new = _keys(fresh.read_text(encoding="utf-8"))
     shutil.rmtree(fresh.parent)
-    for case, key in _keys(old).items():  # a key depends on the project's folder
+    for case, key in _keys(old).items():  # earlier versions made keys in other ways
         old = old.replace(key, new[case])
     lines = old.splitlines(keepends=True)
     _write_journal(run.folder, "".join(lines[:-2]))  # without the summary and the last trial

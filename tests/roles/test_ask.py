@@ -116,7 +116,7 @@ def custom(folder: Path, code: str) -> Adapter:
 
 
 def ask_agent(adapter: Adapter, call: RoleCall, folder: Path) -> RoleAnswer:
-    client = AgentClient(RunningAgent(adapter, "my.agent"), {"type": "custom"}, folder=folder / "roles")
+    client = AgentClient(RunningAgent(adapter, "my.agent"), {"type": "custom"}, folder=lambda: folder / "roles")
 
     async def asked() -> RoleAnswer:
         try:
@@ -259,7 +259,7 @@ def test_an_agent_is_started_once_for_all_calls(tmp_path: Path, error: AgentErro
     adapter = Counted(error)
 
     async def asked() -> list[Any]:
-        client = AgentClient(RunningAgent(adapter, "a"), {}, folder=tmp_path)
+        client = AgentClient(RunningAgent(adapter, "a"), {}, folder=lambda: tmp_path)
         found = await asyncio.gather(*(client.ask(make_call()) for _ in range(5)), return_exceptions=True)
         await client.close()
         return found

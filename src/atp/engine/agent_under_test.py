@@ -5,6 +5,7 @@ from pathlib import Path
 
 from atp.agents.adapter import Adapter
 from atp.agents.running import RunningAgent
+from atp.journal.records import AgentInputs
 from atp.suite.agent import AnyAgent
 
 
@@ -16,7 +17,7 @@ class AgentUnderTest(RunningAgent):
         agent: AnyAgent,
         adapter: Adapter,
         base: Path,
-        digest: str,
+        inputs: AgentInputs,
         ad_hoc: bool,
         limit: int | None = None,
         *,
@@ -26,8 +27,8 @@ class AgentUnderTest(RunningAgent):
         self.agent = agent
         self.base = base
         """The folder where relative paths of the agent's configuration start."""
-        self.digest = digest
-        """A hash of what decides the agent's answers; part of the key of its trials."""
+        self.inputs = inputs
+        """What decides the agent's answers; its hash is part of the key of the agent's trials."""
         self.ad_hoc = ad_hoc
         """True for an agent that a flag names, not the suite."""
         self.limit = limit

@@ -3,17 +3,20 @@
 A client is resolved when the plan first names it, so that a missing one is reported before anything runs.
 """
 
-import shutil
-import tempfile
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
-from atp.engine.prepare.keys import role_digest
+from atp.checks.before_run import deciders
+from atp.engine.prepare.keys import agent_inputs, digest
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.services import RunServices, close_all
+from atp.journal.folder import TemporaryFolder
+from atp.suite.assertion import Decider
+from atp.suite.case import Case
 from atp.suite.result import TrialResult, Usage
 from atp.usercode.code_path import is_script, load_function
 
@@ -42,8 +45,8 @@ class RoleClients:
         self._assessors: dict[int, Assessor] = {}
 
     @cached_property
-    def _folder(self) -> Path:
-        return Path(tempfile.mkdtemp(prefix="atp-roles-"))
+    def _folder(self) -> TemporaryFolder:
+        return TemporaryFolder()
 
     def client(self, name: str, role: str, source: CaseSource | None) -> "RoleClient":
         """The client of a script, an agent or a connector of this name. Raises `ConfigurationError`."""
@@ -72,9 +75,10 @@ class RoleClients:
                 raise ConfigurationError(f"{no_agent}, and {no_model}", no_agent.hint or no_model.hint) from no_model
         adapter = services.adapter(named, services=_RoleServices(services))
         # The command line may choose the model of a prompt agent, which its files don't name.
-        identity = {"agent": role_digest(named, adapter, services.root), **getattr(adapter, "runs_on", {})}
+        known = agent_inputs(named, adapter, services.root, with_model=False).digest
+        identity = {"agent": known, **getattr(adapter, "runs_on", {})}
         agent = RunningAgent(adapter, name, named.agent.config.model_dump(exclude_unset=True))
-        return AgentClient(agent, identity, folder=self._folder)
+        return AgentClient(agent, identity, folder=lambda: self._folder.path)
 
     def _default(self, role: str, flag: str) -> "RoleClient":
         from atp.roles.ask import ModelClient
@@ -133,6 +137,25 @@ class RoleClients:
             warnings=result.warnings,
         )
 
+    def judge_digest(self, case: Case, source: CaseSource) -> str | None:
+        """A hash of the judges and validators that a case needs; None if there are none."""
+        with suppress(ConfigurationError):  # the check reports it
+            found = {self._decider(one, source).client for one in deciders(case)}
+            return digest(*sorted((one.identity for one in found), key=digest)) if found else None
+        return None
+
+    def _decider(self, decider: Decider, source: CaseSource) -> "Assessor | Validator":
+        if decider.role == "validator":
+            return self.validator(decider.name or "", source)
+        return self.assessor(decider.name, source)
+
+    def simulator_digest(self, case: Case, source: CaseSource) -> str | None:
+        """A hash of the simulated user of a case."""
+        with suppress(ConfigurationError):  # the trial reports it
+            named = case.simulator.use if case.simulator is not None else None
+            return digest(self.simulator(named, source).client.identity)
+        return None
+
     def variator(self, source: CaseSource) -> "RoleClient | None":
         """The generator of variations; none means that rules generate them. Raises `ConfigurationError`."""
         name = self._chosen("generator", source.suite.generator) or self._options.role_connector
@@ -149,7 +172,8 @@ class RoleClients:
         problems = await close_all(list(self._clients.values()))
         problems += await self.services.close()
         if "_folder" in self.__dict__:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
+            del self._folder
         return problems
 
 

@@ -4,10 +4,8 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from atp import __version__
 from atp.base.diagnostics import Diagnostic, load_error
 from atp.base.project import runs_folder
 from atp.engine.engine import Engine
@@ -18,13 +16,14 @@ from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input
 from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
+from atp.engine.run_info import make_info, why_again
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
 from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
-from atp.journal.records import FORMAT, NAME, RunInfo, Skipped, Summary
+from atp.journal.records import NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
 from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
@@ -49,7 +48,7 @@ class Run:
         """`resumes` is the folder of the run that this one goes on with."""
         self.context = context
         self.given_input = given_input
-        self.identity = given_input.identity
+        self.identity = given_input.identity(context.root)
         """What a later run must have in common to go on with this one."""
         self.plan = plan
         self.warnings = warnings
@@ -111,8 +110,12 @@ class Run:
         if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
             notes.append(f"the last line of the journal was torn by a crash: {cut} bytes were cut off")
         done = Done(folder.path / NAME if self.resumes else None)
-        self.context.work_in(folder.work)
-        info = self._info(folder, done, notes, counted)
+        self.context.work_in(folder)
+        info = make_info(self, folder, done, counted=counted)
+        if folder.left_by is not None:
+            notes.append(f"the run was begun on {folder.left_by}: make sure that it isn't still running there")
+        info.notes = [*notes, *why_again(info, done)]
+        self.context.made_files.secrets = self.secrets
         self._started = started = _Started(self, folder, done, info, Listeners(listeners))
         try:
             started.journal.write(info)
@@ -168,17 +171,14 @@ class Run:
                 self.stop.abort(str(error))
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
-        code = started.engine.summary.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
-        summary = Summary(
-            at=time.time(),
-            complete=self.stop.reason is None,
-            reason=self.stop.reason,
-            counts=started.engine.summary.counts(),
-            exit_code=code,
-            exhausted=self.stop.exhausted,
-        )
-        with suppress(JournalError):  # a journal that can't be written is the reason already
+        summary = self._summary()
+        try:
             started.journal.write(summary)
+            started.journal.check()
+        except JournalError as error:
+            self.stop.abort(str(error))
+            summary = self._summary()
+        code = summary.exit_code
         end = RunEnd.of(started.info, summary)
         await self._finish_listeners(end)
         started.listeners.end(end)
@@ -186,6 +186,17 @@ class Run:
         if self.stop.interrupted:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code == 0 else code
+
+    def _summary(self) -> Summary:
+        counts = self._running.engine.summary
+        return Summary(
+            at=time.time(),
+            complete=self.stop.reason is None,
+            reason=self.stop.reason,
+            counts=counts.counts(),
+            exit_code=counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted),
+            exhausted=self.stop.exhausted,
+        )
 
     async def close(self) -> None:
         """Close agents, journal and folder, wherever the run stands."""
@@ -210,35 +221,6 @@ class Run:
         except OSError as error:
             message = f"{runs_folder(self.root)} can't be written: {error.strerror}"
             raise load_error("no-journal", message, "check its permissions, and the space on the disk") from error
-
-    def _info(self, folder: RunFolder, done: Done, notes: list[str], counted: bool) -> RunInfo:
-        plan, options = self.plan, self.options
-        cases, trials = plan.counts() if counted else (0, 0)
-        settings = options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"})
-        return RunInfo(
-            format=FORMAT,
-            id=folder.id,
-            at=time.time(),
-            version=__version__,
-            identity=self.identity,
-            input=[*self.given_input.texts, *self.given_input.paths],
-            files=list(dict.fromkeys(unit.source.suite.path or "" for unit in plan.units)),
-            agents=list(dict.fromkeys(tested.name for tested in plan.agents())),
-            options=settings,
-            flags=[name for name in settings if options.given(name)],
-            cases=cases,
-            trials=trials,
-            runs=plan.runs,
-            environment=plan.identities.of(Case(id="-")),
-            connector=options.connector,
-            parallel=options.parallel,
-            varied=plan.varied,
-            continues=self.resumes is not None,
-            resumed=sum(trial.key in done for trial in plan.trials()) if done else 0,
-            first_started_at=done.times.first_started_at,
-            duration_before_resume_ms=done.times.duration_ms,
-            notes=notes,
-        )
 
     async def _call_hook(self, name: str) -> None:
         """Call a hook of the whole run. Once a stop is asked for, the hook has only a moment left."""

@@ -23,7 +23,8 @@ from atp.engine.services import RunServices
 from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.workspace import Workspace
-from atp.journal.folder import marking
+from atp.journal.folder import RunFolder, marking
+from atp.journal.made_files import MadeFiles
 from atp.suite.result import TrialResult
 from atp.usercode.call import Hosting
 from atp.usercode.environment import extended_environ
@@ -101,10 +102,12 @@ class RunContext:
         """End what agents have started, without waiting for anything else: the process is about to end."""
         end_leftovers(self.marker, within=0.3)
 
-    def work_in(self, folder: Path) -> None:
+    def work_in(self, folder: RunFolder) -> None:
         """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""
-        self._work = folder
-        self._workspaces = max((int(one.name) for one in folder.glob("*") if one.name.isdecimal()), default=0)
+        self._work = folder.work
+        self._workspaces = max((int(one.name) for one in folder.work.glob("*") if one.name.isdecimal()), default=0)
+        self.made_files = MadeFiles(folder.path / "files")
+        """Keeps the files that agents make."""
 
     def new_task_id(self) -> str:
         """Unique to each attempt, in this run and every other one."""

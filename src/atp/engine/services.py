@@ -12,7 +12,7 @@ from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, find_agent
-from atp.engine.prepare.keys import agent_digest
+from atp.engine.prepare.keys import agent_inputs
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.recordings import Recordings
@@ -45,6 +45,8 @@ class RunServices:
         """The secrets of the run, which no judge is shown and no recording contains."""
         self.warnings = Diagnostics()
         """Warnings of a dry run about models that could not be asked in a real run."""
+        self.used_models: dict[str, str] = {}
+        """The models that agents and roles have asked for so far, by connector."""
         self._connectors = connectors
         self._marker = marker
         self._tool_agents: list[RunningAgent] = []
@@ -84,6 +86,11 @@ class RunServices:
 
     def unrecorded_model(self, connector: str | None, needed_by: str) -> "Model":
         """The model of a role, whose answers are recorded as a whole; replayed if the run is."""
+        model = self._find_model(connector, needed_by)
+        self.used_models[model.connector] = model.name
+        return model
+
+    def _find_model(self, connector: str | None, needed_by: str) -> "Model":
         name = connector or self.options.connector
         if name is None:
             from atp.models.connectors.sources import HOW_TO_SET
@@ -153,7 +160,7 @@ class RunServices:
             if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
                 named.agent.config.connector = self.options.connector
             adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
-            known, hidden = agent_digest(named, adapter), named.secrets | adapter.secrets
+            known, hidden = agent_inputs(named, adapter, self.root), named.secrets | adapter.secrets
             self._called[key] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
         return self._called[key]
 

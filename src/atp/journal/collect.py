@@ -21,6 +21,9 @@ def case_info(trial: TrialRef) -> CaseInfo:
         expected=case.expected,
         required_rate=case.pass_rate,
         min_score=case.min_score,
+        user=case.user,
+        team=case.team,
+        metadata=case.metadata,
         planned=trial.siblings,
         planned_runs=trial.runs,
     )

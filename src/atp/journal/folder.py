@@ -1,21 +1,24 @@
-"""The folder of a run: its journal, the workspaces of its trials, and a lock held by the process that runs it."""
+"""The folder of a run: its journal, its files, the workspaces of its trials, and a lock of the process that runs it."""
 
 import contextlib
 import fcntl
+import glob
 import os
 import secrets
-import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.base.errors import Error
+from atp.base.files import remove_folder
 from atp.base.project import runs_folder, unreadable
 from atp.journal.records import NAME
 
 _LOCK = "lock"
 _WORK = "work"
+_TEMPORARY = "atp-roles-"
 _LOCKS: set[int] = set()
 """The locks that this process holds."""
 
@@ -46,8 +49,10 @@ class RunFolder:
             raise BusyRun(path.name) from None
         _LOCKS.add(self._lock)
         try:
+            self.left_by = _other_host(_read_lock(self._lock))
+            """The host whose lock the folder still has, if it is another: locks may not hold across hosts."""
             os.ftruncate(self._lock, 0)
-            os.write(self._lock, marker.encode())
+            os.pwrite(self._lock, f"{marker} {host()} {os.getpid()}".encode(), 0)
             os.close(os.open(path / NAME, os.O_WRONLY | os.O_CREAT, 0o644))  # a full disk is known before the run
         except OSError:
             self.close()
@@ -66,7 +71,7 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 self.work.rmdir()
         else:
-            shutil.rmtree(self.work, ignore_errors=True)
+            remove_folder(self.work)
         (self.path / _LOCK).unlink(missing_ok=True)
         _LOCKS.discard(self._lock)
         os.close(self._lock)
@@ -97,17 +102,38 @@ def new_run(root: Path) -> Path:
     return runs_folder(root) / f"{seconds}-{now // 10**6 % 1000:03}{secrets.token_hex(2)}"
 
 
+def host() -> str:
+    """The name of this machine."""
+    return os.uname().nodename or "-"
+
+
+def _read_lock(handle: int) -> list[str]:
+    """What a lock file says: the run's marker, its host and its process. Earlier versions wrote the marker only."""
+    return os.pread(handle, 400, 0).decode(errors="replace").split()
+
+
+def _other_host(lock: list[str]) -> str | None:
+    """The host of a lock, if it is not this one."""
+    return lock[1] if len(lock) > 1 and lock[1] != host() else None
+
+
 def sweep(root: Path) -> None:
-    """End the processes and remove the workspaces of runs that were killed."""
+    """End the processes and remove the workspaces of runs that were killed on this host.
+
+    A run of another host may live although its lock can be taken: not all network file systems share locks.
+    """
+    _sweep_temporary()
     for lock in _in_all_runs(root, _LOCK):
         with contextlib.suppress(OSError):
             handle = os.open(lock, os.O_RDWR)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: an OSError
-                marker = os.read(handle, 200).decode(errors="replace")
-                if marker:
-                    end_leftovers(marker)
-                shutil.rmtree(lock.parent / _WORK, ignore_errors=True)
+                said = _read_lock(handle)
+                if _other_host(said):
+                    continue
+                if said:
+                    end_leftovers(said[0])
+                remove_folder(lock.parent / _WORK)
                 lock.unlink(missing_ok=True)
             finally:
                 os.close(handle)
@@ -141,3 +167,46 @@ def _in_all_runs(root: Path, name: str) -> list[Path]:
     except OSError as error:
         raise unreadable(folder, error) from error
     return [path for path in found if os.path.lexists(path)]
+
+
+class TemporaryFolder:
+    """A folder outside of all runs, for what is asked before a run has its own. Locked until it is removed.
+
+    Should this process be killed, the next run removes the folder.
+    """
+
+    def __init__(self) -> None:
+        while not self._made():  # another process removed it before it was locked
+            pass
+        _LOCKS.add(self._lock)
+
+    def _made(self) -> bool:
+        self.path = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{host()}-"))
+        try:
+            self._lock = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        if self.path.exists():
+            return True
+        os.close(self._lock)
+        return False
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        remove_folder(self.path)
+        _LOCKS.discard(self._lock)
+        os.close(self._lock)
+
+
+def _sweep_temporary() -> None:
+    """Remove the temporary folders of processes of this host that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{glob.escape(_TEMPORARY + host())}-*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(handle).st_uid == os.getuid():
+                    remove_folder(folder)
+            finally:
+                os.close(handle)

@@ -55,9 +55,10 @@ def _check_format(raw: bytes, path: Path) -> None:
 
 
 def decode_trial(raw: bytes) -> Trial:
-    """The record of a trial's line."""
+    """The record of a trial's line. Raises `MsgspecError` for any other line."""
     line = _DECODER.decode(raw)
-    assert isinstance(line, Trial)
+    if not isinstance(line, Trial):
+        raise msgspec.ValidationError("not the line of a trial")
     return line
 
 

@@ -15,6 +15,30 @@ class Line(msgspec.Struct, tag_field="type", tag=str.lower):
     """A line of the journal."""
 
 
+class NamedFile(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A file that the answers of an agent depend on."""
+
+    digest: str
+    """Tells whether the content has changed."""
+    key: str = ""
+    """The key of the agent's configuration that names the file; empty for others, those of a prompt for example."""
+
+
+class AgentInputs(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What decides the answers of an agent, as far as ATP can see it."""
+
+    digest: str = ""
+    """A hash of all of it."""
+    config: str = ""
+    """A hash of its configuration."""
+    variables: str | None = None
+    """A hash of the environment variables that its files use."""
+    model: str | None = None
+    """A hash of the model it runs on and of the model's settings, where ATP asks the model."""
+    files: dict[str, NamedFile] = {}
+    """The files that it depends on, by their path in the project. Nothing if there are very many."""
+
+
 class RunInfo(
     Line,
     omit_defaults=True,
@@ -32,14 +56,36 @@ class RunInfo(
     """Seconds since 1970: when the run started, or last went on."""
     version: str
     """ATP's version."""
+    python: str | None = None
+    """Python's version."""
+    platform: str | None = None
+    """The operating system and the machine's kind."""
+    host: str | None = None
+    """The machine's name."""
+    pid: int | None = None
+    """The process that runs it, on that machine."""
+    ci_job: str | None = None
+    """The job of a CI service that runs it: its address, else its id."""
+    command: list[str] | None = None
+    """The command line of the process."""
+    commit: str | None = None
+    """The commit of git that is checked out where the project is."""
+    branch: str | None = None
+    """The branch of git; nothing if none is checked out."""
+    dirty: bool | None = None
+    """Whether files that git knows differ from that commit."""
     identity: list[str]
-    """What was given to test, as absolute paths or texts: the same for the same input."""
+    """What was given to test, as paths in the project or texts: the same for the same input."""
     input: list[str] = []
     """What was given to test, as it was written."""
     files: list[str] = []
     """The test files, in order."""
     agents: list[str] = []
     """The agents under test."""
+    agent_inputs: dict[str, AgentInputs] = {}
+    """By agent: what its answers depend on."""
+    models: dict[str, str] = {}
+    """The models that agents and roles may ask, by connector."""
     options: dict[str, Any] = {}
     """The settings of the run."""
     flags: list[str] | None = None

@@ -52,6 +52,7 @@ class Journal:
         except _UNWRITABLE as error:
             self._encode_emptied(line, error)
         self._buffer += b"\n"
+        self._check_size()
         try:
             self._append(self._buffer)
             if time.monotonic() - self._synced > SYNC_EVERY:
@@ -61,6 +62,26 @@ class Journal:
                 os.ftruncate(self._fd, self._size)  # half a line would spoil the next one
             raise JournalError(f"{self.path} can't be written: {error.strerror or error}") from error
         self._size += len(self._buffer)
+
+    def _check_size(self) -> os.stat_result:
+        """Raise `JournalError` if what was written is gone: nobody else may write to the journal of a run."""
+        about = os.fstat(self._fd)
+        if about.st_nlink == 0:
+            raise JournalError(f"{self.path} was deleted or replaced while the run was writing to it")
+        if about.st_size != self._size:
+            change = "cut" if about.st_size < self._size else "written to by another process"
+            raise JournalError(f"{self.path} was {change} while the run was writing to it")
+        return about
+
+    def check(self) -> None:
+        """Raise `JournalError` if the journal does not have all that was written, or is no longer at its path."""
+        about = self._check_size()
+        try:
+            there = os.path.samestat(about, os.stat(self.path))
+        except OSError:
+            there = False
+        if not there:
+            raise JournalError(f"{self.path} was deleted or replaced while the run was writing to it")
 
     def _encode(self, line: Line) -> None:
         masked = mask(msgspec.to_builtins(line), self._secrets, numbers=False) if self._secrets else line

@@ -28,7 +28,7 @@ from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import Workspace
 from atp.journal.listeners import Listener
-from atp.journal.records import RunInfo
+from atp.journal.records import AgentInputs, RunInfo
 from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
@@ -257,7 +257,11 @@ class PytestSession:
         else:
             agent = placeholder_agent()
             tested = AgentUnderTest(
-                agent, context.services.adapter(NamedAgent(agent, source.folder)), source.folder, "", ad_hoc=True
+                agent,
+                context.services.adapter(NamedAgent(agent, source.folder)),
+                source.folder,
+                AgentInputs(),
+                ad_hoc=True,
             )
         unit = Unit(source, [tested], CaseFiles(source.folder, source.fixtures, root))
         trial = next(Plan([unit], options, Identities(options), context.filter).of_case(unit, case))

@@ -9,7 +9,6 @@ import inspect
 import itertools
 import json
 import secrets
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
@@ -24,6 +23,7 @@ from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.base.durations import duration
 from atp.base.errors import Error
+from atp.base.files import remove_folder
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
 from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
@@ -166,9 +166,9 @@ class AgentClient(RoleClient):
     has_own_prompt = True
 
     def __init__(
-        self, agent: RunningAgent, identity: dict[str, Any], *, folder: Path, model: str | None = None
+        self, agent: RunningAgent, identity: dict[str, Any], *, folder: Callable[[], Path], model: str | None = None
     ) -> None:
-        """Each call has a workspace of its own in `folder`, created when the agent asks for it."""
+        """Each call has a workspace of its own in `folder()`, created when the agent asks for it."""
         self.name = agent.name
         self.identity = identity
         self.model = model or getattr(agent.adapter, "model", None)
@@ -179,31 +179,37 @@ class AgentClient(RoleClient):
 
     async def ask(self, call: RoleCall) -> RoleAnswer:
         """Ask the agent. Raises `RoleError`."""
-        workspace = self._folder / f"{call.role}-{next(self._calls)}-{secrets.token_hex(4)}"
+        made: list[Path] = []
         logs: list[str] = []
-        request = self._request(call, workspace, logs)
+        request = self._request(call, made, logs)
         try:
             reply = await self._agent.ask_once(request)
         except AgentError as error:
             raise RoleError(f"{self.name}: {error}") from error
         finally:
-            shutil.rmtree(workspace, ignore_errors=True)
+            for workspace in made:
+                remove_folder(workspace)
         return _read_output(self.name, reply.output, call, logs, reply.usage)
 
     async def close(self) -> None:
         """Close the agent."""
         await self._agent.close()
 
-    def _request(self, call: RoleCall, workspace: Path, logs: list[str]) -> TurnRequest:
+    def _request(self, call: RoleCall, made: list[Path], logs: list[str]) -> TurnRequest:
+        """The turn of a call. Its workspace is added to `made` once the agent has asked for it."""
         text = _json(call.payload)
         if call.role == "assessor" and call.prompt is not None:
             schema = [] if call.schema is None else [schema_in_words(call.schema)]
-            text = "\n\n".join([call.instructions, call.prompt, *schema])
+            text = "
+
+".join([call.instructions, call.prompt, *schema])
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:
-            workspace.mkdir(parents=True, exist_ok=True)
-            return workspace
+            if not made:
+                made.append(self._folder() / f"{call.role}-{next(self._calls)}-{secrets.token_hex(4)}")
+                made[0].mkdir(parents=True)
+            return made[0]
 
         turns = TurnBuilder(
             agent=self._agent,

@@ -216,6 +216,19 @@ class Verdict(Struct, omit_defaults=True, kw_only=True):
         return self.outcome == "passed"
 
 
+class MadeFile(Struct, omit_defaults=True, kw_only=True):
+    """A file that the agent made or changed in its workspace."""
+
+    name: str
+    """Its path in the workspace."""
+    size: int
+    """How long it is, in bytes."""
+    sha256: str | None = None
+    """The digest of its content; nothing if the file could not be read."""
+    kept: bool = False
+    """The content is in the run's folder, in `files/<sha256>`."""
+
+
 class CheckpointResult(Struct, omit_defaults=True, kw_only=True):
     """What became of a checkpoint of a dialogue."""
 
@@ -237,6 +250,14 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
 
     key: str
     """A hash of what decides the result."""
+    case_digest: str | None = None
+    """A hash of what the case says, its befores included, and of the files it names."""
+    agent_digest: str | None = None
+    """A hash of the agent's configuration and of the files it names."""
+    judge_digest: str | None = None
+    """A hash of the judges that the case needs, if any: their models and settings, or their own files."""
+    simulator_digest: str | None = None
+    """The same of the simulated user, if there is one."""
     agent: str
     """The agent's name."""
     case: str
@@ -279,6 +300,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Why it was tried again, each time."""
     warnings: list[str] = field(default_factory=list)
     """What could not be observed, and where figures disagree."""
+    files: list[MadeFile] = field(default_factory=list)
+    """The files that the agent made or changed."""
     workspace: str | None = None
     """The workspace folder, if it was kept."""
 
@@ -288,6 +311,8 @@ class TrialRef(Struct, kw_only=True):
 
     key: str
     """A hash of what decides the result."""
+    case_digest: str = ""
+    """A hash of what the case says, its befores included, and of the files it names."""
     agent: str
     """The agent's name."""
     ad_hoc: bool
@@ -339,6 +364,12 @@ class CaseInfo(
     """The share of trials that must pass, if not all (`pass_rate` of the case)."""
     min_score: float | None = None
     """The least score that passes."""
+    user: str | None = None
+    """The user that the case itself names."""
+    team: str | None = None
+    """The team that the case itself names."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """The case's free data."""
     planned: int = 1
     """How many trials the case has against an agent."""
     planned_runs: int = 1

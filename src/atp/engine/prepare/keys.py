@@ -1,9 +1,11 @@
 """The key of a trial: a hash of everything that decides its result, the content of named files included.
 
-An edited case or agent gets another key and runs again; an untouched one keeps its key and does not.
+An edited case or agent gets another key and runs again; an untouched one keeps its key and does not. No absolute path
+is in what is hashed, so that the same project has the same keys in another folder and on another machine.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
@@ -15,8 +17,10 @@ import msgspec
 
 from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
+from atp.base.files import walk_files
 from atp.checks.script import named_scripts
 from atp.engine.prepare.agents import NamedAgent
+from atp.journal.records import AgentInputs, NamedFile
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.usercode.code_path import find_script
@@ -36,55 +40,83 @@ def case_text(case: Case) -> msgspec.Raw:
     return msgspec.Raw(case.__pydantic_serializer__.to_json(case, exclude_unset=True))
 
 
-def agent_digest(named: NamedAgent, adapter: Adapter | None = None) -> str:
-    """Hash the configuration of an agent, the files it names, and the files and variables that its adapter names."""
-    config = named.agent.model_dump(mode="json")
-    files = named_in(config, named.base)
-    if adapter is None:
-        return digest(config, [content(path) for path in files])
-    files = list(dict.fromkeys([*files, *adapter.files]))
-    return digest(config, [content(path) for path in files if path.is_file()], dict(adapter.variables))
-
-
-def role_digest(named: NamedAgent, adapter: Adapter, root: Path) -> str:
-    """Hash the agent of a role independently of the project's place: recorded answers are replayed elsewhere."""
+def agent_inputs(named: NamedAgent, adapter: Adapter, root: Path, *, with_model: bool = True) -> AgentInputs:
+    """What decides an agent's answers: its configuration, the files it names, and what its adapter names."""
+    model = getattr(adapter, "runs_on", None) if with_model else None
     config = named.agent.model_dump(mode="json")
     if isinstance(named.agent.config, PromptConfig):
-        config["config"]["path"] = _inside(named.base / named.agent.config.path, root)
-    files = dict.fromkeys(path.resolve() for path in [*named_in(config, named.base), *adapter.files] if path.is_file())
-    contents = [[_inside(path, root), *content(path)[1:]] for path in files]
-    return digest(config, contents, dict(adapter.variables))
+        config["config"]["path"] = _place(named.base / named.agent.config.path, root)
+    keys = {path.resolve(): key for key, path in _named_by_key(config, named.base)}
+    files = list(dict.fromkeys([*keys, *(path.resolve() for path in adapter.files if path.is_file())]))
+    contents = [[_place(path, root), *content(path)] for path in files]
+    config, variables = _portable(config, root), _portable(dict(adapter.variables), root)
+    listed = zip(files, contents, strict=True) if len(files) <= MOST_LISTED else ()
+    return AgentInputs(
+        digest=digest(config, contents, variables, *([model] if model else ())),
+        config=digest(config),
+        variables=digest(variables) if variables else None,
+        model=digest(model) if model else None,
+        files={place: NamedFile(digest=str(known[0]), key=keys.get(path, "")) for path, (place, *known) in listed},
+    )
 
 
-def _inside(path: Path, root: Path) -> str:
-    path, root = path.resolve(), root.resolve()
+MOST_LISTED = 100
+"""The files of an agent with more, an image that is built for example, are not listed one by one."""
+
+
+def _place(path: Path, root: Path) -> str:
+    """The path from the project's root; of a file outside, its name: a key must not depend on where a project is."""
+    path = path.resolve()
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+
+def _portable(value: Any, root: Path) -> Any:
+    """The value with paths written as `_place` writes them, also inside texts. Other folders keep their paths."""
+    if isinstance(value, dict):
+        return {key: _portable(item, root) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_portable(item, root) for item in value]
+    if not isinstance(value, str) or "/" not in value or len(root.parts) < 2:
+        return value
+    path, colon, function = value.rpartition(":")
+    for text, rest in ((value, ""), (path, colon + function)):
+        if text.startswith("/") and "\0" not in text and len(text) <= LONGEST_PATH and os.path.isfile(text):
+            return _place(Path(text), root) + rest
+    return re.sub(rf"(?<![\w./-]){re.escape(str(root))}(?:/|(?![\w.-]))", "", value)
 
 
 LARGEST = 64 * 2**20
 """Bytes. A larger file is identified by size and modification time."""
+LONGEST_PATH = 1024
+"""Characters. A longer text in a configuration names no file."""
 
 
 def named_in(value: Any, base: Path) -> list[Path]:
     """Find every file that a text in a configuration names: a program, a script, a prompt, `file.py:function`."""
+    return [path for _, path in _named_by_key(value, base)]
+
+
+def _named_by_key(value: Any, base: Path, key: str = "") -> Iterator[tuple[str, Path]]:
+    """Yield the same files, each with the key that names it: `config.environment.LOG`."""
     if isinstance(value, dict):
-        return [path for item in value.values() for path in named_in(item, base)]
-    if isinstance(value, list):
-        return [path for item in value for path in named_in(item, base)]
-    if not isinstance(value, str) or not value or len(value) > 1024 or "\0" in value:
-        return []
-    texts = {value, value.rpartition(":")[0], *value.split()}
-    modules = {f"{text.replace('.', '/')}.py" for text in texts if text and "/" not in text}
-    places = [folder / text for text in sorted(texts | modules) if text for folder in (base, Path.cwd())]
-    return [path for path in places if path.is_file()]
+        for name, item in value.items():
+            yield from _named_by_key(item, base, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _named_by_key(item, base, f"{key}[{number}]")
+    elif isinstance(value, str) and value and len(value) <= LONGEST_PATH and "\0" not in value:
+        texts = {value, value.rpartition(":")[0], *value.split()}
+        modules = {f"{text.replace('.', '/')}.py" for text in texts if text and "/" not in text}
+        places = [folder / text for text in sorted(texts | modules) if text for folder in (base, Path.cwd())]
+        yield from ((key, path) for path in places if path.is_file())
 
 
 def content(path: Path) -> list[Any]:
     """Identify the content of a file."""
     about = path.stat()
     if about.st_size > LARGEST:
-        return [str(path), about.st_size, about.st_mtime_ns]
-    return [str(path), blake2b(path.read_bytes(), digest_size=16).hexdigest()]
+        return [about.st_size, about.st_mtime_ns]
+    return [blake2b(path.read_bytes(), digest_size=16).hexdigest()]
 
 
 class CaseFiles:
@@ -121,10 +153,10 @@ class CaseFiles:
 
     def _read(self, path: Path) -> Any:
         if path not in self._known:
-            self._known[path] = _tree(path) if path.is_dir() else content(path) if path.is_file() else str(path)
+            known = _tree(path) if path.is_dir() else content(path) if path.is_file() else []
+            self._known[path] = [_place(path, self._root), *known]
         return self._known[path]
 
 
 def _tree(folder: Path) -> list[Any]:
-    files = [Path(here, name) for here, _, names in os.walk(folder) for name in names]
-    return [content(path) for path in sorted(files) if path.is_file()]
+    return [[name, *content(path)] for name, path in sorted(walk_files(folder)) if path.is_file()]

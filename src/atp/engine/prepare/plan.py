@@ -14,7 +14,7 @@ from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.identity import Identities
-from atp.engine.prepare.keys import CaseFiles, agent_digest, case_text, digest
+from atp.engine.prepare.keys import CaseFiles, agent_inputs, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, listed
@@ -134,7 +134,7 @@ class Plan:
             if not self.filter.wants_pair(tested.name, case):
                 continue
             before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
-            key = self._key(unit, tested, case, shared, before)
+            said_by_case, key = self._digests(unit, tested, case, shared, before)
             for number, (chain, origin) in enumerate(varied):
                 said = key if origin is None or origin == "listed" else digest(key, chain)
                 for run in range(1, runs + 1):
@@ -150,6 +150,7 @@ class Plan:
                         run=run,
                         runs=runs,
                         key=f"{said}-{number}-{run}",
+                        case_digest=said_by_case,
                         timeout=shared.timeout,
                         context=shared.context,
                         connector=self._connector(tested),
@@ -168,10 +169,14 @@ class Plan:
         options = self.options
         return options.connector if tested.agent.type != "prompt" or options.given("connector") else None
 
-    def _key(self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None) -> str:
-        files = unit.files.of(case, tested.base)
-        parts = [shared.said, tested.digest, shared.context, self.options.connector, shared.timeout, files]
-        return digest([*parts, before.key] if before else parts)
+    def _digests(
+        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
+    ) -> tuple[str, str]:
+        """The hash of the case alone, and of all that decides its trials against an agent."""
+        said: list[Any] = [shared.said, unit.files.of(case, tested.base)]
+        own = digest([*said, before.case_digest] if before else said)
+        parts = [own, tested.inputs.digest, shared.context, self.options.connector, shared.timeout]
+        return own, digest([*parts, before.key] if before else parts)
 
     def _before(self, unit: Unit, tested: AgentUnderTest, sequence: list[int]) -> Trial:
         """The last of a sequence of befores: each runs once, with its first listed chain, and goes on from the last.
@@ -182,6 +187,7 @@ class Plan:
         case = unit.source.suite.cases[sequence[-1]]
         shared = self._shared(case)
         chain, origin = listed(case)[0]
+        said, key = self._digests(unit, tested, case, shared, before)
         return Trial(
             agent=tested.name,
             ad_hoc=tested.ad_hoc,
@@ -193,7 +199,8 @@ class Plan:
             variation=0,
             run=1,
             runs=1,
-            key=f"{self._key(unit, tested, case, shared, before)}-0-1",
+            key=f"{key}-0-1",
+            case_digest=said,
             timeout=shared.timeout,
             context=shared.context,
             connector=self._connector(tested),
@@ -252,9 +259,8 @@ def _make_agent(
     limit = getattr(named.agent.config, "parallel", None)
     hidden = named.secrets | adapter.secrets
     notes.extend(adapter.warnings)
-    return AgentUnderTest(
-        named.agent, adapter, named.base, agent_digest(named, adapter), named.ad_hoc, limit, secrets=hidden
-    )
+    inputs = agent_inputs(named, adapter, services.root)
+    return AgentUnderTest(named.agent, adapter, named.base, inputs, named.ad_hoc, limit, secrets=hidden)
 
 
 def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:

@@ -60,7 +60,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     options, root, roles = context.options, context.root, context.roles
     check_project_path(root)
     if options.only_failed:
-        context.filter.only = last_failures(root, given_input.identity)
+        context.filter.only = last_failures(root, given_input.identity(root))
     with extended_environ(context.env):
         plan = make_plan(sources, options, context.filter, context.services)
     resolve_roles(plan, roles)
@@ -77,7 +77,7 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
         if options.resume_from:
             run.resumes = find_run(root, options.resume_from)
         elif options.resume:
-            run.resumes = find_unfinished(root, given_input.identity)
+            run.resumes = find_unfinished(root, given_input.identity(root))
         if run.resumes is not None:
             _check_filters(run.resumes, options)
     return run

@@ -1,12 +1,16 @@
 """Going on with a run: what it has done already, and what has to be done again."""
 
+import os
 from pathlib import Path
+
+import msgspec
 
 from atp.base.diagnostics import LoadError, load_error
 from atp.base.project import runs_folder
 from atp.journal.folder import all_runs
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
-from atp.journal.records import NAME, Kept, Trial
+from atp.journal.records import NAME, Kept, RunInfo, Trial
+from atp.journal.write import JournalError
 from atp.stats.stability import case_status
 from atp.suite.result import CaseInfo, TrialResult
 
@@ -21,18 +25,22 @@ class Done:
         self._offsets: dict[str, int] = {}
         self.times = RunTimes()
         """When the run started and how long it has taken so far."""
+        self.start: RunInfo | None = None
+        """How the run last started or went on."""
         self._file = journal.open("rb") if journal else None
         if journal is not None:
             for offset, line in read_lines(journal):
                 self.times.add(line)
-                if isinstance(line, Trial):
+                if isinstance(line, RunInfo):
+                    self.start = line
+                elif isinstance(line, Trial):
                     if line.result.status in AGAIN:
                         self._offsets.pop(line.result.key, None)
                     else:
                         self._offsets[line.result.key] = offset
 
-    def __bool__(self) -> bool:
-        return bool(self._offsets)
+    def __len__(self) -> int:
+        return len(self._offsets)
 
     def __contains__(self, key: str) -> bool:
         return key in self._offsets
@@ -43,7 +51,13 @@ class Done:
         if offset is None or self._file is None:
             return None
         self._file.seek(offset)
-        return decode_trial(self._file.readline()).result
+        try:
+            result = decode_trial(self._file.readline()).result
+        except msgspec.MsgspecError:
+            result = None
+        if result is None or result.key != key:
+            raise JournalError(f"{self._file.name} was cut or changed since the run went on with it")
+        return result
 
     def close(self) -> None:
         """Let go of the journal."""
@@ -55,9 +69,15 @@ def find_unfinished(root: Path, identity: list[str]) -> Path:
     """The newest run of the same input that did not come to its end."""
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is not None and start.identity == identity and (summary is None or not summary.complete):
+        if start is not None and _same(start, identity, root) and (summary is None or not summary.complete):
             return run
     raise _nothing("there is no unfinished run of this input", "run it without --resume, or name a run: atp runs")
+
+
+def _same(start: RunInfo, identity: list[str], root: Path) -> bool:
+    """Whether a run had the same input. Earlier versions wrote absolute paths."""
+    known = [os.path.relpath(one, root) if one.startswith(f"{root}/") else one for one in start.identity]
+    return [one if one != str(root) else "." for one in known] == identity
 
 
 def last_run(root: Path) -> Path:
@@ -85,7 +105,7 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
     whole: Path | None = None
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is None or start.identity != identity:
+        if start is None or not _same(start, identity, root):
             continue
         here = _passed(run / NAME)
         decided = {**here, **decided}

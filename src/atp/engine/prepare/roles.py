@@ -49,7 +49,7 @@ def _find_called(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClie
             find = partial(roles.services.called, name, unit.source)
             _report(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
             if not notes:
-                case.called[name] = find().digest
+                case.called[name] = find().inputs.digest
 
 
 def _report(

@@ -48,10 +48,10 @@ class Input:
     texts: tuple[str, ...]
     paths: tuple[str, ...] = ()
 
-    @property
-    def identity(self) -> list[str]:
-        """Identifies the input, independent of the working directory."""
-        return [str(Path(one).resolve()) if os.path.exists(one) else one for one in (*self.texts, *self.paths)]
+    def identity(self, root: Path) -> list[str]:
+        """Identifies the input, independent of the working directory and of where the project is."""
+        given = (*self.texts, *self.paths)
+        return [os.path.relpath(Path(one).resolve(), root) if os.path.exists(one) else one for one in given]
 
     @property
     def anchor(self) -> Path:

@@ -6,6 +6,7 @@ project's root; each of its functions `Test…` or `test_…` is a case. A furth
 
 import ast
 import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -225,7 +226,7 @@ def _not_for_us(marks: list[Any]) -> str | None:
 def read_script(path: Path) -> dict[str, Reading]:
     """Parse the functions and classes of a file, by name. The file was imported before, so it parses."""
     tree = ast.parse(path.read_bytes(), str(path))
-    content_hash = digest([content(one) for one in _files(path)])
+    content_hash = digest([[os.path.relpath(one, path.parent), *content(one)] for one in _files(path)])
     found = [node for node in ast.walk(tree) if isinstance(node, Definition)]
     return {
         node.name: _read(node, content_hash) for node in reversed(found)

@@ -6,8 +6,9 @@ What happens is contained here and becomes an `Ending`: the status of the trial,
 import asyncio
 import copy
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from atp.agents.adapter import AgentError, AgentTimeout
 from atp.agents.running import START_LIMIT
@@ -31,6 +32,7 @@ from atp.suite.result import Blame, Outcome, Status, Transcript, TrialResult, Ve
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
 
+Result = TypeVar("Result")
 LONGEST_BACKOFF = 60.0
 """Seconds to wait before trying again, however long the other side asks for."""
 Actor = Literal["agent", "judge", "simulator", "hook", "test", "start", "nobody"]
@@ -302,14 +304,43 @@ class Attempt:
             hook.cancel()
         if not self._workspace.exists:
             return
+        try:
+            made = self._workspace.changed_files()
+        except (WorkspaceReplaced, OSError) as error:
+            made = None
+            self._result.warnings.append(f"the files that the agent made are not kept: {error}")
+        if made and self._result.status != "cancelled":
+            kept = await _in_thread(lambda: self._context.made_files.keep(made))
+            self._result.files, warnings = kept or ([], ["the files that the agent made are not kept: a stop came"])
+            self._result.warnings.extend(warnings)
+        await self._leave_workspace(empty=made == {})
+
+    async def _leave_workspace(self, *, empty: bool) -> None:
+        """Keep the workspace if the options ask for it, else remove it."""
         if not self._context.keeps_workspace(self._result):
-            self._workspace.remove()
+            if empty:
+                self._workspace.remove()
+            else:
+                await _in_thread(self._workspace.remove)
             return
         try:
             self._result.workspace = str(self._workspace.path())
         except WorkspaceReplaced as error:
             self._result.warnings.append(f"the workspace is not kept: {error}")
-            self._workspace.remove()
+
+
+async def _in_thread(call: Callable[[], Result]) -> Result | None:
+    """Do work on files that may take long: the deadlines of other trials must not wait for it.
+
+    Returns None if the run was stopped meanwhile. The trial has ended by then, and its result must not be lost.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(call))
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait({work})
+    if work.done() and not work.cancelled():
+        return work.result()
+    work.cancel()
+    return None
 
 
 def _is_cancelled() -> bool:

@@ -66,6 +66,10 @@ class TrialRunner:
         self, trial: Trial, start: Snapshot | None, abandon: Abandon
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
+        if trial.source.survey.deciders:
+            result.judge_digest = self._context.roles.judge_digest(trial.case, trial.source)
+        if trial.case.mode == "dialogue":
+            result.simulator_digest = self._context.roles.simulator_digest(trial.case, trial.source)
         self._context.services.recordings.begin_trial()
         attempt = Attempt(trial, result, self._context, start)
         deadline = Deadline(trial.timeout, lambda: abandon(attempt.abandoned()))
@@ -88,6 +92,8 @@ class TrialRunner:
 def _new_result(trial: Trial) -> TrialResult:
     return TrialResult(
         key=trial.key,
+        case_digest=trial.case_digest,
+        agent_digest=trial.tested.inputs.digest,
         agent=trial.agent,
         case=trial.case.id,
         index=trial.case.index,

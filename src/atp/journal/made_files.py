@@ -1,0 +1,91 @@
+"""Keeps the files that agents made in the run's folder, each by the digest of its content."""
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from atp.base.secrets import mask
+from atp.suite.result import MadeFile
+
+LARGEST = 1_000_000
+"""Bytes. The content of a larger file is not kept."""
+MOST = 10_000_000
+"""Bytes. The most that is kept of one trial."""
+MOST_LISTED = 1000
+"""The most files that are listed for one trial: an agent may have installed a package."""
+MOST_READ = 2**30
+"""Bytes. The most that is read of one trial; further files are listed without a digest."""
+
+
+class MadeFiles:
+    """The contents of the files that agents made in one run."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is created with the first file."""
+        self._folder = folder
+        self.secrets: Iterable[str] = ()
+        """A file that contains one of these is not kept."""
+
+    def keep(self, found: Mapping[str, Path]) -> tuple[list[MadeFile], list[str]]:
+        """Keep the files of a trial, by their names in the workspace. Returns them, and warnings about others.
+
+        Links are left out: what they lead to was not made by the agent, or is listed itself.
+        """
+        made: list[MadeFile] = []
+        warnings: list[str] = []
+        to_keep, to_read = MOST, MOST_READ
+        for name, path in sorted(found.items()):
+            if len(made) == MOST_LISTED:
+                warnings.append(f"the agent made {len(found)} files: only {MOST_LISTED} are listed")
+                break
+            try:
+                one = self._read(name, path, to_keep, to_read)
+                if one is not None:
+                    made.append(one)
+                    to_keep -= one.size if one.kept else 0
+                    to_read -= one.size
+            except OSError as error:
+                if error.errno != errno.ELOOP:  # a link
+                    warnings.append(f"the file {name} could not be kept: {error.strerror or error}")
+        return made, warnings
+
+    def _read(self, name: str, path: Path, to_keep: int, to_read: int) -> MadeFile | None:
+        # Not blocking, in case a pipe has taken the file's place; and never through a link.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                return None
+            made = MadeFile(name=name, size=about.st_size)
+            if about.st_size > min(LARGEST, to_keep):
+                if about.st_size <= to_read:
+                    made.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                return made
+            content = file.read(LARGEST + 1)
+        made.size, made.sha256 = len(content), hashlib.sha256(content).hexdigest()
+        if not self._has_secret(content):
+            self._write(made.sha256, content)
+            made.kept = True
+        return made
+
+    def _has_secret(self, content: bytes) -> bool:
+        text = content.decode(errors="surrogateescape")
+        return bool(mask(text, self.secrets) != text)
+
+    def _write(self, digest: str, content: bytes) -> None:
+        path = self._folder / digest
+        if path.exists():
+            return
+        self._folder.mkdir(exist_ok=True)
+        half = self._folder / f".{secrets.token_hex(8)}"
+        try:
+            half.write_bytes(content)
+            half.replace(path)
+        except OSError:
+            with suppress(OSError):
+                half.unlink()
+            raise
