@@ -200,9 +200,7 @@ class AgentClient(RoleClient):
         text = _json(call.payload)
         if call.role == "assessor" and call.prompt is not None:
             schema = [] if call.schema is None else [schema_in_words(call.schema)]
-            text = "
-
-".join([call.instructions, call.prompt, *schema])
+            text = "\n\n".join([call.instructions, call.prompt, *schema])
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:

@@ -129,7 +129,7 @@ def as_function(answer: Answer) -> FunctionClient:
 CLIENTS: dict[str, Callable[[Answer, Path], RoleClient]] = {
     "model with a schema": lambda answer, _: ModelClient(ScriptedModel(answer, native=True)),
     "model without a schema": lambda answer, _: ModelClient(ScriptedModel(answer, native=False)),
-    "agent": lambda answer, folder: AgentClient(RunningAgent(TextAgent(answer), "judge"), {}, folder=folder),
+    "agent": lambda answer, folder: AgentClient(RunningAgent(TextAgent(answer), "judge"), {}, folder=lambda: folder),
     "function": lambda answer, _: as_function(answer),
 }
 
