@@ -234,3 +234,37 @@ def test_the_expected_output_and_runs_are_shown(atp: Atp) -> None:
     Path("sum.jsonl").write_text('{"id": "sum", "input": "1+1", "expected": {"sum": 2}, "runs": 3}\n')
     lines = atp("show", "sum.jsonl").stdout.splitlines()
     assert lines[2:] == ["  0  sum", "     user: 1+1", "     expected: {'sum': 2}", "     runs: 3"]
+
+
+MARKDOWN = "---\ntarget: agents/a.md\n---\n# C\n**Prompts:**\n- a\n\nAnd b.\n"
+
+
+def test_what_each_line_of_a_markdown_file_is(atp: Atp) -> None:
+    Path("c.test.md").write_text(MARKDOWN)
+    done = atp("show", "--lines", "c.test.md")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[3:] == [
+        "   4  case 0 ! no-expectations       | # C",
+        "   5  Prompts                        | **Prompts:**",
+        "   6  prompt 1 of chain 1            | - a",
+        "   7                                 |",
+        "   8  not read ! unread-text         | And b.",
+        "   9                                 |",
+    ]
+    lines = show(atp, "--lines", "c.test.md")["lines"]
+    assert lines[0] == {
+        "number": 1,
+        "text": "---",
+        "kind": "frontmatter",
+        "role": "frontmatter",
+        "case": None,
+        "codes": ["missing-assessor"],
+        "reported": None,
+    }
+
+
+@pytest.mark.parametrize("name", ["shop.yaml", "talk.jsonl"])
+def test_lines_of_other_formats_are_refused(atp: Atp, name: str) -> None:
+    done = atp("show", "--lines", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--lines shows Markdown files (.test.md) only, and {name} is none" in done.stderr

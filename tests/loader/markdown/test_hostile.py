@@ -28,6 +28,12 @@ def hostile(size: int) -> dict[str, str]:
         "unknown befores": "".join(f"# C{n}\n**Before:** no{n}\n**Prompts:** a\n" for n in range(size // 10)),
         "same names": "# C\n**Prompts:** a\n" * (size // 5),
         "placeholders": "# C\n**Prompts:**\n- " + "<insert " * size + "\n",
+        "label words": "# C\n**Prompts:** a\n\n" + "Prompts – x\n\n" * (size // 2),
+        "text between fields": "# C\n" + "**Prompts:**\n- a\n\ntext\n\n- b\n\n" * (size // 4),
+        "text behind fields": "# C\n**Prompts:**\n- a\n\n" + "text\n\n- b\n\n" * (size // 4),
+        "labels without colons": "# C\n" + "**Prompt** x\n" * size,
+        "labels indented after items": "# C\n**Prompts:**\n" + "- a\n\n  **Tags:** x\n\n" * (size // 2),
+        "marks": "# C\n**Prompts:** a\n\n" + '*<b>["&' * size + "\n",
         "apostrophes": "# C\n**Prompts:**\n- '" + "a'" * size + "\n",
     }
 

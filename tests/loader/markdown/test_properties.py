@@ -61,6 +61,9 @@ def loads(text: str) -> Suite:
         assert 1 <= one.line <= len(lines) + 1
         assert one.column >= 1
     assert loaded.suite is not None or "\0" in text
+    account = loaded.lines() or []
+    assert "\n".join(one.text for one in account) == (loaded.markdown or "")
+    assert [one for one in account if one.kind == "unread" and one.reported is None] == []
     return loaded.suite or Suite(name="none")
 
 

@@ -77,11 +77,12 @@ _REMARK_WORDS = """
 _REMARKS = frozenset(_REMARK_WORDS.split())
 
 _GOES_ON_WORDS = """
-    am and are can cannot could did do does had has have he i is it may might must of or shall she should they was we
-    were which will would you
+    am and are can cannot could did do does had has have is may might must of or shall should was were which will would
 """
 _GOES_ON = frozenset(_GOES_ON_WORDS.split())
 """Words behind a bold word that make it the beginning of a sentence: `**Input** is checked`."""
+_PRONOUNS = frozenset(("i", "you", "he", "she", "it", "we", "they", "that", "this"))
+"""Words behind `**Before**` that make it the beginning of a sentence."""
 
 _WORD = r"[^*`:\s](?:[^*`:]{0,38}?[^*`:\s])??"
 _MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
@@ -151,7 +152,10 @@ def label_at_start(line: str, loose: bool = False) -> Label | None:
 def _is_value(marked: re.Match[str], line: str) -> bool:
     """Whether the text behind a bold word without a colon can be a label's value, and not the rest of a sentence."""
     value = _VALUE.match(line, marked.end())
-    return value is not None and len(marked["mark"]) > 1 and (value["word"] or "").lower() not in _GOES_ON
+    if value is None or len(marked["mark"]) < 2:
+        return False
+    word = (value["word"] or "").lower()
+    return word not in _GOES_ON and not (word in _PRONOUNS and look_up(marked["word"])[0] == "before")
 
 
 def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str | None]:

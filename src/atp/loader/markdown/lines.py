@@ -130,15 +130,17 @@ class _Accountant:
 
     def _set_unread(self, run: list[Block], case: int) -> None:
         first = self._parsed.page.first_line
-        on_the_way = [n for n in range(run[0].line + first, run[-1].end + first) if n in self._codes]
+        reported: int | None = None
         for block in run:
+            reported = max(
+                (n for n in range(block.line + first, block.end + first) if n in self._codes), default=reported
+            )
             if not says_something(block):
                 self._set(block.line, block.end, "markup", "", case)
             elif is_remark_block(block) and block.line + first not in self._codes:
                 self._set(block.line, block.end, "remark", "remark", case)
             else:
-                before = [n for n in on_the_way if n < block.end + first]
-                self._set(block.line, block.end, "unread", "not read", case, before[-1] if before else None)
+                self._set(block.line, block.end, "unread", "not read", case, reported)
 
     def _set_fields(self, section: Section, case: int | None) -> None:
         counts: dict[str, int] = {}

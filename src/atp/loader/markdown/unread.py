@@ -104,7 +104,8 @@ class _Reporter:
                 for run in unread_runs(section):
                     self._report_run(run)
 
-    def _warn(self, code: str, message: str, line: int, hint: str, at: Place | None = None) -> None:
+    def warn(self, code: str, message: str, line: int, hint: str, at: Place | None = None) -> None:
+        """Note a diagnostic, unless its line has one already."""
         if line not in self._reported:
             self._reported.add(line)
             self._notes.warn(code, message, at or self._page.start_of(line), hint)
@@ -117,7 +118,7 @@ class _Reporter:
             hint = f"make it deeper than the heading of its case: `{deeper} {found.word}`"
             if len(heading.text.split()) > len(found.word.split()):
                 hint = f"write `{found.word}:` if it is a label that is deeper than the heading of its case"
-            self._warn("label-not-read", message, heading.line, hint)
+            self.warn("label-not-read", message, heading.line, hint)
         if id(section) in self._holds_case or is_remark(heading.text):
             return
         case = section.around
@@ -131,7 +132,7 @@ class _Reporter:
         ):
             of = case.last.title if case.last and case.last.line < heading.line else "its case"
             message = f"what stands below this heading is not read as a part of {of}"
-            self._warn("heading-in-field", message, heading.line, "make it items, or remove the heading")
+            self.warn("heading-in-field", message, heading.line, "make it items, or remove the heading")
 
     def _is_title(self, section: Section) -> bool:
         """Whether a heading that begins with a label word is the name of a case, or of a group of cases.
@@ -154,18 +155,20 @@ class _Reporter:
                 if not why:
                     why, hint = _reason(line.text, found)
                 message = f"`{found.word}` is no label here: {why}"
-                self._warn("label-not-read", message, line.number, hint, self._place(line))
+                self.warn("label-not-read", message, line.number, hint, self._place(line))
 
     def _place(self, line: _Line) -> Place:
         return self._page.place_of(line.number, line.text.strip())
 
     def _report_run(self, run: list[Block]) -> None:
         """Report the text between two fields. The first diagnostic in it stands for what follows, too."""
-        first = next((line for line in range(run[0].line, run[-1].end) if line in self._reported), run[-1].end)
+        # Lines of the run's own blocks: after tags, a field may go on between them.
+        lines = (line for block in run for line in range(block.line, block.end))
+        first = next((line for line in lines if line in self._reported), run[-1].end)
         silent = [block for block in run if block.end <= first and says_something(block) and not is_remark_block(block)]
         if not silent:
             return
-        start = run.index(silent[0])
+        start = next(number for number, block in enumerate(run) if block is silent[0])
         while start and not says_something(run[start - 1]):
             start -= 1
         ends = run[start]
@@ -173,11 +176,11 @@ class _Reporter:
             message, hint = "the list below it is not read", "repeat the label above the list"
             if ends.kind in ("list", "fence"):
                 message, hint = "what it lists is not read", "write a label above it"
-            self._warn("unread-list", f"no label stands here: {message}", ends.line, hint)
+            self.warn("unread-list", f"no label stands here: {message}", ends.line, hint)
         else:
             message = "this text is in no field: it is neither sent nor judged, nor the intent"
             hint = "move it above the first label, make it an item, or put it in a comment: `<!-- … -->`"
-            self._warn("unread-text", message, silent[0].line, hint)
+            self.warn("unread-text", message, silent[0].line, hint)
 
     def _report_in_field(self, field: Field) -> None:
         """Report lines inside a field that begin with a label word. The first word of an item is the item's text."""
@@ -194,7 +197,7 @@ class _Reporter:
                     continue
                 message = f"`{found.word}` is no label here: it is read as a part of {field.title}"
                 hint = _reason(line.text, found)[1]
-                self._warn("label-not-read", message, line.number, hint, self._place(line))
+                self.warn("label-not-read", message, line.number, hint, self._place(line))
 
     def _report_in_item(self, item: Block) -> None:
         children = unboxed(item)
@@ -212,7 +215,7 @@ class _Reporter:
                 where = "begins the item" if is_first else f"is {'not ' * lazy}indented like the item"
                 message = f"`{found.word}` {where}, and is read as its text"
                 hint = f"begin the line of a label with it: `**{TITLES[found.kind]}:**`; put text in a fence"
-                self._warn("label-in-item", message, line.number, hint, self._place(line))
+                self.warn("label-in-item", message, line.number, hint, self._place(line))
 
 
 def _lines(block: Block, inside: Kind | None = None) -> Iterator[_Line]:
