@@ -132,6 +132,19 @@ def test_remarks_and_markup_are_fine(body: str, only_case: Callable[[str], Case]
     only_case(f"# Drink\n\n{BOTH}{body}")
 
 
+def test_a_before_may_be_called_before(load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# Before\n{BOTH}\n# Drink\n{BOTH}**Befores:**\n- Before\n")
+    assert loaded.diagnostics == []
+    assert loaded.suite is not None
+    assert loaded.suite.cases[1].befores == [0]
+
+
+@pytest.mark.parametrize("body", ["**Invoke** [Pour](#pour)\n", "**Invoke**\n[Pour](#pour)\n"])
+def test_an_unknown_label_above_a_link_is_reported_in_any_section(body: str, load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"{POUR}\n# Drink\n\n{body}")
+    assert [(one.code, one.line) for one in loaded.diagnostics] == [("unknown-label", 16)]
+
+
 def test_a_table_of_prompts_and_expectations(load: Callable[[str], Loaded]) -> None:
     loaded = load(f"{POUR}\n# Drink\n\n| Prompts | Expectations |\n|---|---|\n| drink | It drinks. |\n")
     assert [(one.code, one.line) for one in loaded.diagnostics] == [("label-not-read", 16)]

@@ -27,6 +27,8 @@ _LISTED: set[FieldKind] = {"before", "tags"}
 """Fields whose entries may be the lines of a fence."""
 _SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
 """Link definitions, and blanks that Markdown doesn't take for blanks."""
+_LINKS = re.compile(r"\s*\[[^\]\n]+\]\(#")
+"""A link to a section."""
 PLACEHOLDER = re.compile(r"<insert\b", re.IGNORECASE)
 
 
@@ -92,12 +94,15 @@ class FieldReader:
 
     def _note_unknown_labels(self, text: Block, first: int) -> None:
         """Note lines that look like a label with its value, but are read as text."""
-        for number, line in enumerate(text.text.split("\n")[first:], text.line + first):
-            word = unknown_label_with_value(line)
+        lines = text.text.split("\n")
+        for number, line in enumerate(lines[first:], first):
+            below = lines[number + 1] if number + 1 < len(lines) else ""
+            links = _LINKS.match(below) is not None
+            word = unknown_label_with_value(line) or (unknown_label(line) if links else None)
             if word is not None:
-                at = self._page.place_of(number, line.strip())
+                at = self._page.place_of(text.line + number, line.strip())
                 message = f"`{word}` is no label: it is read as text"
-                is_likely = self._section.last is not None or is_set_elsewhere(word)
+                is_likely = self._section.last is not None or is_set_elsewhere(word) or links or "](#" in line
                 self._section.unread.append(Unread("unknown-label", message, at, advice(word), in_others=is_likely))
 
     def _read_text(self, block: Block) -> None:

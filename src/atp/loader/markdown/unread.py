@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind
 from atp.loader.markdown.items import chain_of
-from atp.loader.markdown.labels import TITLES, LabelWord, is_remark, label_word
+from atp.loader.markdown.labels import TITLES, FieldKind, LabelWord, is_remark, label_word
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 from atp.loader.markdown.render import unboxed
 
 _TAGS = re.compile(r"<summary>.*?</summary>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 """Tags around a list, and the caption of what can be folded."""
+_NAMES: set[FieldKind] = {"before", "tags", "id", "actor"}
+"""Fields whose items are names: a case can be called `Before`."""
 _TAKEN_FOR: dict[Kind, tuple[str, str]] = {
     "quote": ("Markdown takes it for a quote", "remove the `>`"),
     "code": ("Markdown takes it for code, being indented by four or more", "indent it by less than four"),
@@ -188,7 +190,7 @@ class _Reporter:
             if block.kind == "item":
                 chain = chain_of(block) if field.kind in ("prompts", "chain") else None
                 for item in [block] if chain is None else [one for one in chain.contents if one.kind == "item"]:
-                    self._report_in_item(item)
+                    self._report_in_item(item, is_name=field.kind in _NAMES)
                 continue
             for line in _lines(block):
                 is_first = number == 0 and line.number == block.line
@@ -199,7 +201,7 @@ class _Reporter:
                 hint = _reason(line.text, found)[1]
                 self.warn("label-not-read", message, line.number, hint, self._place(line))
 
-    def _report_in_item(self, item: Block) -> None:
+    def _report_in_item(self, item: Block, is_name: bool) -> None:
         children = unboxed(item)
         for child in children:
             if child.kind == "list" and child is not children[0]:  # reported as such
@@ -210,7 +212,10 @@ class _Reporter:
                     continue
                 is_first = line.number == children[0].line
                 lazy = width(self._page.lines[line.number]) < item.indent
-                if found.is_prose if is_first else found.is_wrapped or (found.is_prose and not lazy):
+                is_text = found.is_wrapped or (found.is_prose and not lazy)
+                if is_first:
+                    is_text = found.is_prose or (is_name and found.is_plain)
+                if is_text:
                     continue
                 where = "begins the item" if is_first else f"is {'not ' * lazy}indented like the item"
                 message = f"`{found.word}` {where}, and is read as its text"
