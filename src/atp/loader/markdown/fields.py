@@ -1,7 +1,10 @@
-"""Sorts the blocks below a heading into fields and prose."""
+"""Sorts the blocks below a heading into fields and prose, and splits paragraphs and items at labels.
+
+`- warm` with `**Expectations:**` on the next line is one item to CommonMark, and an item and a label to its author.
+"""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block
@@ -11,15 +14,15 @@ from atp.loader.markdown.labels import (
     advice,
     is_like_field,
     is_set_elsewhere,
+    label_at_end,
     label_at_start,
     label_word,
     unknown_label,
     unknown_label_with_value,
 )
 from atp.loader.markdown.outline import CASE_MAKERS, Field, Form, Outline, Section, Unread
-from atp.loader.markdown.page import Page
+from atp.loader.markdown.page import Page, width
 from atp.loader.markdown.render import unboxed
-from atp.loader.markdown.split import LabelLine, cut_item, split_paragraph
 
 _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Fields that may have several paragraphs, or a fence after a paragraph."""
@@ -29,7 +32,21 @@ _SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
 """Link definitions, and blanks that Markdown doesn't take for blanks."""
 _LINKS = re.compile(r"\s*\[[^\]\n]+\]\(#")
 """A link to a section."""
+_ENDS_SENTENCE = tuple(".!?:;…)]\"'”’»`*_")
 PLACEHOLDER = re.compile(r"<insert\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _LabelLine:
+    """A label in a paragraph, and its value there."""
+
+    label: Label
+    line: int
+    column: int
+    value: Block | None
+    """The rest of the paragraph, up to the next label."""
+    beside: bool
+    """Whether the value begins on the label's own line."""
 
 
 class FieldReader:
@@ -80,8 +97,8 @@ class FieldReader:
         self._outline.flow.append(part)
 
     def _read_paragraph(self, block: Block, before_list: bool) -> None:
-        for piece in split_paragraph(block, self._page, before_list):
-            if isinstance(piece, LabelLine):
+        for piece in _split_paragraph(block, self._page, before_list):
+            if isinstance(piece, _LabelLine):
                 opened = self._open_field(piece.label, "line", piece.line, piece.column)
                 opened.beside = piece.beside
                 if piece.value is not None:
@@ -156,7 +173,7 @@ class FieldReader:
     def _read_list(self, block: Block) -> None:
         """Read a list: the items of the open field, labels with their values, or prose."""
         labels: set[int] = set()
-        cuts: list[tuple[Block, list[Block]]] = [cut_item(one, self._page) or (one, []) for one in block.children]
+        cuts: list[tuple[Block, list[Block]]] = [_cut_item(one, self._page) or (one, []) for one in block.children]
         if self._open is None or (self._open.contents and self._open.kind not in CASE_MAKERS):
             labels = _label_items([item for item, _ in cuts])
         if labels:
@@ -234,3 +251,145 @@ def _label_items(items: list[Block]) -> set[int]:
     sure = [n for n, label in labels.items() if label.alone and (label.marked or len(items[n].children) > 1)]
     bold = [label for label in labels.values() if label.marked and not label.meant]
     return set(labels) if sure or (len(bold) > 1 and any(one.kind in CASE_MAKERS for one in bold)) else set()
+
+
+def _split_paragraph(block: Block, page: Page, before_list: bool = False) -> list[Block | _LabelLine]:
+    """Split a paragraph into prose and labels, in order."""
+    pieces: list[Block | _LabelLine] = []
+    lines = block.text.split("\n")
+    collected: list[str] = []
+    collected_from = block.line
+    opened: _LabelLine | None = None
+    for number, line in enumerate(lines):
+        at = block.line + number
+        label = _label_here(lines, number, block.lazy, opened is not None, opened is not None and opened.line == at - 1)
+        last = label_at_end(line, before_list and number == len(lines) - 1) if label is None else None
+        found = label or last
+        if found is None:
+            if collected or line.strip():
+                collected_from = collected_from if collected else at
+                collected.append(line)
+            continue
+        if last is not None:
+            collected_from = collected_from if collected else at
+            collected.append(line[: last.start])
+        _add_piece(pieces, opened, collected, collected_from, at + 1 if last else at)
+        column = max(0, page.lines[at].rfind(line.strip())) - (len(line) - len(line.lstrip()))
+        opened = _LabelLine(found, at, column + found.start, None, not found.alone)
+        collected, collected_from = ([] if found.alone else [line[found.end :]]), at
+    _add_piece(pieces, opened, collected, collected_from, block.end)
+    return pieces
+
+
+def _add_piece(
+    pieces: list[Block | _LabelLine], opened: _LabelLine | None, collected: list[str], start: int, end: int
+) -> None:
+    """Add the collected lines: as the value of the open label, or as prose."""
+    text = Block("paragraph", start, end, "\n".join(collected)) if collected else None
+    if opened is not None:
+        opened.value = text
+        pieces.append(opened)
+    elif text is not None:
+        pieces.append(text)
+
+
+def _label_here(lines: list[str], number: int, lazy: bool, below: bool, right_below: bool) -> Label | None:
+    """The label at the start of a line, if it isn't just a word there that prose was wrapped at.
+
+    It isn't where a label stands further up (`below`), nor in a line that was cut off an item (`lazy`).
+    """
+    label = label_at_start(lines[number], loose=lazy or right_below)
+    if label is None or number == 0 or right_below or lazy:
+        return label
+    ends_sentence = lines[number - 1].rstrip().endswith(_ENDS_SENTENCE)
+    if not label.colon:
+        return label if below or ends_sentence or lines[number].startswith("[", label.end) else None
+    if label.marked or label.alone or label.word[0].isupper() or ends_sentence:
+        return label
+    return label if not label.meant and (below or _has_more_labels(lines)) else None
+
+
+def _has_more_labels(lines: list[str]) -> bool:
+    """Whether several lines begin with a label: prose isn't wrapped like that."""
+    return sum(1 for line in lines if (label := label_at_start(line)) and not label.meant) > 1
+
+
+def _cut_item(item: Block, page: Page) -> tuple[Block, list[Block]] | None:
+    """Cut an item at the first label of its section: the item's own part, and the blocks from the label on."""
+    if item.end - item.line < 2:
+        return None
+    return _cut(item, page, last=True)
+
+
+def _cut(item: Block, page: Page, last: bool) -> tuple[Block, list[Block]] | None:
+    for number, child in enumerate(item.children):
+        is_last = last and number == len(item.children) - 1
+        found: tuple[list[Block], list[Block]] | None = None
+        if child.kind == "paragraph":
+            ends = number + 1 == len(item.children) or item.children[number + 1].kind in ("list", "fence")
+            found = _cut_paragraph(child, _label_line(child, item, page, number == 0, is_last, ends))
+        elif child.kind == "list":
+            found = _cut_list(child, page, is_last)
+        if found is not None:
+            kept = [*item.children[:number], *found[0]]
+            end = kept[-1].end if kept else item.line + 1
+            return replace(item, children=kept, end=end), [*found[1], *item.children[number + 1 :]]
+    return None
+
+
+def _cut_paragraph(paragraph: Block, line: int | None) -> tuple[list[Block], list[Block]] | None:
+    if line is None:
+        return None
+    lines = paragraph.text.split("\n")
+    cut = paragraph.line + line
+    kept = [replace(paragraph, end=cut, text="\n".join(lines[:line]).rstrip())] if line else []
+    return kept, [replace(paragraph, line=cut, text="\n".join(lines[line:]), lazy=True)]
+
+
+def _cut_list(block: Block, page: Page, last: bool) -> tuple[list[Block], list[Block]] | None:
+    for number, item in enumerate(block.children):
+        if item.end - item.line < 2:
+            continue
+        found = _cut(item, page, last and number == len(block.children) - 1)
+        if found is not None:
+            head, rest = found
+            kept = replace(block, children=[*block.children[:number], head], end=head.end)
+            if after := block.children[number + 1 :]:
+                rest = [*rest, replace(block, children=after, line=after[0].line)]
+            return [kept], rest
+    return None
+
+
+def _label_line(paragraph: Block, item: Block, page: Page, first: bool, last: bool, ends: bool) -> int | None:
+    """Which line of an item's paragraph is a label of the section and not the item's text.
+
+    One that isn't indented like the item's content was never meant as part of it. One that is belongs to the item,
+    unless it is indented no more than a label may be, and either begins a paragraph that `ends` the item's text, but
+    for a list or fence of its own, or stands at the very end with nothing behind it.
+    """
+    if first and paragraph.end - paragraph.line < 2:
+        return None
+    lines = paragraph.text.split("\n")
+    if not first and ends and width(page.lines[paragraph.line]) <= 3:
+        label = label_at_start(lines[0])
+        if label and label.marked and (label.colon or not label.meant):
+            return 0
+    for number in range(1, len(lines)):
+        indent = width(page.lines[paragraph.line + number])
+        if (
+            indent < item.indent
+            and (label := label_at_start(lines[number], loose=True))
+            and _is_cut(label, lines[number])
+        ):
+            return number
+    number = len(lines) - 1
+    if last and (number or not first) and width(page.lines[paragraph.line + number]) <= 3:
+        label = label_at_start(lines[number])
+        if label and label.alone and (label.marked or not label.meant):
+            return number
+    return None
+
+
+def _is_cut(label: Label, line: str) -> bool:
+    """Whether a label in a wrapped line of an item is surely one: a bold word may be a word of the item's text."""
+    return label.colon or label.word[0].isupper() or line.startswith("[", label.end)
