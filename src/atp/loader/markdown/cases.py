@@ -7,7 +7,7 @@ from typing import Any
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.text import cut
 from atp.loader.markdown.befores import Befores, Directory
-from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.blocks import Block, render, unquoted
 from atp.loader.markdown.fields import PLACEHOLDER
 from atp.loader.markdown.frontmatter import Frontmatter, comma_separated
 from atp.loader.markdown.items import Chain, Entry, ItemReader
@@ -15,7 +15,6 @@ from atp.loader.markdown.labels import TITLES, FieldKind
 from atp.loader.markdown.names import Titles, Uniques, case_name, slug
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page
-from atp.loader.markdown.render import render, unquoted
 from atp.loader.validate import DataPath, Locator, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case, Limits

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from atp.base.diagnostics import Diagnostics
-from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.blocks import Block, unboxed
 from atp.loader.markdown.labels import (
     FieldKind,
     Label,
@@ -22,7 +22,6 @@ from atp.loader.markdown.labels import (
 )
 from atp.loader.markdown.outline import CASE_MAKERS, Field, Form, Outline, Section, Unread
 from atp.loader.markdown.page import Page, width
-from atp.loader.markdown.render import unboxed
 
 _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Fields that may have several paragraphs, or a fence after a paragraph."""

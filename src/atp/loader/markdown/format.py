@@ -9,12 +9,11 @@ import re
 
 from atp.base.diagnostics import Diagnostics, has_errors
 from atp.loader.markdown import ParsedFile, build_suite, parse_file
-from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.blocks import Block, render, text_of
 from atp.loader.markdown.frontmatter import Frontmatter, Head, cut, key_of
 from atp.loader.markdown.items import chain_of, grouped
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, find_comments
-from atp.loader.markdown.render import render, text_of
 from atp.loader.source import LoadContext, check_text
 from atp.suite.suite import Suite
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from atp.base.diagnostics import Diagnostics, Place
-from atp.loader.markdown.blocks import Block
+from atp.loader.markdown.blocks import Block, text_of, unboxed, unquoted
 from atp.loader.markdown.fields import PLACEHOLDER
 from atp.loader.markdown.labels import advice, is_keyword, label_at_start, unknown_label, unknown_label_with_value
 from atp.loader.markdown.outline import Field
 from atp.loader.markdown.page import Page, width
-from atp.loader.markdown.render import text_of, unboxed, unquoted
 
 _MARKER = re.compile(r"\s*([-*+]|\d{1,9}[.)])\s")
 _BULLET = re.compile(r"^\s*[-*+]\s+")

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from atp.base.diagnostics import Diagnostics, Place
-from atp.loader.markdown.blocks import Block, Kind
+from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
 from atp.loader.markdown.labels import TITLES, FieldKind, LabelWord, is_remark, label_word
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
-from atp.loader.markdown.render import unboxed
 
 _TAGS = re.compile(r"<summary>.*?</summary>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 """Tags around a list, and the caption of what can be folded."""
