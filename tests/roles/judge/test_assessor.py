@@ -12,9 +12,9 @@ from atp.base.errors import ConfigurationError
 from atp.checks.judged import CRITERIA
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
-from atp.roles.ask import RoleError, WrongAnswer
+from atp.roles.ask import FunctionClient, RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.judges import Assessment
+from atp.roles.judge.judges import Assessment, Judgement
 from atp.roles.judge.prompt import RUBRICS, rubric
 from atp.roles.judge.record import make_record
 
@@ -287,3 +287,38 @@ def test_the_payload_is_data() -> None:
     payload = json.loads(json.dumps(client.calls[0].payload))
     assert payload["expectations"] == [{"number": 1, "text": "it is warm"}]
     assert payload["record"][1]["text"] == "I warmed it by 2 degrees."
+
+
+def test_marks_are_neither_recorded_nor_cached_and_a_wrong_one_stays_wrong_when_replayed(tmp_path: Path) -> None:
+    marks: list[str] = []
+
+    def answers(wrong: bool) -> FunctionClient:
+        def judge(asked: dict[str, Any]) -> str:
+            marks.append("0123456789abcdef" if wrong else asked["mark"])
+            return json.dumps({"mark": marks[-1], **verdicts(verdict(1, True, QUOTE))})
+
+        return FunctionClient(judge, "house.judge")
+
+    def judged(client: FunctionClient, mode: Any, expectation: str, cache: Cache | None = None) -> Judgement:
+        cassette = Cassette(tmp_path / "tape", mode)
+        try:
+            assessor = Assessor(client, cassette=cassette, cache=cache)
+            return run(assessor.assess(RECORD, [expectation])).judgements[0]
+        finally:
+            cassette.close()
+
+    cache = Cache(tmp_path / "cache")
+    try:
+        assert judged(answers(False), "record", "it is warm", cache).met is True
+        assert judged(answers(True), "record", "it is cold", cache).met is None
+        assert len(marks) == 3  # the wrong one was asked for once more
+        assert judged(answers(True), "replay", "it is warm").met is True
+        refused = judged(answers(False), "replay", "it is cold")
+        assert refused.met is None
+        assert "does not have the `mark`" in refused.reason
+        assert len(marks) == 3
+        kept = "".join(one.read_text() for one in tmp_path.rglob("*.jsonl"))
+        assert QUOTE in kept
+        assert marks[0] not in kept
+    finally:
+        cache.close()
