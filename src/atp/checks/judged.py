@@ -10,7 +10,7 @@ from atp.checks.evidence import Evidence
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
-from atp.roles.judge.record import Record, make_record
+from atp.roles.judge.record import Given, Record, make_record
 from atp.roles.judge.validator import Validation
 from atp.suite.assertion import Assertion, Decider
 from atp.suite.options import Options
@@ -153,16 +153,15 @@ def _with_hint(error: ConfigurationError) -> str:
 async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Record:
     """What a judge reads of the trial."""
     task = evidence.case.task
-    given = task.input_data if task is not None else None
+    given = Given(task.input_data if task is not None else None, len(evidence.case.messages))
     files = await in_thread(files_of, evidence)
     hidden = evidence.judge.secrets if evidence.judge is not None else frozenset()
     return make_record(
         evidence.transcript,
-        files=files,
         given=given,
-        given_messages=len(evidence.case.messages),
-        turn=evidence.turn,
+        files=files,
         about=about,
+        turn=evidence.turn,
         secrets=hidden,
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.roles.support.doubles import talk
 
-from atp.roles.judge.record import LONGEST, MOST, Piece, make_record
+from atp.roles.judge.record import LONGEST, MOST, Given, Piece, make_record
 from atp.suite.result import Event, ToolCall, Transcript, Turn
 
 
@@ -22,7 +22,9 @@ def test_everything_that_was_said_and_done_is_there_in_order() -> None:
         Event(type="llm_request", payload={"model": "m"}),
         Event(type="tool_call", payload={"tool": "warm_ocean"}),
     ]
-    record = make_record(talk(("hi", "hello"), calls=calls, events=events), files={"a.txt": "text"}, given={"x": 1})
+    record = make_record(
+        talk(("hi", "hello"), calls=calls, events=events), files={"a.txt": "text"}, given=Given({"x": 1})
+    )
     assert [(one.label, one.text) for one in record.pieces] == [
         ("The data that came with the task", '{"x": 1}'),
         ("The user said", "hi"),
@@ -189,6 +191,35 @@ def test_a_call_is_shown_where_it_was_made_and_not_where_a_before_made_the_same(
     ]
 
 
+def test_calls_of_befores_are_shown_once_and_marked_as_such() -> None:
+    """Those that a message asks for stand in its place, others behind the messages."""
+    asked = {"role": "assistant", "content": "", "tool_calls": [function_call("a", "warm", "{}")]}
+    done = [ToolCall(name="warm", arguments={}, result="ok"), ToolCall(name="log")]
+    earlier = Transcript(tool_calls=done, events=[Event(type="error", payload={"message": "oops"})])
+    whole = Transcript(
+        messages=[asked, {"role": "user", "content": "again"}, {"role": "assistant", "content": "no"}],
+        inherited=1,
+        turns=[Turn(turn=2, input="again", output="no")],
+        tool_calls=[ToolCall(name="warm", arguments={}, turn=2)],
+    )
+    assert [one.label for one in make_record(whole, earlier=earlier).pieces] == [
+        "Before this test: Turn 1, tool call 1, its name and arguments",
+        "Before this test: Turn 1, tool call 1, its result",
+        "The user said",
+        "The agent said, as its last answer",
+        "Before this test: Turn 1, tool call 2, its name and arguments",
+        "Turn 2, tool call 3, its name and arguments",
+        "Before this test: Turn 1, told by the agent",
+    ]
+
+
+def test_arguments_that_are_too_large_to_be_read_are_shown_as_they_are() -> None:
+    asked = function_call("a", "warm", "[" * 500 + "]" * 500)
+    whole = Transcript(messages=[{"role": "assistant", "content": "", "tool_calls": [asked]}])
+    whole.tool_calls.append(ToolCall(name="warm", arguments={}))
+    assert len(make_record(whole).pieces) == 2
+
+
 def test_a_case_that_says_nothing_is_judged_by_what_its_befores_did() -> None:
     whole = talk(("warm it", "I warmed it."), calls=[ToolCall(name="warm")], events=[Event(type="error", payload={})])
     whole.inherited = 2
@@ -205,7 +236,7 @@ def test_a_case_that_says_nothing_is_judged_by_what_its_befores_did() -> None:
 def test_what_befores_did_and_what_the_case_gives_are_marked_as_such() -> None:
     whole = talk(("warm it", "I warmed it."), ("an old question", "an old answer"), ("and now?", "It is warm."))
     whole.inherited = 2
-    record = make_record(whole, given_messages=3)
+    record = make_record(whole, given=Given(messages=3))
     assert [(one.label, one.by_agent) for one in record.pieces] == [
         ("Before this test: The user said", False),
         ("Before this test: The agent said", True),

@@ -5,14 +5,14 @@ is too long is cut in the middle, and its label says so. Each tool call is shown
 repeat what the transcript says of it.
 """
 
+import itertools
 import json
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from atp.base.found_json import read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.secrets import mask
 from atp.suite.result import Event, ToolCall, Transcript
 
@@ -66,31 +66,58 @@ class Record(Struct, kw_only=True):
     """What was left out, for the report."""
 
 
+class Given(NamedTuple):
+    """What the case itself says of the conversation."""
+
+    data: Any = None
+    """Data that comes with the task."""
+    messages: int = 0
+    """How many messages the case has: the first ones after those of befores."""
+
+
+_NOTHING_GIVEN = Given()
+
+
 def make_record(
     transcript: Transcript,
     *,
+    earlier: Transcript | None = None,
+    given: Given = _NOTHING_GIVEN,
     files: Mapping[str, str] | None = None,
-    given: Any = None,
-    given_messages: int = 0,
-    turn: int | None = None,
     about: Mapping[str, str] | None = None,
+    turn: int | None = None,
     secrets: Collection[str] = (),
 ) -> Record:
     """The record of a trial, or of its first `turn` turns.
 
-    `files` are texts that the agent made, by name; `given` is data that came with the task. The first `given_messages`
-    after the befores' are the case's own. The question is about the last answer, or, with `about`, about these of the
-    agent's files. `secrets` are masked.
+    `earlier` has the tool calls and events of befores, whose messages the transcript begins with. `files` are texts
+    that the agent made, by name. The question is about the last answer, or, with `about`, about these of the agent's
+    files. `secrets` are masked.
     """
-    pieces = [Piece(label="The data that came with the task", text=_json(given))] if given is not None else []
-    conversation = _Conversation(transcript, turn, given_messages).pieces()
+    data = given.data
+    pieces = [Piece(label="The data that came with the task", text=_json(data))] if data is not None else []
+    # Of a case that says nothing itself, everything is from befores.
+    says_nothing = 0 < transcript.inherited == len(transcript.messages)
+    seen = ((earlier, True), (transcript, says_nothing)) if earlier is not None else ((transcript, says_nothing),)
+    numbers = itertools.count(1)
+    calls = [
+        _Call(next(numbers), call, is_earlier)
+        for source, is_earlier in seen
+        for call in source.tool_calls
+        if turn is None or call.turn <= turn
+    ]
+    conversation = _Conversation(transcript, calls, turn, given.messages).pieces()
     answers = [one for one in conversation if one.by_agent and one.label.endswith(_SPEAKERS["assistant"])]
     if answers:
         answers[-1].label += ", as its last answer"
         answers[-1].judged = about is None
     pieces += conversation
-    first_own = _first_own_turn(transcript)
-    pieces += [_event(one, first_own) for one in transcript.events if _is_shown(one, turn)]
+    pieces += [
+        _event(event, is_earlier)
+        for source, is_earlier in seen
+        for event in source.events
+        if event.type not in _SHOWN_ELSEWHERE and (turn is None or event.turn <= turn)
+    ]
     shown = dict(files or {}) | dict(about or {})
     for name, text in shown.items():
         label = "A file that the agent made, with its path on the first line"
@@ -114,18 +141,34 @@ def content_text(content: Any) -> str:
     return _json(content)
 
 
+class _Call(NamedTuple):
+    number: int
+    call: ToolCall
+    is_earlier: bool
+    """True if a before made the call."""
+
+    def pieces(self) -> Iterator[Piece]:
+        call, about = self.call, f"Turn {self.call.turn}, tool call {self.number}"
+        if self.is_earlier:
+            about = f"{EARLIER}: {about}"
+        parts = {"its name and arguments": _json({"tool": call.name, "arguments": call.arguments})}
+        if call.result is not None:
+            parts["its result"] = content_text(call.result)
+        if call.error is not None:
+            parts["its error"] = call.error
+        for what, text in parts.items():
+            yield Piece(label=f"{about}, {what}", text=text, by_agent=True)
+
+
 class _Conversation:
     """Arranges messages and tool calls: each call once, where a message asks for it, else behind the messages."""
 
-    def __init__(self, transcript: Transcript, turn: int | None, given: int) -> None:
+    def __init__(self, transcript: Transcript, calls: list[_Call], turn: int | None, given: int) -> None:
         self._transcript = transcript
         self._inherited = transcript.inherited
         self._authored = transcript.inherited + given
         self._turns = [one for one in transcript.turns if turn is None or one.turn <= turn]
-        self._calls = [
-            (number, one) for number, one in enumerate(transcript.tool_calls, 1) if turn is None or one.turn <= turn
-        ]
-        self._first_own = _first_own_turn(transcript)
+        self._calls = calls
         self._shown: dict[str, ToolCall] = {}
         """Calls that were shown already, by the id that their result's message refers to."""
 
@@ -138,16 +181,16 @@ class _Conversation:
             for one in self._turns:
                 found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
                 found.append(Piece(label=_SPEAKERS["assistant"], text=content_text(one.output), by_agent=True))
-        for number, call in self._calls:
-            found += self._tool_call(number, call)
+        for call in self._calls:
+            found += call.pieces()
         return found
 
     def _labelled(self, pieces: Iterable[Piece], place: int) -> Iterator[Piece]:
         """The pieces of a message, labelled by where the message comes from."""
         for one in pieces:
-            if place < self._inherited:
-                one.label = _earlier(one.label)
-            elif place < self._authored and one.by_agent:
+            if place < self._inherited and not one.label.startswith(EARLIER):
+                one.label = f"{EARLIER}: {one.label}"
+            elif self._inherited <= place < self._authored and one.by_agent:
                 one.label, one.by_agent = f"{GIVEN}: {one.label}", False
             yield one
 
@@ -164,60 +207,35 @@ class _Conversation:
             yield Piece(label=label, text=text, by_agent=role in _BY_AGENT)
         unknown = []
         for wish in wishes if isinstance(wishes, list) else [wishes] if wishes else []:
-            numbered = self._take_call(wish, place)
-            if numbered is None:
+            made = self._take_call(wish, place)
+            if made is None:
                 unknown.append(_without_id(wish))
                 continue
             if isinstance(wish, dict) and wish.get("id"):
-                self._shown[str(wish["id"])] = numbered[1]
-            yield from self._tool_call(*numbered)
+                self._shown[str(wish["id"])] = made.call
+            yield from made.pieces()
         if unknown:
             yield Piece(label="The agent asked for tools to be called", text=_json(unknown), by_agent=True)
 
-    def _take_call(self, wish: Any, place: int) -> tuple[int, ToolCall] | None:
+    def _take_call(self, wish: Any, place: int) -> _Call | None:
         """The first tool call of the transcript that the message at `place` asks for and that is not shown yet."""
         function = wish.get("function", wish) if isinstance(wish, dict) else None
         is_earlier = place < self._inherited
         if not isinstance(function, dict) or (not is_earlier and place < self._authored):
             return None
-        for at, (_, call) in enumerate(self._calls):
+        for at, (_, call, was_earlier) in enumerate(self._calls):
             if (
-                call.name == function.get("name")
-                and (call.turn < self._first_own) == is_earlier
+                was_earlier == is_earlier
+                and call.name == function.get("name")
                 and _same_arguments(call.arguments, function.get("arguments"))
             ):
                 return self._calls.pop(at)
         return None
 
-    def _tool_call(self, number: int, call: ToolCall) -> Iterator[Piece]:
-        about = f"Turn {call.turn}, tool call {number}"
-        if call.turn < self._first_own:
-            about = _earlier(about)
-        parts = {"its name and arguments": _json({"tool": call.name, "arguments": call.arguments})}
-        if call.result is not None:
-            parts["its result"] = content_text(call.result)
-        if call.error is not None:
-            parts["its error"] = call.error
-        for what, text in parts.items():
-            yield Piece(label=f"{about}, {what}", text=text, by_agent=True)
-
-
-def _first_own_turn(transcript: Transcript) -> float:
-    """The number of the first turn that is not one of a before's."""
-    if transcript.inherited == 0:
-        return 0
-    if transcript.inherited == len(transcript.messages):  # the case says nothing itself
-        return math.inf
-    return transcript.turns[0].turn if transcript.turns else 0
-
-
-def _earlier(label: str) -> str:
-    return label if label.startswith(EARLIER) else f"{EARLIER}: {label}"
-
 
 def _same_arguments(called: Any, asked: Any) -> bool:
     if isinstance(asked, str) and not isinstance(called, str):
-        asked = read_whole(asked) if asked.strip() else None
+        asked = _read(asked) if asked.strip() else None
     return (called or {}) == (asked or {})
 
 
@@ -225,7 +243,14 @@ def _is_result(text: str, call: ToolCall) -> bool:
     """True if a tool's message says no more than the call's result or error."""
     if call.error is not None:
         return text in (call.error, f"error: {call.error}")
-    return bool(text == call.result or read_whole(text) == call.result)
+    return bool(text == call.result or _read(text) == call.result)
+
+
+def _read(text: str) -> Any:
+    try:
+        return read_whole(text)
+    except SearchCutShort:
+        return MISSING
 
 
 def _without_id(wish: Any) -> Any:
@@ -233,15 +258,11 @@ def _without_id(wish: Any) -> Any:
     return {key: value for key, value in wish.items() if key not in ("id", "index")} if isinstance(wish, dict) else wish
 
 
-def _is_shown(event: Event, turn: int | None) -> bool:
-    return event.type not in _SHOWN_ELSEWHERE and (turn is None or event.turn <= turn)
-
-
-def _event(event: Event, first_own: float) -> Piece:
+def _event(event: Event, is_earlier: bool) -> Piece:
     payload = {name: value for name, value in event.payload.items() if name not in _TIMES}
     text = _json({"event": event.type, **payload})
     label = f"Turn {event.turn}, told by the agent"
-    return Piece(label=_earlier(label) if event.turn < first_own else label, text=text, by_agent=True)
+    return Piece(label=f"{EARLIER}: {label}" if is_earlier else label, text=text, by_agent=True)
 
 
 def fitted(pieces: list[Piece]) -> Record:
