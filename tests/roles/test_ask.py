@@ -105,6 +105,7 @@ def test_a_judge_over_the_wire(tmp_path: Path) -> None:
 
     found, requests = run(judged())
     assert found.judgements[0].met is True
+    assert found.usage.llm_calls == 2
     assert "I cooled it" in requests[1].prompt
     assert "assessor in a test" in requests[0].system
 
@@ -148,6 +149,21 @@ def test_an_agent_gets_the_payload_as_its_message(tmp_path: Path) -> None:
     assert [data["context"][key] for key in ("session_id", "turn", "run")] == ["s", 3, 2]
     assert data["count"] == 1
     assert said.logs == ["thinking"]
+
+
+def test_answers_that_can_not_be_used_are_paid_for_all_the_same(tmp_path: Path) -> None:
+    async def judged(answer: Any) -> Any:
+        async with MockModels(answer) as server:
+            models = Models(tmp_path, server.env, {})
+            assessor = Assessor(ModelClient(models.get("openai.gpt-x", "the judge")))
+            found = await assessor.assess(make_record(talk(("Warm it.", "I warmed it."))), ["it is warm"])
+            await models.close()
+            return found
+
+    for answer in ("prose", {"mark": "another", **verdicts(verdict(1, True, "I warmed it"))}):
+        found = run(judged(answer))
+        assert found.judgements[0].met is None
+        assert found.usage.llm_calls == 2
 
 
 def test_an_assessor_agent_gets_instructions_prompt_and_schema(tmp_path: Path) -> None:

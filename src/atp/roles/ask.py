@@ -4,13 +4,14 @@ Each role builds a `RoleCall` and gets a `RoleAnswer` from a `RoleClient`.
 """
 
 import asyncio
+import contextlib
 import copy
 import inspect
 import itertools
 import json
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -101,6 +102,8 @@ class WrongAnswer(RoleError):
 
     asked_again = False
     """True if the role was already asked a second time."""
+    usage: Usage | None = None
+    """What the answer used."""
 
 
 class RoleClient(ABC):
@@ -147,13 +150,14 @@ class ModelClient(RoleClient):
             )
         except BadAnswer as error:
             wrong = WrongAnswer(self._with_name(error))
-            wrong.asked_again = True
+            wrong.asked_again, wrong.usage = True, error.usage
             raise wrong from error
         except ModelError as error:
             raise RoleError(self._with_name(error)) from error
         data = answer.data
-        if call.schema is not None:
-            data = _data(answer.text, call, self.name) if data is None else _without_mark(data, call, self.name)
+        with _counting(answer.usage):
+            if call.schema is not None:
+                data = _data(answer.text, call, self.name) if data is None else _without_mark(data, call, self.name)
         return RoleAnswer(data=data, text=answer.text, usage=answer.usage)
 
     def _with_name(self, error: ModelError) -> str:
@@ -189,7 +193,8 @@ class AgentClient(RoleClient):
         finally:
             for workspace in made:
                 remove_folder(workspace)
-        return _read_output(self.name, reply.output, call, logs, reply.usage)
+        with _counting(reply.usage):
+            return _read_output(self.name, reply.output, call, logs, reply.usage)
 
     async def close(self) -> None:
         """Close the agent."""
@@ -326,10 +331,20 @@ async def ask_twice(
     except WrongAnswer as error:
         if error.asked_again:
             raise
-        complaint = str(error)
+        complaint, usage = str(error), error.usage or usage
     second = await client.ask(call(complaint))
     second.usage.add(usage)
     return second
+
+
+@contextlib.contextmanager
+def _counting(usage: Usage | None) -> Iterator[None]:
+    """Tell whoever learns that an answer is wrong what it used."""
+    try:
+        yield
+    except WrongAnswer as error:
+        error.usage = usage
+        raise
 
 
 def _read_output(name: str, output: Any, call: RoleCall, logs: list[str], usage: Usage | None) -> RoleAnswer:

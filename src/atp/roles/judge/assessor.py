@@ -150,6 +150,7 @@ class Assessor:
             try:
                 answer = await self.client.ask(call)
             except WrongAnswer as error:
+                usage.add(error.usage or Usage())
                 if error.asked_again:
                     raise
                 problem, complaints = error, [str(error)]

@@ -14,7 +14,7 @@ from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer, ask_twice, recorded
 from atp.roles.fence import Fence
 from atp.roles.judge.judges import Judgement, check_fit
 from atp.suite.result import Usage
@@ -104,7 +104,8 @@ class Validator:
             parts = {PLAYER: self.client.identity, "options": validation.options, "asked": payload, "run": run}
             found = await recorded(self._cassette, "judge", parts, ask)
         except (RoleError, CassetteError, CassetteMiss) as error:
-            return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"))
+            used = (error.usage if isinstance(error, WrongAnswer) else None) or Usage()
+            return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"), usage=used)
         usage = msgspec.convert(found["usage"], Usage)
         return Validated(judgement=read_answer(found["answer"], self.client.name), usage=usage)
 
