@@ -88,6 +88,9 @@ def test_the_single_prompt(project: Project, answer: str, status: str, code: int
     assert told(server) == [[SUM]]
     (asked,) = judged(server)
     assert all(text in asked.prompt for text in (INTENT, SUM, answer))
+    # The assessor's file adds to what ATP tells every judge.
+    assert asked.system == "You assess tests."
+    assert all(words in asked.prompt for words in ("You are the assessor in a test", "JSON Schema", '"mark"'))
 
 
 def test_the_single_prompt_in_fifty_variations(project: Project) -> None:
