@@ -1,12 +1,24 @@
-"""`python -m atp` is `atp`."""
+"""The command `atp`, and `python -m atp`."""
 
 import os
+import signal
 import sys
 
-# `python -m` puts the working directory first, so that a `jinja2.py` there would be imported in place of ours.
-if sys.path and sys.path[0] in ("", os.getcwd()) and not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]
 
-from atp.cli.main import main
+def main() -> None:
+    """Import the commands and call one. Until then Ctrl-C ends the process at once, not with Python's traceback."""
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from atp.cli.main import main as call
 
-main()
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    call()
+
+
+if __name__ == "__main__":
+    # `python -m` puts the working directory first, so that a `jinja2.py` there would be imported in place of ours.
+    if sys.path and sys.path[0] in ("", os.getcwd()) and not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+    main()

@@ -99,6 +99,28 @@ def is_open(file: Path, process: int) -> bool:
     return any(os.path.realpath(link) == str(file.resolve()) for link in Path(f"/proc/{process}/fd").iterdir())
 
 
+INTERRUPTED_WHILE_IMPORTING = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+sys.argv = ["atp", "--version"]
+from atp.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "atp.cli.main", "atp.usercode.exits"])
+def test_ctrl_c_while_atp_is_starting_shows_no_traceback(module: str) -> None:
+    script = INTERRUPTED_WHILE_IMPORTING.format(module=module)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 def loaded_by(*arguments: str) -> set[str]:
     """The modules that a command has imported when it is done."""
     script = (

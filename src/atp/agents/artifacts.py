@@ -177,7 +177,7 @@ def _write(workspace: Path, name: str, content: bytes) -> None:
             os.replace(fresh, path)
         finally:
             fresh.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # `mkdir` calls itself for each folder above
         if isinstance(error, OSError) and error.errno in _OURS:
             raise AgentError(f"the artifact `{name}` could not be written: {error.strerror}", "environment") from error
         why = error.strerror if isinstance(error, OSError) else "it can't be the name of a file"
