@@ -373,3 +373,21 @@ def test_tool_calls_of_events() -> None:
     failed = tool_call({"tool": "a", "output": "no", "status": "error"}, 1)
     assert (failed.result, failed.error) == (None, "no")
     assert tool_call({"tool": "a", "status": "error"}, 1).error == "failed"
+
+
+@pytest.mark.parametrize(
+    ("raw", "key"),
+    [
+        ('{"task_id": "trial-1", "status": "failed", "status": "completed"}', "status"),
+        ('{"task_id": "trial-1", "status": "completed", "output": {"a": [{"b": 1, "c": 2, "b": 3}]}}', "b"),
+        ('{"task_id": "trial-1", "status": "completed", "\\u0073tatus": "failed"}', "status"),
+        ('{"task_id": "trial-1", "status": "completed", "metrics": {"cost_usd": 1, "cost_usd": 9}}', "cost_usd"),
+    ],
+    ids=["in the response", "in the output", "written with an escape", "in the metrics"],
+)
+def test_a_key_that_is_there_twice_breaks_the_protocol(talk: Talk, raw: str, key: str) -> None:
+    assert f"the response has the key `{key}` twice in one object" in str(broken(talk, raw.encode()))
+
+
+def test_numbers_of_any_size_are_read(talk: Talk) -> None:
+    assert answer(talk, output=[10**30, -(10**18), 1.5e300]).output == [10**30, -(10**18), 1.5e300]

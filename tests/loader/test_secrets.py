@@ -38,7 +38,7 @@ def load(source: str, **env: str) -> Loaded:
 
 
 @pytest.mark.parametrize(
-    "name", ["API_KEY", "api_key", "GITHUB_TOKEN", "Secret", "DB_PASSWORD", "GOOGLE_CREDENTIALS", "KEYRING"]
+    "name", ["API_KEY", "api_key", "GITHUB_TOKEN", "Secret", "DB_PASSWORD", "GOOGLE_CREDENTIALS", "openaiKey"]
 )
 def test_values_of_variables_named_like_secrets_are_masked(name: str) -> None:
     shown = everything(load(SUITE % {"name": name}, **{name: "s3cr3t-value"}))

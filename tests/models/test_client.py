@@ -215,8 +215,11 @@ def test_the_last_retry_raises(format_: str) -> None:
         async with asking(format_, said, retries=2) as asked:
             error = await asked.fail()
             assert "HTTP 503: the server is tired (tried 3 times)" in str(error)
-            assert (error.retryable, error.status, error.retry_after) == (True, 503, 0.0)
+            # Who retries a failure is one place: here, and so not the caller.
+            assert (error.retryable, error.status, error.retry_after) == (False, 503, 0.0)
             assert len(asked.server.requests) == 3
+        async with asking(format_, said, retries=0) as asked:
+            assert (await asked.fail()).retryable
 
     run(main())
 
@@ -226,6 +229,8 @@ def test_a_retry_after_beyond_the_longest_wait_is_not_waited_for(format_: str) -
         async with asking(format_, fails(429, "come back tomorrow", retry_after=86400)) as asked:
             error = await asked.fail()
             assert (error.retry_after, error.status, len(asked.server.requests)) == (86400.0, 429, 1)
+            assert not error.retryable
+            assert str(error).endswith("; not asked again, because the server asks to wait 86400 s")
 
     run(main())
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
-from typing import Literal, Protocol
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, Literal, Protocol
 
 import aiohttp
 from multidict import CIMultiDict
@@ -21,9 +23,13 @@ LARGEST = 64 * 1024 * 1024
 """The largest answer, in bytes."""
 CONNECTIONS = 256
 CONNECT_SECONDS = 30.0
+CLOSE_SECONDS = 0.5
+"""Seconds that a stream may stay open after its response."""
 IDLE_SECONDS = 3.0
 """Idle connections are dropped before servers close them (uvicorn: after 5 s), so no request meets a closing one."""
 _OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own, write an agent with `protocol: json`"
+_DONE = "[DONE]"
+"""The message after the last one in streams of OpenAI's kind, which says nothing."""
 _NOT_IN_HEADERS = re.compile(r"[\r\n\0]")
 
 
@@ -171,36 +177,65 @@ def _too_large() -> AgentError:
 
 
 async def _read_stream(answer: _Body, request: TurnRequest) -> Reply:
-    """Emit the events of a stream as they arrive, up to the response."""
-    parser = SseParser(LARGEST)
+    """Emit the events of a stream as they arrive, up to the response, which must be the last message."""
     try:
-        while chunk := await answer.next():
-            for message in parser.feed(chunk):
-                if (reply := _read_message(message, request)) is not None:
-                    return reply
-        for message in parser.end():
-            if (reply := _read_message(message, request)) is not None:
-                return reply
+        async with aclosing(_messages(answer)) as messages:
+            async for message in messages:
+                response = _read_message(message, request)
+                if response is not None:
+                    await _wait_for_end(messages, request)
+                    with _quoting(message):
+                        return take_response(response, request)
     except TooLong as error:
         raise _too_large() from error
     raise broken("the stream ended without a response", answer.beginning)
 
 
-def _read_message(message: SseMessage, request: TurnRequest) -> Reply | None:
-    """Emit the event in a message of a stream, or return the response."""
+async def _messages(answer: _Body) -> AsyncGenerator[SseMessage, None]:
+    parser = SseParser(LARGEST)
+    while chunk := await answer.next():
+        for message in parser.feed(chunk):
+            yield message
+    for message in parser.end():
+        yield message
+
+
+async def _wait_for_end(messages: AsyncGenerator[SseMessage, None], request: TurnRequest) -> None:
+    """Wait for the end of a stream after its response. Raises `AgentError` if there is more in the stream."""
     try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            async for message in messages:
+                if message.data.strip() != _DONE:
+                    raise broken("the stream goes on after its response", message.data)
+    except TimeoutError:
+        request.log(f"the stream was still open {CLOSE_SECONDS:g}s after its response; no more of it was read")
+    except (aiohttp.ClientError, ConnectionError):
+        pass  # the response is whole; how the connection ended does not matter
+
+
+def _read_message(message: SseMessage, request: TurnRequest) -> dict[str, Any] | None:
+    """Emit the event in a message of a stream; return a response instead, unread."""
+    with _quoting(message):
         value = read_json(message.data.encode(), "a message of the stream")
         if not isinstance(value, dict):
             raise ProtocolError("a message of the stream is not an object")
-        if message.event == "response" or ("status" in value and "event_type" not in value):
-            return take_response(value, request)
-        if "event_type" not in value and message.event != "message":
-            value["event_type"] = message.event
+    if message.event == "response" or ("status" in value and "event_type" not in value):
+        return value
+    if "event_type" not in value and message.event != "message":
+        value["event_type"] = message.event
+    with _quoting(message):
         event = read_event(value, request)
-    except ProtocolError as error:
-        raise broken(error, message.data) from error
     request.emit(event)
     return None
+
+
+@contextmanager
+def _quoting(message: SseMessage) -> Iterator[None]:
+    """Report a broken protocol with the message that breaks it."""
+    try:
+        yield
+    except ProtocolError as error:
+        raise broken(error, message.data) from error
 
 
 def _dialect(protocol: str, speech: HttpSpeech, context: AdapterContext) -> Dialect:

@@ -119,7 +119,7 @@ def _object(raw: bytes) -> dict[str, Any]:
         if not raw.strip():
             raise
         why = str(error)
-    beginning = cut(b" ".join(raw[:2000].split()), 100)
+    beginning = cut(" ".join(cut(raw, 2000).split()), 100)
     raise ProtocolError(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
 
 

@@ -9,7 +9,7 @@ from atp.agents.events import read_event
 from atp.agents.protocol import read_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
-from atp.base.text import cut
+from atp.base.text import cut, cut_start
 from atp.usercode.printed import LONGEST, KeptLines
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
@@ -99,7 +99,7 @@ class Stderr:
     @property
     def tail(self) -> str:
         """The last lines of the log."""
-        return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
+        return cut_start("\n".join(self._tail), 1000)
 
     def feed(self, piece: bytes) -> None:
         """Add a piece. Raises what `emit` raises when a limit is passed."""
@@ -138,8 +138,9 @@ class Stderr:
         self._request.emit(event)
 
     def _keep(self, line: bytes, skipped: int) -> None:
-        text = line[:_KEPT].decode(errors="replace").rstrip("\r")
         if len(line) > _KEPT:
-            text = f"{cut(text, LONGEST - 40)} ({len(line) + skipped} bytes)"
+            text = f"{cut(line, LONGEST - 40)} ({len(line) + skipped} bytes)"
+        else:
+            text = line.decode(errors="replace").rstrip("\r")
         self._kept.add(text)
         self._tail.append(cut(text, 500))

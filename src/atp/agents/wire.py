@@ -1,5 +1,6 @@
 """JSON on the wire between ATP and agents, and the error for messages that break the protocol."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -34,9 +35,32 @@ def read_json(raw: bytes, what: str) -> Any:
     if not raw.strip():
         raise ProtocolError(f"{what} is empty")
     try:
-        return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        value = msgspec.json.decode(raw)
+        # msgspec takes the last of two equal keys. Whichever the agent meant, a check would look at the other.
+        _KEYS.decode(raw.decode())
+    except _Repeated as error:
+        raise ProtocolError(f"{what} has the key `{cut(error.key, 100)}` twice in one object") from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ProtocolError(f"{what} is not JSON: {_reason(error)}") from error
+    return value
+
+
+class _Repeated(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise _Repeated(next(key for number, key in enumerate(keys) if key in keys[:number]))
+
+
+def _unread(number: str) -> None:
+    """Do not convert a number: only keys matter."""
+
+
+_KEYS = json.JSONDecoder(object_pairs_hook=_refuse_repeated, parse_int=_unread, parse_float=_unread)
 
 
 def write_json(value: Any) -> bytes:

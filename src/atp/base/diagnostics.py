@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from atp.base.errors import Error
-from atp.base.secrets import mask
+from atp.base.secrets import current_secrets, mask
 
 Severity = Literal["error", "warning"]
 
@@ -71,13 +71,16 @@ class Diagnostics(list[Diagnostic]):
             Diagnostic(
                 code=code,
                 severity=severity,
-                message=mask(message, self.secrets),
-                hint=mask(hint, self.secrets),
+                message=self._masked(message),
+                hint=self._masked(hint),
                 file=self.file,
                 line=max(place.line, 1),
                 column=max(place.column, 1),
             )
         )
+
+    def _masked(self, text: Any) -> Any:
+        return current_secrets().mask(mask(text, self.secrets), numbers=True)
 
     def in_order(self) -> list[Diagnostic]:
         """The diagnostics by place, without the repetitions that YAML aliases cause."""

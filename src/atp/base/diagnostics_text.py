@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 import click
 
 from atp.base.diagnostics import Diagnostic
+from atp.base.secret_values import blot_out_written
+from atp.base.secrets import blot_out, current_secrets
 
 WIDEST = 100
 """How much of a source line is shown."""
@@ -87,7 +89,7 @@ class _SourceLines:
     """The lines that diagnostics are about: each file is read once, and only those lines are kept."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], secrets: Iterable[str]) -> None:
-        self._secrets = sorted(secrets, key=len, reverse=True)
+        self._secrets = secrets
         self._wanted: dict[str, set[int]] = {}
         for one in diagnostics:
             if one.file is not None:
@@ -99,10 +101,9 @@ class _SourceLines:
             return ""
         if file not in self._files:
             self._files[file] = _read_lines(file, self._wanted[file])
-        line = self._files[file].get(number, "")
-        for secret in self._secrets:
-            line = line.replace(secret, "*" * len(secret))  # as wide as it was: the caret stays true
-        return line
+        # Blotted out, not masked: the line stays as wide as it was, and the caret true.
+        line = blot_out(self._files[file].get(number, ""), self._secrets)
+        return blot_out_written(current_secrets().blot_out(line))
 
 
 def _read_lines(file: str, wanted: set[int]) -> dict[int, str]:

@@ -1,13 +1,12 @@
-"""Text for people: cut to a readable length, on one line, unable to steer a terminal."""
+"""Text for people: cut to a readable length, without the run's secrets, on one line, unable to steer a terminal."""
 
 import os
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from atp.base.diagnostics_text import printable
 from atp.base.json_text import encode
-from atp.base.secrets import mask
+from atp.base.secrets import current_secrets
 
 LONGEST = 300
 """How much of a text is shown."""
@@ -22,19 +21,30 @@ _COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[g
 INFO = "ℹ"  # noqa: RUF001  (document 5's sign)
 
 
-def cut(value: Any, longest: int = LONGEST, secrets: Iterable[str] = ()) -> str:
+def cut(value: Any, longest: int = LONGEST) -> str:
     """The beginning of a value as text: at most `longest` characters, a `…` for the rest.
 
-    Text stays as it is, bytes are decoded, any other value is written as JSON. Secrets are masked before the cut: half
-    a secret would not be recognised afterwards.
+    Text stays as it is, bytes are decoded, any other value is written as JSON. The current secrets are masked before
+    the cut: half a secret would not be recognised afterwards.
     """
-    if isinstance(value, bytes | bytearray | memoryview):
-        raw = value if secrets else value[: 4 * longest + 4]  # no character has more than four bytes
-        value = bytes(raw).decode(errors="replace")
-    text: str = value if isinstance(value, str) else encode(value).decode()
-    if secrets:
-        text = mask(text, secrets)
+    text = masked_beginning(value, longest + 1)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def cut_start(value: str | bytes, longest: int = LONGEST) -> str:
+    """The end of a text: at most `longest` characters, a `…` for what is before. Secrets are masked first."""
+    text = masked_beginning(value, len(value))
+    return text if len(text) <= longest else f"…{text[len(text) - longest + 1 :]}"
+
+
+def masked_beginning(value: Any, longest: int) -> str:
+    """A value as text with the current secrets masked: at least its first `longest` characters, or all of it."""
+    secrets = current_secrets()
+    if isinstance(value, bytes | bytearray | memoryview):
+        beginning = bytes(value[: 4 * (longest + secrets.reach)])  # no character has more than four bytes
+        value = (bytes(value) if secrets.may_be_in(beginning) else beginning).decode(errors="replace")
+    text: str = value if isinstance(value, str) else encode(value).decode()
+    return secrets.mask_beginning(text, longest) if secrets else text
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
@@ -45,9 +55,10 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 def some_lines(text: str, indent: str, look: str = "detail") -> list[Line]:
     """The first lines of a text, each cut, at most `MOST_LINES`."""
-    lines = text[: LONGEST * MOST_LINES].splitlines()
+    most = LONGEST * MOST_LINES
+    lines = masked_beginning(text, most)[:most].splitlines()
     found = [(indent + one_line(line), look) for line in lines[:MOST_LINES]]
-    if len(lines) > MOST_LINES or len(text) > LONGEST * MOST_LINES:
+    if len(lines) > MOST_LINES or len(text) > most:
         found.append((f"{indent}…", look))
     return found
 
@@ -55,7 +66,7 @@ def some_lines(text: str, indent: str, look: str = "detail") -> list[Line]:
 def value_text(value: Any, longest: int = LONGEST) -> str:
     """A value in JSON's notation, in which nothing is invisible. A long text is cut inside its quotes."""
     if isinstance(value, str) and len(value) > longest:
-        value = value[: longest - 1]
+        value = masked_beginning(value, longest)[: longest - 1]
         return one_line(encode(value).decode()[:-1], 2 * longest) + '…"'
     return one_line(encode(value).decode(), longest)
 

@@ -48,7 +48,7 @@ def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> in
         click.echo("Nothing is saved: there was no answer.", err=True)
     elif path is not None:
         try:
-            id_ = save(chat.transcript, path, name, chat.target)
+            id_ = save(chat.transcript, path, name, chat.target, chat.hide)
         except OSError as error:
             click.echo(f"atp: {path}: {error.strerror}", err=True)
             return 3
@@ -79,28 +79,29 @@ async def _talk(chat: Any) -> int:
                 elif line.strip():
                     unanswered = not await _exchange(chat, line.strip()) or unanswered
     except AgentError as error:
-        click.echo(f"atp: the agent can't be reached: {error}", err=True)
+        click.echo(f"atp: the agent can't be reached: {chat.hide(str(error))}", err=True)
         return 3
 
 
 async def _exchange(chat: Any, line: str) -> bool:
     """Send a message and print the answer. False if there was none."""
     from atp.agents.adapter import AgentError
+    from atp.base.secrets import current_secrets
     from atp.base.text import harmless
 
-    before = len(chat.transcript.messages)
+    before, hide = len(chat.transcript.messages), current_secrets().mask
     try:
         answer, calls = await chat.say(line)
     except AgentError as error:
         chat.take_back(before)
-        click.echo(f"agent error: {str(error).removeprefix('agent error: ')}", err=True)
+        click.echo(f"agent error: {hide(str(error)).removeprefix('agent error: ')}", err=True)
         return False
     except BaseException:
         chat.take_back(before)
         raise
     for call in calls:
-        click.echo(harmless(f"· {call.name}({json.dumps(call.arguments, ensure_ascii=False)})"), err=True)
-    click.echo(harmless(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
+        click.echo(harmless(hide(f"· {call.name}({json.dumps(call.arguments, ensure_ascii=False)})")), err=True)
+    click.echo(harmless(hide(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))))
     return True
 
 

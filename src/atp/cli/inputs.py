@@ -9,6 +9,8 @@ import click
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import find_root, input_folder
+from atp.base.secret_values import secret_variables
+from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.settings import environment
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
@@ -32,6 +34,8 @@ class LoadedFiles:
     files: list[Loaded]
     path_diagnostics: list[Diagnostic]
     """What is wrong with the paths themselves."""
+    environment_secrets: frozenset[str]
+    """The secrets among the variables that a run of these files would have."""
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -46,7 +50,7 @@ class LoadedFiles:
     @property
     def secrets(self) -> frozenset[str]:
         """Values that no output may show."""
-        return frozenset().union(*(file.suite.secrets for file in self.files if file.suite))
+        return self.environment_secrets.union(*(file.suite.secrets for file in self.files if file.suite))
 
 
 def takes_files(command: Command) -> Command:
@@ -64,10 +68,12 @@ def load_files(
     context = LoadContext(
         env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor)
     )
-    files = [load_path(path, context) for path in find_files(paths, notes)]
+    secrets = frozenset(secret_variables(context.env))
+    with masking(Secrets(secrets)):
+        files = [load_path(path, context) for path in find_files(paths, notes)]
     if strict:
         files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
-    return LoadedFiles(files, list(notes))
+    return LoadedFiles(files, list(notes), secrets)
 
 
 def _environment(paths: tuple[str, ...], notes: Diagnostics) -> Mapping[str, str]:

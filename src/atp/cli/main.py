@@ -84,14 +84,14 @@ def _show_user_error(error: Exception) -> int | None:
     from atp.base.diagnostics import LoadError
     from atp.base.diagnostics_text import printable, render
     from atp.base.errors import Error
+    from atp.base.secrets import every_secret
 
     if isinstance(error, LoadError):
-        click.echo(render(error.diagnostics, colour=sys.stderr.isatty()), err=True)
+        click.echo(render(error.diagnostics, sys.stderr.isatty(), every_secret()), err=True)
         return UNUSABLE
     if isinstance(error, Error):
-        click.echo(
-            printable(f"Error: {error}") + (printable(f"\n  help: {error.hint}") if error.hint else ""), err=True
-        )
+        said = f"Error: {error}\n  help: {error.hint}" if error.hint else f"Error: {error}"
+        click.echo(printable(every_secret().mask(said)), err=True)
         return BROKEN
     return None
 
@@ -128,9 +128,11 @@ def main() -> None:
             sys.stderr.write(f"atp: stdout: {error.strerror}\n")
             let_go(sys.stdout)
             sys.exit(BROKEN)
-        from traceback import print_exc
+        from traceback import format_exc
 
-        print_exc()
+        from atp.base.secrets import every_secret
+
+        sys.stderr.write(every_secret().mask(format_exc()))
         sys.stderr.write("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
         sys.exit(BROKEN)
     sys.exit(code if isinstance(code, int) else 0)

@@ -126,7 +126,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
 
         dry = DryRun(run)
         for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
-            click.echo(line)
+            click.echo(run.secrets.mask(line))
         return 0
     read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
     listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
@@ -139,7 +139,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
         return INCOMPLETE
     for problem in run.problems:
-        click.echo(f"atp: {printable(problem)}", err=True)
+        click.echo(f"atp: {printable(run.secrets.mask(problem))}", err=True)
     return code
 
 

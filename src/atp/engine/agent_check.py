@@ -62,7 +62,8 @@ class AgentCheck:
                 self._agents[str(named.base), named.agent.model_dump_json()] = named
         if has_errors(notes):
             raise LoadError(notes)
-        self._secrets = frozenset().union(*(source.suite.secrets for source in sources))
+        for source in sources:
+            context.secrets.add(source.suite.secrets)
         self._services = context.services
 
     async def run(self, seconds: float) -> list[Checked]:
@@ -75,15 +76,15 @@ class AgentCheck:
             adapter = self._services.adapter(named)
         except ConfigurationError as error:
             found = [Finding(what="configuration", ok=False, detail=str(error), hint=error.hint)]
-            return self._checked(named, found, named.secrets)
+            return self._checked(named, found)
         warned = [
             Finding(what="warning", ok=True, detail=f"{one.file}:{one.line}: {one.message}", hint=one.hint)
             for one in adapter.warnings
         ]
-        return self._checked(named, [*await _findings(adapter, seconds), *warned], named.secrets | adapter.secrets)
+        return self._checked(named, [*await _findings(adapter, seconds), *warned])
 
-    def _checked(self, named: NamedAgent, findings: Iterable[Finding], hidden: frozenset[str]) -> Checked:
-        hidden = hidden | self._secrets | self._services.secrets
+    def _checked(self, named: NamedAgent, findings: Iterable[Finding]) -> Checked:
+        hidden = self._context.secrets
         shown = [
             Finding(what=one.what, ok=one.ok, detail=mask(one.detail, hidden), hint=mask(one.hint, hidden))
             for one in findings

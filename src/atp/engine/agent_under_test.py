@@ -20,8 +20,6 @@ class AgentUnderTest(RunningAgent):
         inputs: AgentInputs,
         ad_hoc: bool,
         limit: int | None = None,
-        *,
-        secrets: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(adapter, agent.name, agent.config.model_dump(exclude_unset=True))
         self.agent = agent
@@ -35,7 +33,6 @@ class AgentUnderTest(RunningAgent):
         """The largest number of trials at a time."""
         self.active = 0
         """The number of trials that are running now."""
-        self.secrets = secrets
         """Values in the agent's configuration that no output may show."""
 
     @property

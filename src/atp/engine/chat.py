@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from atp.base.files import write_file
+from atp.base.secrets import Hide
 from atp.checks.tools import arguments_of
 from atp.engine.prepare.prepare import prepare_sources
 from atp.engine.prepare.sources import Input, in_memory
@@ -37,6 +38,8 @@ class Chat:
         self._run = prepare_sources(Input(("chat",)), [in_memory(suite, context.filter.wants)], [], context)
         self._trial = next(self._run.plan.trials())
         self.transcript = Transcript()
+        self.hide: Hide = context.secrets.mask
+        """Masks the secrets that are known to the agent."""
         watch = Watch(self._trial.case.limits, self.transcript)
         self._conversation = Conversation(self._trial, watch, Workspace(folder.parent, folder.name), "chat")
         self._open = AsyncExitStack()
@@ -92,7 +95,7 @@ def why_not_saved(path: Path) -> str | None:
     return None if os.access(path.resolve().parent, os.W_OK) else "its folder can't be written to"
 
 
-def save(transcript: Transcript, path: Path, name: str, target: str | None = None) -> str:
+def save(transcript: Transcript, path: Path, name: str, target: str | None = None, hide: Hide = str) -> str:
     """Write a conversation as a case, to a new file or at the end of one. Returns the case's id.
 
     The last answer is left out: the case asks for it again. The tools that were called for it are expected again, with
@@ -106,7 +109,7 @@ def save(transcript: Transcript, path: Path, name: str, target: str | None = Non
     dialect: Literal["markdown", "jsonl"] = "markdown" if markdown else "jsonl"
     # A suite with a path is written without a heading: its name is that of the file.
     suite = Suite(name=stem(str(path)), path=str(path), dialect=dialect, cases=[case], target=target)
-    text = write(suite, dialect).text
+    text = hide(write(suite, dialect).text)
     if there and markdown:
         text = text.split("---\n", 2)[2]
     if there and not there.endswith("\n"):

@@ -1,11 +1,11 @@
 """The recorded answers of a run: its cassette, and the cache of its judges' answers."""
 
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atp.base.diagnostics import load_error
+from atp.base.secrets import Secrets
 from atp.engine.prepare.options import Options
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Recordings:
     """The cassette and the judges' cache of one run. Each is opened when it is first needed."""
 
-    def __init__(self, options: Options, root: Path, secrets: Callable[[], frozenset[str]]) -> None:
-        """`secrets` returns those known when a store is opened; `hide` adds more."""
+    def __init__(self, options: Options, root: Path, secrets: Secrets) -> None:
+        """`secrets` are masked in both."""
         self._options = options
         self._root = root
         self._secrets = secrets
@@ -32,7 +32,7 @@ class Recordings:
         from atp.models.model import CassetteError
 
         try:
-            return Cassette(Path(folder), "replay" if self._options.replay else "record", self._secrets())
+            return Cassette(Path(folder), "replay" if self._options.replay else "record", self._secrets)
         except CassetteError as error:
             raise load_error("cassette", str(error), error.hint) from error
 
@@ -43,16 +43,11 @@ class Recordings:
             return None
         from atp.models.cassettes.store import Cache
 
-        return Cache(self._root / ".atp" / "judge-cache", self._secrets())
+        return Cache(self._root / ".atp" / "judge-cache", self._secrets)
 
     def _opened(self) -> "list[Cassette | Cache]":
         stores = (self.__dict__.get(name) for name in ("cassette", "cache"))
         return [store for store in stores if store is not None]
-
-    def hide(self, secrets: frozenset[str]) -> None:
-        """Mask these secrets in both, from here on."""
-        for store in self._opened():
-            store.hide(secrets)
 
     def begin_trial(self) -> None:
         """Number the answers to repeated calls of a new trial from 1 again."""

@@ -131,7 +131,7 @@ class RoleClients:
         return Judges(
             assessor=lambda name: self.assessor(name, source),
             validator=lambda use: self.validator(use, source),
-            secrets=self.services.hidden,
+            secrets=self.services.secrets,
             run=run,
             usage=result.role_usage,
             warnings=result.warnings,

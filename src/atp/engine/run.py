@@ -8,6 +8,7 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, load_error
 from atp.base.project import runs_folder
+from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Trial
@@ -77,10 +78,9 @@ class Run:
         return self.context.roles
 
     @property
-    def secrets(self) -> frozenset[str]:
+    def secrets(self) -> Secrets:
         """What no output may show."""
-        suites = (unit.source.suite.secrets for unit in self.plan.units)
-        return self.roles.services.secrets.union(*suites, *(tested.secrets for tested in self.plan.agents()))
+        return self.context.secrets
 
     @property
     def is_started(self) -> bool:
@@ -277,4 +277,4 @@ class _Started:
 
 def _to_stderr(line: str) -> None:
     """Print a line of a hook of the whole run, which belongs to no trial."""
-    print(line, file=sys.stderr)  # noqa: T201
+    print(current_secrets().mask(line), file=sys.stderr)  # noqa: T201

@@ -14,6 +14,8 @@ from typing import Any
 from atp.agents.leftovers import Copies, end_leftovers
 from atp.base.diagnostics import load_error
 from atp.base.project import find_root
+from atp.base.secret_values import secret_variables
+from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
@@ -27,7 +29,7 @@ from atp.journal.folder import RunFolder, marking
 from atp.journal.made_files import MadeFiles
 from atp.suite.result import TrialResult
 from atp.usercode.call import Hosting
-from atp.usercode.environment import extended_environ
+from atp.usercode.environment import Environment, extended_environ
 
 
 class RunContext:
@@ -39,6 +41,10 @@ class RunContext:
         self.root = root
         """The project's root."""
         self.env = env
+        self.secrets = Secrets(secret_variables(env))
+        """What no output may show: the environment's at first; suites, agents and connectors add theirs."""
+        if isinstance(env, Environment):
+            self.secrets.add(secret_variables(env.from_file))
         self.filter = Filter(options)
         """Which cases are wanted."""
         self.marker = secrets.token_hex(8)
@@ -68,7 +74,7 @@ class RunContext:
         """Clients of their own, for work in another event loop. Raises `LoadError`."""
         if self.options.record and self.options.replay:
             raise load_error("contradiction", "--record and --replay are both given", "record first, then replay")
-        return RoleClients(RunServices(self.options, self.root, self.env, connectors(self.root), marker))
+        return RoleClients(RunServices(self.options, self.root, self.env, connectors(self.root), marker, self.secrets))
 
     @property
     def services(self) -> RunServices:
@@ -78,7 +84,7 @@ class RunContext:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
-        with Hosting(), extended_environ(self.env), marking(self.marker):
+        with masking(self.secrets), Hosting(), extended_environ(self.env), marking(self.marker):
             yield
 
     @asynccontextmanager

@@ -10,6 +10,7 @@ from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
+from atp.base.secrets import Secrets
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, find_agent
 from atp.engine.prepare.keys import agent_inputs
@@ -34,15 +35,16 @@ class RunServices:
         environment: Mapping[str, str],
         connectors: Mapping[str, Any],
         marker: str = "",
+        secrets: Secrets | None = None,
     ) -> None:
         """`connectors` are those of the project's file; `marker` is set in the environment of every process."""
         self.options = options
         self.root = root
         self.environment = environment
-        self.recordings = Recordings(options, root, lambda: self.secrets | self.hidden)
+        self.secrets = Secrets() if secrets is None else secrets
+        """The run's secrets. Those of connectors and agents are added when these are made."""
+        self.recordings = Recordings(options, root, self.secrets)
         """The cassette and the judges' cache."""
-        self.hidden: frozenset[str] = frozenset()
-        """The secrets of the run, which no judge is shown and no recording contains."""
         self.warnings = Diagnostics()
         """Warnings of a dry run about models that could not be asked in a real run."""
         self.used_models: dict[str, str] = {}
@@ -57,23 +59,14 @@ class RunServices:
         """The models behind the project's connectors."""
         from atp.models.connectors.registry import Models
 
-        return Models(self.root, self.environment, self._connectors)
+        models = Models(self.root, self.environment, self._connectors)
+        self.secrets.add(models.secrets)
+        return models
 
     @property
     def cassette(self) -> "Cassette | None":
         """Where answers are recorded to or replayed from. Raises `LoadError` if it can't be used."""
         return self.recordings.cassette
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The secrets of connectors and of called agents, which no output may show."""
-        models = self.models.secrets if "models" in self.__dict__ else ()
-        return frozenset(models).union(*(called.secrets for called in self._called.values()))
-
-    def hide(self, secrets: frozenset[str]) -> None:
-        """Mask the secrets of the run in what judges are shown and in recordings."""
-        self.hidden = secrets
-        self.recordings.hide(secrets)
 
     def model(self, connector: str | None, needed_by: str) -> "Model":
         """The model of an agent, recorded or replayed if the run is. Raises `ConfigurationError`."""
@@ -106,8 +99,7 @@ class RunServices:
             self.warnings.warn("no-key", str(lacking), hint=lacking.hint)
             return PlannedModel(self.models.described(name, needed_by))
         model = self.models.get(name, needed_by)
-        if self.cassette is not None:
-            self.cassette.hide(self.models.secrets)
+        self.secrets.add(self.models.secrets)
         return model
 
     def is_connector(self, name: str) -> bool:
@@ -143,7 +135,10 @@ class RunServices:
             root=self.root,
             services=services or self,
         )
-        return make_adapter(named.agent, context)
+        self.secrets.add(named.secrets)
+        adapter = make_adapter(named.agent, context)
+        self.secrets.add(adapter.secrets)
+        return adapter
 
     def running_agent(self, name: str) -> RunningAgent:
         """Another agent of the project, for an agent that uses it as a tool. Raises `ConfigurationError`."""
@@ -160,8 +155,8 @@ class RunServices:
             if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
                 named.agent.config.connector = self.options.connector
             adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
-            known, hidden = agent_inputs(named, adapter, self.root), named.secrets | adapter.secrets
-            self._called[key] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True, secrets=hidden)
+            known = agent_inputs(named, adapter, self.root)
+            self._called[key] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True)
         return self._called[key]
 
     async def close(self) -> list[str]:

@@ -6,7 +6,6 @@ on the disk at most a second later, so a power cut loses little.
 
 import os
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import msgspec
 
 from atp.base.errors import Error
-from atp.base.secrets import mask
+from atp.base.secrets import Secrets
 from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult
 
@@ -32,11 +31,11 @@ class JournalError(Error):
 class Journal:
     """A journal that is being written."""
 
-    def __init__(self, folder: Path, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, folder: Path, secrets: Secrets | None = None) -> None:
         """`secrets` are masked in every line."""
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / NAME
-        self._secrets = frozenset(secrets)
+        self._secrets = secrets if secrets is not None else Secrets()
         self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._synced = time.monotonic()
@@ -84,13 +83,16 @@ class Journal:
             raise JournalError(f"{self.path} was deleted or replaced while the run was writing to it")
 
     def _encode(self, line: Line) -> None:
-        masked = mask(msgspec.to_builtins(line), self._secrets, numbers=False) if self._secrets else line
         try:
             self._buffer.clear()
-            _ENCODER.encode_into(masked, self._buffer)
+            _ENCODER.encode_into(line, self._buffer)
         except UnicodeEncodeError:  # what an agent prints or raises may have half a surrogate pair in it
             self._buffer.clear()
-            _ENCODER.encode_into(_without_surrogates(msgspec.to_builtins(masked)), self._buffer)
+            _ENCODER.encode_into(_without_surrogates(msgspec.to_builtins(line)), self._buffer)
+        if self._secrets.may_be_in(self._buffer):  # searching the bytes is much faster than walking through the record
+            masked = self._secrets.mask(_without_surrogates(msgspec.to_builtins(line)))
+            self._buffer.clear()
+            _ENCODER.encode_into(masked, self._buffer)
 
     def _encode_emptied(self, line: Line, why: Exception) -> None:
         reason = f"{type(why).__name__}: {why}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.text import cut
 from atp.loader.source import LoadContext, Source, check_text, read_source
 from atp.suite.case import Case
 from atp.suite.message import Message
@@ -90,9 +91,7 @@ def load_text(
 def load_message(text: str) -> Suite:
     """A suite of one case that says `text`."""
     name = " ".join(text.split())
-    case = Case(
-        id="message", name=name if len(name) <= 60 else f"{name[:59]}…", messages=[Message(role="user", content=text)]
-    )
+    case = Case(id="message", name=cut(name, 60), messages=[Message(role="user", content=text)])
     return Suite(name="message", dialect="message", cases=[case])
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
+from atp.base.secret_values import is_secret
 from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.source import place_of
 from atp.loader.validate import Unfilled
@@ -16,16 +16,8 @@ from atp.suite.record import Defaulted, Filled
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 """A default may hold braces in pairs, as mappings are written: `${BOX:{a: {b: 1}}}`."""
 _USE = re.compile(rf"\$\$\{{|\$\{{(?:([A-Za-z_][A-Za-z0-9_]*)(?::((?:[^{{}}]|{_BRACES}|\{{)*))?\}})?")
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET_KEYS = {"api_key", "authorization"}
 
 Defaulted.read = staticmethod(read_plain)
-
-
-def is_secret(name: str, value: str, used_as: Any = None) -> bool:
-    """Whether the value of a variable is a secret, by its name or the key that uses it."""
-    exposed = _SECRET_NAME.search(name) or (isinstance(used_as, str) and used_as.lower() in _SECRET_KEYS)
-    return bool(exposed) and len(value) >= SHORTEST_SECRET
 
 
 def _secrets_in(value: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
+from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut
 from atp.models.connections import Limiter, ModelContext
@@ -238,7 +239,7 @@ class HttpModel(Model):
         return TransientError(self._masked(text), retry_after=retry_after, status=status)
 
     def _masked(self, text: str) -> str:
-        return cut(f"{self.connector} ({self._netloc}): {text}", LONGEST_MESSAGE, self._connector.secrets)
+        return cut(mask(f"{self.connector} ({self._netloc}): {text}", self._connector.secrets), LONGEST_MESSAGE)
 
 
 async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limiter, retries: int) -> Result:
@@ -256,7 +257,7 @@ async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limite
                     limiter.on_rate_limited(halvings)
                 seconds = _backoff(tried) if error.retry_after is None else error.retry_after
                 if tried == retries or seconds > LONGEST_WAIT:
-                    raise _gave_up(error, tried + 1) from error
+                    raise _gave_up(error, tried + 1, too_long=seconds > LONGEST_WAIT) from error
                 await asyncio.sleep(seconds)
             else:
                 limiter.on_answered()
@@ -269,9 +270,13 @@ def _backoff(tried: int) -> float:
     return min(FIRST_WAIT * 2.0**tried, LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311  (nothing secret)
 
 
-def _gave_up(error: TransientError, times: int) -> ModelError:
+def _gave_up(error: TransientError, times: int, *, too_long: bool) -> ModelError:
+    """The error for the caller, who is not to ask again after retries here: that would multiply the requests."""
     tried = f" (tried {times} times)" if times > 1 else ""
-    return ModelError(f"{error}{tried}", retryable=True, retry_after=error.retry_after, status=error.status)
+    if too_long and error.retry_after is not None:
+        tried += f"; not asked again, because the server asks to wait {error.retry_after:g} s"
+    retryable = times == 1 and not too_long
+    return ModelError(f"{error}{tried}", retryable=retryable, retry_after=error.retry_after, status=error.status)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -293,7 +298,7 @@ def error_text(body: Any) -> str:
         try:
             body = msgspec.json.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            body = body[:2000].decode(errors="replace")
+            body = body.decode(errors="replace")
     for name in ("error", "message", "detail"):
         if isinstance(body, dict) and body.get(name):
             body = body[name]

@@ -83,7 +83,7 @@ class ModelError(Error):
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
-        """True if the server or the network failed, so that asking again may help."""
+        """True if the server or the network failed and was not asked again, so that asking again may help."""
         self.retry_after = retry_after
         """The seconds that the server asks to wait."""
         self.status = status

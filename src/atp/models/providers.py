@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from atp.base.errors import ConfigurationError
+from atp.base.secrets import mask
 from atp.base.text import cut
 from atp.models.client import LONGEST_MESSAGE, RETRIED_STATUSES, TransientError, retry_after, with_retries
 from atp.models.connections import ModelContext
@@ -96,7 +97,7 @@ class ProviderModel(Model):
         return ModelError(self._masked(text), retryable=retryable, status=status)
 
     def _masked(self, text: str) -> str:
-        return cut(f"{self.connector}: {' '.join(text.split())}", LONGEST_MESSAGE, self._connector.secrets)
+        return cut(mask(f"{self.connector}: {' '.join(text.split())}", self._connector.secrets), LONGEST_MESSAGE)
 
 
 def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.errors import Error
 from atp.base.project import find_root
-from atp.base.secrets import hider
+from atp.base.secrets import Secrets, hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.identity import Identities
@@ -126,7 +126,7 @@ class SuiteRun(Listener):
         return self._run.warnings
 
     @property
-    def secrets(self) -> frozenset[str]:
+    def secrets(self) -> Secrets:
         """What no output may show."""
         return self._run.secrets
 

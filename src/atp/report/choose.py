@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -57,7 +57,7 @@ def reads(given: Input, sources: Sequence[CaseSource], protected: Protected | No
 def choose(
     options: Options,
     given: Reads,
-    secrets: Iterable[str] = (),
+    secrets: Sequence[str] = (),
     command: str = "atp test",
     now: float | None = None,
     *,
@@ -67,9 +67,8 @@ def choose(
 
     `roles` has the agents that can write reports.
     """
-    hidden = tuple(secrets)
     notes = Diagnostics("<command line>")
-    reporters = _reporters(options, given, hidden, notes, roles)
+    reporters = _reporters(options, given, secrets, notes, roles)
     taken = any(one.path is None for one in reporters)
     if options.json_events and taken:
         notes.error("stdout-twice", "--json and -r both write to stdout", hint="write the report to a file, with -o")
@@ -77,37 +76,37 @@ def choose(
         raise LoadError(notes)
     given.protected.remember(one.path for one in reporters if one.path is not None)
     if not options.output and given.jsonl is not None:
-        reporters.append(JsonlReport(default_path(given.jsonl, now), hidden, fresh=True))
+        reporters.append(JsonlReport(default_path(given.jsonl, now), secrets, fresh=True))
     if options.json_events:
-        reporters.append(JsonlReport(None, hidden))
+        reporters.append(JsonlReport(None, secrets))
     elif given.message and not options.output and not taken:
-        reporters.append(Answer(None, hidden))
+        reporters.append(Answer(None, secrets))
         taken = True
-    reporters += tps_reports(given.markdown, hidden, options)
+    reporters += tps_reports(given.markdown, secrets, options)
     listeners: list[Listener] = [*reporters]
     if in_github() and (page := os.environ.get("GITHUB_STEP_SUMMARY")):
-        listeners.append(StepSummary(Path(page), hidden))
+        listeners.append(StepSummary(Path(page), secrets))
     look = ConsoleOptions(
-        quiet=options.quiet, verbose=options.verbose, command=command, secrets=hidden, reports=reporters
+        quiet=options.quiet, verbose=options.verbose, command=command, secrets=secrets, reports=reporters
     )
     if not options.json_events and (stream := sys.stderr if taken else sys.stdout) is not None:
         # A progress line would get between the lines of what is on stdout, if both are on the same terminal.
         alone = not (taken and sys.stdout is not None and sys.stdout.isatty())
         listeners.append(console(stream, look, live=alone))  # last, so that the reports are written when it names them
-        listeners += [Annotations(stream, hidden)] if in_github() else []
+        listeners += [Annotations(stream, secrets)] if in_github() else []
     return listeners
 
 
 def reports(
     options: Options,
     given: Reads,
-    secrets: Iterable[str] = (),
+    secrets: Sequence[str] = (),
     roles: RoleClients | None = None,
     where: str = "<options>",
 ) -> list[Reporter]:
     """Only the reports that `output` and `reporter` ask for; `where` is the place that problems name."""
     notes = Diagnostics(where)
-    made = _reporters(options, given, tuple(secrets), notes, roles)
+    made = _reporters(options, given, secrets, notes, roles)
     if notes:
         raise LoadError(notes)
     given.protected.remember(one.path for one in made if one.path is not None)

@@ -164,7 +164,7 @@ def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoRetur
     @wraps(real)
     def end(*args: Any, **kwargs: Any) -> NoReturn:
         if GUARD.refuses(name, args or tuple(kwargs.values())):
-            shown = ", ".join(f"{one!r:.60}" for one in (args[:1] if name == "execve" else args))
+            shown = ", ".join(repr(one) for one in (args[:1] if name == "execve" else args))
             _refuse(EndsProcess(f"os.{name}({shown})"))
         real(*args, **kwargs)
 

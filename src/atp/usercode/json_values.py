@@ -25,7 +25,7 @@ class NotJson(Exception):
         """The path of the value. Built while the exception propagates, so that values that are JSON cost nothing."""
 
     def __str__(self) -> str:
-        return f"{self.what} at `{self.where[:100].lstrip('.')}`" if self.where else self.what
+        return f"{self.what} at `{self.where.lstrip('.')}`" if self.where else self.what
 
 
 def plain(value: Any) -> Any:
@@ -94,7 +94,7 @@ def _scalar(value: Any) -> Any:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise NotJson(f"an object with the key {key!r:.60}")
+        raise NotJson(f"an object with the key {key!r}")
     return _text(str.__str__(key))
 
 

@@ -27,6 +27,8 @@ TAIL = 500
 """Lines that are kept from the end of the output."""
 LONGEST = 2000
 """Characters of a line that are kept."""
+_KEPT = 4 * LONGEST
+"""Characters of a line that are collected: a secret at the end of those that are kept must be whole to be masked."""
 MOST_DROPS = 1000
 """A thread that prints more often per second after its call has ended is taken for an endless loop, and ended."""
 
@@ -76,7 +78,7 @@ class Printed:
         self._lines: list[str] = []
         self._kept: KeptLines | None = None  # most code prints nothing
         self._pieces: list[str] = []
-        """The pieces of the unfinished line, up to `LONGEST` characters."""
+        """The pieces of the unfinished line, up to `_KEPT` characters."""
         self._length = 0
         """The length of the unfinished line."""
         self._finished = False
@@ -119,7 +121,7 @@ class Printed:
             raise Abandoned
 
     def _add(self, piece: str) -> None:
-        if piece and self._length <= LONGEST:
+        if piece and self._length <= _KEPT:
             self._pieces.append(piece)
         self._length += len(piece)
 

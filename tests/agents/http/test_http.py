@@ -110,13 +110,35 @@ def test_stream_cut_at_every_byte(talk: Talk) -> None:
     run(scene())
 
 
-def test_stream_ends_with_a_message_that_has_a_status(talk: Talk) -> None:
-    stream = sse(event("progress"), DONE) + b": nobody reads this\n\ndata: junk\n\n"
-    assert run(ask(talk, streaming([stream]))).output == "Grüße 😀"
+RESPONSES = pytest.mark.parametrize("response", [DONE, ("response", DONE)], ids=["status", "name"])
 
 
-def test_reading_stops_at_the_response(talk: Talk) -> None:
+@RESPONSES
+@pytest.mark.parametrize("end", [b"", b": a comment\n\n", b"event: nothing\n\n", b"data: [DONE]\n\n"])
+def test_a_message_with_a_status_and_one_called_response_end_the_stream(talk: Talk, response: Any, end: bytes) -> None:
+    assert run(ask(talk, streaming([sse(event("progress"), response) + end]))).output == "Grüße 😀"
+
+
+@RESPONSES
+@pytest.mark.parametrize("chunks", [1, 2], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    "more",
+    [sse(event("tool_call", tool="refund")), sse(DONE), sse(("response", DONE)), b"data: junk\n\n", b"data: junk"],
+    ids=["a tool call", "a second response", "a second one by name", "junk", "junk without an end"],
+)
+def test_what_comes_after_the_response_breaks_the_protocol(talk: Talk, response: Any, more: bytes, chunks: int) -> None:
+    first = sse(response)
+    error = run(fail(talk, streaming([first + more] if chunks == 1 else [first, more])))
+    assert (error.blame, error.retryable) == ("agent", False)
+    assert "the stream goes on after its response" in str(error)
+    assert error.raw is not None
+    assert error.raw in more.decode()
+
+
+def test_a_stream_that_stays_open_after_its_response_is_logged(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atp.agents.http_exchange.CLOSE_SECONDS", 0.05)
     assert run(ask(talk, streaming([sse(("response", DONE))], stay=FOREVER))).output == "Grüße 😀"
+    assert talk.logs == ["the stream was still open 0.05s after its response; no more of it was read"]
 
 
 def test_last_message_without_a_blank_line(talk: Talk) -> None:
@@ -394,6 +416,24 @@ def test_health(talk: Talk) -> None:
         async with serving(handler) as server:
             reply = await talk.ask(http(server.url, health_endpoint=f"{server.url}/health"))
             assert reply.output == 3
+
+    run(scene())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_health_redirects_are_not_followed(talk: Talk, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr("atp.agents.http.adapter.READY_SECONDS", 0.05)
+
+    async def scene() -> None:
+        async with serving(sending(b"", 200)) as other:
+            async with serving(sending(b"", status, Location=f"{other.url}/stolen")) as server:
+                config = {"health_endpoint": f"{server.url}/health", "headers": {"X-Key": "s3cret"}}
+                error = await talk.fail(http(server.url, **config))
+                finding = await checked(talk, server.url, **config)
+            assert other.headers == []
+        told = f"{server.url}/health: HTTP {status}, a redirect to {other.url}/stolen"
+        assert str(error) == f"the agent isn't ready: {told}; set `health_endpoint` to it"
+        assert (finding.ok, finding.hint) == (False, "set `health_endpoint` to it")
 
     run(scene())
 

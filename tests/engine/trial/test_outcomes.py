@@ -623,11 +623,15 @@ class Own(BaseHTTPRequestHandler):
 
 
 class Busy(Own):
-    """A server that has no time for an hour."""
+    """A server that has no time for half a minute."""
+
+    seconds = 30
+    asked = 0
 
     def do_POST(self) -> None:
+        type(self).asked += 1
         self.send_response(429)
-        self.send_header("Retry-After", "3600")
+        self.send_header("Retry-After", str(self.seconds))
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -652,6 +656,28 @@ def own_json() -> Iterator[str]:
 def busy() -> Iterator[str]:
     with serving(Busy) as url:
         yield url
+
+
+def test_a_server_that_asks_for_a_longer_wait_than_a_trial_may_take_is_not_asked_again(project: Project) -> None:
+    class Away(Busy):
+        seconds = 3600
+        asked = 0
+
+    with serving(Away) as url:
+        ran = project.test(project.cases("a"), "-n", url)
+    (result,) = ran.results.values()
+    assert (result["status"], result["blame"], Away.asked) == ("error", "environment", 1)
+    assert result["warnings"][0].startswith("not tried again: the server asks to wait 1h")
+
+
+def test_a_rate_limit_of_a_model_is_waited_for_in_one_place(project: Project) -> None:
+    project.write("agents/desk.md", "---\nconnector: openai.any\n---\n\nBe kind.\n")
+    with MockModels(fails(429, "slow down", retry_after=0)) as models:
+        ran = project.test(project.cases("a"), "-n", "desk", "--retries", "2", env=models.env)
+    (result,) = ran.results.values()
+    assert (result["status"], result["blame"], result.get("retries", [])) == ("error", "environment", [])
+    assert "HTTP 429: slow down (tried 5 times)" in result["error"]
+    assert len(models.requests) == 5
 
 
 def test_a_server_with_json_of_its_own(project: Project, own_json: str) -> None:

@@ -46,14 +46,14 @@ def test_a_variable_named_after_the_key_stands_for_each_secret() -> None:
     assert "X-Trace: ${API_KEY}\n" in written.text
     assert "api_key: ${API_KEY_2}\n" in written.text
     assert "input: Log in with $${NAME} and $${FIRST_KEY}=${API_KEY}\n" in written.text
-    assert "Pass word: x${PASS_WORD_SECRET}y\n" in written.text
+    assert "Pass word: x${PASS_WORD}y\n" in written.text
     assert written.losses == [
         "suite: agents.config.api_key (a secret: ${API_KEY} stands there)",
         "suite: agents.config.headers.Authorization (a secret: ${AUTHORIZATION_SECRET} stands there)",
         "suite: agents.config.headers.X-Trace (a secret: ${API_KEY} stands there)",
         "suite: agents.config.api_key (a secret: ${API_KEY_2} stands there)",
         "case `t`: input (a secret: ${API_KEY} stands there)",
-        "case `t`: metadata.nested.Pass word (a secret: ${PASS_WORD_SECRET} stands there)",
+        "case `t`: metadata.nested.Pass word (a secret: ${PASS_WORD} stands there)",
     ]
 
 
@@ -64,7 +64,7 @@ def test_with_the_variables_set_nothing_has_changed() -> None:
         "API_KEY": "first-secret",
         "API_KEY_2": "written-right-here",
         "AUTHORIZATION_SECRET": "Bearer other-secret",
-        "PASS_WORD_SECRET": "other-secret",
+        "PASS_WORD": "other-secret",
     }
     again = load(written.text, env)
     assert again.cases == suite.cases

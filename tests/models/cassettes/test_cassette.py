@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.waiting import WAIT_LIMIT
 
+from atp.base.secrets import Secrets
 from atp.models.cassettes.cassette import Cassette, begin_trial
 from atp.models.cassettes.parts import differences, key_of
 from atp.models.cassettes.recorded import RecordedModel, ReplayedModel
@@ -253,8 +254,9 @@ def test_secrets_are_in_no_file_and_replay_needs_none(tmp_path: Path) -> None:
             assert found == {"token": "secret-2 is secret-1", "pin": 12345678}
 
     asked = {"name": "login", "arguments": {"password": "secret-1", "secret-1": ["x secret-2"]}}
-    cassette = Cassette(tmp_path, "record", ["secret-1"])
-    cassette.hide(["secret-2", "12345678"])
+    secrets = Secrets(["secret-1"])
+    cassette = Cassette(tmp_path, "record", secrets)
+    secrets.add(["secret-2", "12345678"])
     run(scene())
     cassette.close()
     text = (tmp_path / "tool.jsonl").read_text()

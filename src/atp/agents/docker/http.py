@@ -10,6 +10,7 @@ from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
 from atp.agents.http_exchange import HttpExchange
+from atp.base.text import cut_start
 from atp.suite.agent import Agent
 
 READY_SECONDS = 60.0
@@ -144,8 +145,8 @@ class SharedContainer(DockerAdapter):
 
     def _tail(self) -> str:
         """Return the last lines of the server's log."""
-        text = b"".join(self._log)[-_TAIL:].decode(errors="replace").strip()
-        return "\n".join(text.splitlines()[-10:])[-1000:]
+        text = cut_start(b"".join(self._log), _TAIL // 2).strip()  # where the log begins may be amid a secret
+        return cut_start("\n".join(text.splitlines()[-10:]), 1000)
 
     async def _stop_server(self) -> None:
         """Stop the server and remove it."""

@@ -61,13 +61,16 @@ class HttpAdapter(Adapter):
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._http.session.get(health.url, headers=self._http.headers) as response,
+                # A redirect to another host would take the agent's headers there.
+                self._http.session.get(health.url, headers=self._http.headers, allow_redirects=False) as response,
             ):
-                status = response.status
+                status, place = response.status, response.headers.get("Location", "nowhere")
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return faults.unreachable(error), _START
         if status < 300:
             return None
+        if status < 400:
+            return faults.redirect(status, place), f"set `{health.key}` to it"
         if status in faults.REFUSED:
             return f"HTTP {status}", faults.CHECK_CREDENTIALS
         return f"HTTP {status}", health.check_path if status in faults.WRONG_PATH else _START

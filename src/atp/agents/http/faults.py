@@ -63,9 +63,13 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Add
     if status in WRONG_PATH:
         text = f"HTTP {status} to POST {address}{said}; {address.check_path}"
     if 300 <= status < 400:
-        place = cut(_shown(headers.get("Location", "nowhere")), 200)
-        text = f"HTTP {status}, a redirect to {place}: set `{address.key}` to it"
+        text = f"{redirect(status, headers.get('Location', 'nowhere'))}: set `{address.key}` to it"
     return AgentError(f"agent error: {text}", raw=cut(body, RAW_LENGTH))
+
+
+def redirect(status: int, location: str) -> str:
+    """Return what a redirect says. Redirects are not followed: they may lead to another host."""
+    return f"HTTP {status}, a redirect to {cut(_shown(location), 200)}"
 
 
 def of_exception(error: Exception, answered: bool) -> AgentError:
@@ -132,7 +136,7 @@ def _said(body: bytes) -> str:
     try:
         value: Any = read_json(body, "the answer")
     except ProtocolError:
-        return cut(b" ".join(body[:2000].split()), 200)
+        return cut(b" ".join(body.split()), 200)
     for name in ("error", "message", "detail"):
         if isinstance(value, dict) and value.get(name):
             value = value[name]

@@ -21,11 +21,11 @@ from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
+from atp.base.secret_values import is_secret, secret_settings
 from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.error_messages import unknown_key
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
 from atp.loader.validate import DataPath, Locator, validate
-from atp.loader.variables import is_secret
 from atp.suite.record import Json, Record, Seconds, Text
 
 MOST_SERVERS = 16
@@ -205,6 +205,7 @@ class _Entry:
     def settings(self) -> ServerSettings | None:
         """Return the settings, or None after mistakes."""
         value = _filled(self._raw.value, self._raw.path, self._files, self._notes, self._locate)
+        self._files.secrets.update(secret_settings(value))
         own = validate(McpServer, value, self._notes, self._locate, self._raw.path)
         name = None if own is None else self._name(own)
         if own is None or name is None:
@@ -331,6 +332,7 @@ def _read_server_file(path: Path, files: AgentFiles) -> McpServer | None:
         return None
     known = len(notes)
     own = _filled(_own_keys(data, notes, locate), (), files, notes, locate)
+    files.secrets.update(secret_settings(own))
     _take_transport(own, notes, locate)
     _take_token(own, files)
     made = None if len(notes) > known else validate(McpServer, own, notes, locate)

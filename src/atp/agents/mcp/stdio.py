@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from atp.agents.child import Child, Command
-from atp.agents.wire import RAW_LENGTH
-from atp.base.text import cut
+from atp.base.text import cut, cut_start
 from atp.usercode.printed import LONGEST, KeptLines
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ class ServerLog:
     @property
     def tail(self) -> str:
         """The last lines since the server's start, for messages."""
-        return cut("\n".join(self._tail)[-1000:], RAW_LENGTH)
+        return cut_start("\n".join(self._tail), 1000)
 
     def begin_life(self) -> None:
         """Clear the tail when the server is started again: earlier lines explain nothing."""

@@ -13,7 +13,7 @@ from typing import Any
 from atp.agents.adapter import AgentError
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
-from atp.loader.variables import is_secret
+from atp.base.secret_values import is_secret
 
 _NAME = r"(ENV|CTX|SYS)\.((?i:metadata)\.[\w-]*\w|[A-Za-z_]\w*)"
 _USE = re.compile(rf"\$\$(?=(?:ENV|CTX|SYS)\.)|\{{\{{\s*\${_NAME}\s*\}}\}}|\${_NAME}")

@@ -15,7 +15,7 @@ from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken
-from atp.base.text import cut
+from atp.base.text import cut, cut_start
 from atp.usercode.importing import configuration_error
 from atp.usercode.load import UnusableCode
 from atp.usercode.threads import in_thread
@@ -110,7 +110,7 @@ class WorkerAdapter(Adapter):
             parameters = self._parameters(reply)
             self.capabilities = replace(self.capabilities, history=takes_history(parameters))
         except WorkerDied as died:
-            printed = cut(process.printed()[-1000:], RAW_LENGTH).strip()
+            printed = cut_start(process.printed(), 1000).strip()
             if "loading" in reply:
                 why = f"`{self._code}` in {self._interpreter}: its import ended the process: {died}"
                 why += f": {printed}" if printed else ""

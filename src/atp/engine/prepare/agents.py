@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 from atp.base.diagnostics import Diagnostic, Diagnostics, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.secret_values import secret_settings
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config
 from atp.engine.prepare.sources import CaseSource
@@ -38,7 +39,7 @@ class NamedAgent:
         self.agent = agent
         self.base = base
         self.ad_hoc = ad_hoc
-        self.secrets = secrets
+        self.secrets = secrets | secret_settings(agent.config.model_dump(exclude_unset=True))
         """Values in the configuration that no output may show."""
 
 

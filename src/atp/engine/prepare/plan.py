@@ -257,10 +257,9 @@ def _make_agent(
         notes.extend(here)
         return None
     limit = getattr(named.agent.config, "parallel", None)
-    hidden = named.secrets | adapter.secrets
     notes.extend(adapter.warnings)
     inputs = agent_inputs(named, adapter, services.root)
-    return AgentUnderTest(named.agent, adapter, named.base, inputs, named.ad_hoc, limit, secrets=hidden)
+    return AgentUnderTest(named.agent, adapter, named.base, inputs, named.ad_hoc, limit)
 
 
 def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, load_error
 from atp.base.errors import ConfigurationError
 from atp.base.project import find_root, is_below
+from atp.base.secrets import masking
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
@@ -29,6 +30,11 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
     Raises `LoadError`, with everything that is wrong, before anything runs.
     """
     context = RunContext.of_project(given_input.anchor, flags)
+    with masking(context.secrets):
+        return _prepare(given_input, context)
+
+
+def _prepare(given_input: Input, context: RunContext) -> Run:
     options = context.options
     given = LoadContext(
         env=context.env,
@@ -57,8 +63,17 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
 
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
+    with masking(context.secrets):
+        return _prepare_sources(given_input, sources, found, context)
+
+
+def _prepare_sources(
+    given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext
+) -> Run:
     options, root, roles = context.options, context.root, context.roles
     check_project_path(root)
+    for source in sources:
+        context.secrets.add(source.suite.secrets)
     if options.only_failed:
         context.filter.only = last_failures(root, given_input.identity(root))
     with extended_environ(context.env):
@@ -72,7 +87,6 @@ def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[D
     with extended_environ(context.env):
         _check_hooks(plan, options, context.hooks, root)
     run = Run(context, given_input, plan, found)
-    context.services.hide(run.secrets)
     if not options.dry_run:
         if options.resume_from:
             run.resumes = find_run(root, options.resume_from)

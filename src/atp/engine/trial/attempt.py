@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 LONGEST_BACKOFF = 60.0
-"""Seconds to wait before trying again, however long the other side asks for."""
+"""Seconds to wait before trying again. A server that asks for more is not asked again."""
 Actor = Literal["agent", "judge", "simulator", "hook", "test", "start", "nobody"]
 """Who a trial is waiting for. Whoever it is when the time is up is to blame."""
 
@@ -263,7 +263,14 @@ class Attempt:
 
     def _may_retry(self, error: AgentError) -> bool:
         own = getattr(self._trial.tested.agent.config, "retry", None)
-        return error.retryable and self._result.attempt <= (self._context.options.retries if own is None else own)
+        if not error.retryable or self._result.attempt > (self._context.options.retries if own is None else own):
+            return False
+        if error.retry_after is not None and error.retry_after > LONGEST_BACKOFF:
+            asked, most = duration(error.retry_after), duration(LONGEST_BACKOFF)
+            why = f"the server asks to wait {asked}, and a trial waits {most} at most"
+            self._result.warnings.append(f"not tried again: {why}")
+            return False
+        return True
 
     def _start_over(self, error: AgentError) -> None:
         self._result.retries.append(str(error))
@@ -351,7 +358,7 @@ def _is_cancelled() -> bool:
 
 def _backoff(error: AgentError, attempt: int) -> float:
     """The seconds that the other side asks for, else twice as long each time."""
-    return min(error.retry_after if error.retry_after is not None else 0.25 * 2 ** (attempt - 1), LONGEST_BACKOFF)
+    return error.retry_after if error.retry_after is not None else min(0.25 * 2 ** (attempt - 1), LONGEST_BACKOFF)
 
 
 def _conclude(case: Case, result: TrialResult, reason: str | None = None) -> Ending | None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from atp.base.secret_values import is_secret
 from atp.base.secrets import is_number, secret_numbers
-from atp.loader.variables import is_secret
 from atp.suite.case import Case
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
-from atp.base.secrets import SHORTEST_SECRET, is_number
+from atp.base.secret_values import secret_settings
+from atp.base.secrets import is_number
 from atp.loader.cases import YAML_KEYS, CaseReader
 from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext, Source
 from atp.loader.validate import Locator, RenamedKeys, validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
-from atp.suite.agent import Agent
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
@@ -37,7 +37,7 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
         return None
     places: Locator = RenamedKeys(locate, (), written) if written else locate
     suite.path = source.path
-    suite.secrets = secrets | agent_secrets(suite.agents)
+    suite.secrets = secrets.union(*(secret_settings(agent.config.model_dump()) for agent in suite.agents))
     notes.secrets.update(suite.secrets)
     reader = CaseReader(
         notes,
@@ -118,14 +118,3 @@ def _agent_names(agents: Any) -> Iterator[tuple[int, str]]:
         name = raw.get("name") if isinstance(raw, dict) else None
         if isinstance(name, str):
             yield number, name
-
-
-def agent_secrets(agents: list[Agent]) -> set[str]:
-    """Secrets in the configuration of agents, whether from a variable or not."""
-    found: set[str] = set()
-    for agent in agents:
-        config = agent.config.model_dump()
-        headers = config.get("headers") if isinstance(config.get("headers"), dict) else {}
-        values = [config.get("api_key"), *(value for name, value in headers.items() if name.lower() == "authorization")]
-        found.update(value for value in values if isinstance(value, str) and len(value) >= SHORTEST_SECRET)
-    return found

@@ -56,7 +56,7 @@ class Cassette:
         """`secrets` are masked in every line and in what is looked up. Raises `CassetteError`."""
         self.folder = folder
         self.mode = mode
-        self._secrets = frozenset(secrets)
+        self._secrets = secrets
         self._files: dict[str, LineFile] = {}
         self._known: dict[tuple[str, int], StoredLine] = {}
         self._secret_answers: dict[tuple[str, int], Any] = {}
@@ -91,10 +91,6 @@ class Cassette:
         except BaseException:
             taken.discard(repeat)  # a call repeated after a failure gets the same number
             raise
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these texts, too, from here on."""
-        self._secrets |= frozenset(secrets)
 
     def close(self) -> None:
         """Sort the recorded lines and close the files. Raises `CassetteError`."""

@@ -62,7 +62,7 @@ class Cache:
         self.folder = folder
         self.problem: str | None = None
         """Why answers can't be kept, if so. The run continues without the cache."""
-        self._secrets = frozenset(secrets)
+        self._secrets = secrets
         self._most = most_bytes
         self._segments: dict[str, LineFile] = {}
         self._read: dict[str, int] = {}
@@ -87,10 +87,6 @@ class Cache:
                 kept = plain(await call())
                 self._keep(key, kept)
         return kept
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these texts, too, from here on."""
-        self._secrets |= frozenset(secrets)
 
     def close(self) -> None:
         """Close the files."""

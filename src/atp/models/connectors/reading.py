@@ -7,8 +7,8 @@ from typing import Any, cast, get_args
 
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.secret_values import is_secret, secret_settings
 from atp.base.secrets import SHORTEST_SECRET, is_number
-from atp.loader.variables import is_secret
 from atp.models.connectors.connector import (
     ANTHROPIC,
     LOCAL,
@@ -56,6 +56,7 @@ class _Reader:
         if not isinstance(raw, dict):
             raise self._wrong("is not a table of settings")
         table = self._filled(self._flat(raw), "")
+        self._secrets |= secret_settings(table)
         kind = self._type(table.get("type"))
         self._check_keys(table, kind, _KNOWN)
         return Connector(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from atp.base.errors import ConfigurationError
 from atp.base.jsonc import NotJson, read_jsonc
 from atp.base.near import near_miss
-from atp.loader.variables import is_secret
+from atp.base.secret_values import is_secret
 from atp.models.connectors.connector import ANTHROPIC, LOCAL, OPENAI, PROVIDER, Connector
 from atp.models.connectors.reading import read_connector
 

@@ -1,6 +1,6 @@
 """The judges that the checks of one trial may ask, what a judge decides, and how several votes are combined."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from dataclasses import field as data_field
 from statistics import median
@@ -28,7 +28,7 @@ class Judges:
     """Finds the assessor of this name; without a name, the one of the run or the file. Raises `ConfigurationError`."""
     validator: "Callable[[str], Validator]"
     """Finds the agent that an `agent` assertion names. Raises `ConfigurationError`."""
-    secrets: frozenset[str] = frozenset()
+    secrets: Collection[str] = ()
     """The secrets of the run, which no judge is shown."""
     run: int = 1
     """Which repeat of the trial is judged, from 1."""

@@ -81,7 +81,7 @@ class Watcher:
         name = method or event.task_name or "task"
         with self._lock:
             self.step += 1
-            self._events.report("progress", current_step=self.step, message=str(name)[:200])
+            self._events.report("progress", current_step=self.step, message=str(name))
 
     def on_model_start(self, _source: Any, event: Any) -> None:
         """Note when a model call started."""
@@ -101,7 +101,7 @@ class Watcher:
 
     def on_model_error(self, _source: Any, event: Any) -> None:
         """Report a failed model call. The crew decides whether the turn fails."""
-        self._events.report("error", error_type="LLMCallFailed", message=safe_text(event.error)[:2000])
+        self._events.report("error", error_type="LLMCallFailed", message=safe_text(event.error))
 
     def on_tool_end(self, _source: Any, event: Any) -> None:
         """Report a tool call that returned, with a result or a failure."""

@@ -121,5 +121,5 @@ def parsed(text: Any) -> Any:
 
 def interrupt_text(interrupts: Any) -> str:
     """The values of a graph's interrupts, for the error message."""
-    values = [str(getattr(one, "value", one))[:200] for one in interrupts or ()]
+    values = [str(getattr(one, "value", one)) for one in interrupts or ()]
     return f": {'; '.join(values)}" if values else ""

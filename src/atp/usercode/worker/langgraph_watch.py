@@ -96,7 +96,7 @@ class Watcher(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         """Report a failed model call. The graph decides whether the turn fails."""
         self._running.pop(run_id, None)
-        self._events.report("error", error_type=type(error).__name__, message=safe_text(error)[:2000])
+        self._events.report("error", error_type=type(error).__name__, message=safe_text(error))
 
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, inputs: Any = None, **more: Any) -> None:
         """Note the start of a tool call."""
@@ -119,7 +119,7 @@ class Watcher(BaseCallbackHandler):
         if name != EVENT_NAME:
             return
         if not isinstance(data, dict) or not data or not data.keys() <= _EVENT_KEYS:
-            came = f"has {', '.join(map(str, data))}" if isinstance(data, dict) and data else f"is {data!r:.60}"
+            came = f"has {', '.join(map(str, data))}" if isinstance(data, dict) and data else f"is {data!r}"
             raise ValueError(f"the event `{EVENT_NAME}` takes `artifacts` and `usage`; it {came}")
         self._events.emit(data)
 

@@ -1,0 +1,114 @@
+"""Masking: every form of a secret is found, nothing else is changed, and hostile texts take no longer than others."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from atp.base.secrets import Secrets, current_secrets, hider, mask, masking
+
+PEM = (
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg+kqhki/G9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----\n"
+)
+CANARIES = [
+    "sk-CANARYplain0001",
+    's3cr"CANARY\\q1/=+',
+    'it\'s a "CANARY" & <more>',
+    "pä$$wörd CANARY 😀",
+    "\tCANARY\x07bell\x1bescape",
+    PEM,
+    "!§$%&/()=?",
+]
+
+
+def to_base64(text: str, before: int = 0, after: str = "", signs: bytes = b"+/") -> str:
+    return base64.b64encode(f"{'u' * before}{text}{after}".encode(), signs).decode()
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "JSON": json.dumps,
+    "JSON, not ASCII": lambda text: json.dumps(text, ensure_ascii=False),
+    "JSON with escaped slashes": lambda text: json.dumps(text).replace("/", "\\/"),
+    "JSON in JSON": lambda text: json.dumps(json.dumps({"a": text})),
+    "repr": repr,
+    "repr beside a quote": lambda text: repr(f"it's {text}"),
+    "repr beside both quotes": lambda text: repr(f"'\"{text}"),
+    "repr of bytes": lambda text: repr(text.encode()),
+    "repr of repr": lambda text: repr(repr(text)),
+    "URL": quote,
+    "URL, all of it": lambda text: quote(text, safe=""),
+    "a form": quote_plus,
+    "HTML": html.escape,
+    "one line": lambda text: " ".join(text.split()),
+    **{f"base64 after {n}": partial(to_base64, before=n) for n in range(3)},
+    **{f"base64 between {n} and more": partial(to_base64, before=n, after=":v") for n in range(3)},
+    **{f"base64 for URLs after {n}": partial(to_base64, before=n, signs=b"-_") for n in range(3)},
+    "base64, escaped in a URL": lambda text: quote(to_base64(text), safe=""),
+    "Basic": lambda text: "Basic " + to_base64(f"user:{text}"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
+def test_every_form_is_masked(secret: str, form: str) -> None:
+    written = FORMS[form](secret)
+    shown = Secrets([secret]).mask(f"see {written} there")
+    assert shown.startswith("see ")
+    assert shown.endswith(" there")
+    assert "***" in shown
+    # What is left around the mask belongs to what is around the secret.
+    rest = re.sub(r"\*\*\*|see | there|it's|Basic|\{|\}|a\\?|u005c|\\|[\"':bnt ]", "", shown)
+    assert len(rest) <= 8, shown
+
+
+@pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
+@pytest.mark.parametrize("text", ["", "Nothing to see here.", "sk-CANARX", "KYRANAC", "*** %20 \\ \" '", "Q0FOQVJZ"])
+def test_other_text_stays(secret: str, text: str) -> None:
+    assert Secrets([secret]).mask(text) == text
+
+
+def test_lines_of_a_secret_are_masked_where_they_stand_alone() -> None:
+    shown = [Secrets([PEM]).mask(line) for line in PEM.splitlines()]
+    assert shown == ["-----BEGIN PRIVATE KEY-----", "***", "***", "-----END PRIVATE KEY-----"]
+
+
+def test_keys_lists_and_numbers() -> None:
+    secrets = ["first-secret", "123456789"]
+    value = {"first-secret": ["x first-secret y", 123456789, True, None], "n": 123456789.0}
+    assert mask(value, secrets) == {"***": ["x *** y", "***", True, None], "n": "***"}
+    assert hider(secrets)(value) == {"***": ["x *** y", 123456789, True, None], "n": 123456789.0}
+
+
+def test_the_longest_secret_is_masked_first() -> None:
+    assert Secrets(["abcdef", "abcdefgh"]).mask("abcdefgh abcdef") == "*** ***"
+
+
+def test_secrets_that_are_found_later_are_masked_from_then_on() -> None:
+    secrets = Secrets()
+    hide = hider(secrets)
+    assert hide("late-secret") == "late-secret"
+    secrets.add(["late-secret"])
+    assert hide("late-secret") == "***"
+
+
+def test_current_secrets_are_those_of_the_innermost_run() -> None:
+    outer, inner = Secrets(["outer-secret"]), Secrets(["inner-secret"])
+    with masking(outer):
+        with masking(inner):
+            assert current_secrets() is inner
+        assert current_secrets() is outer
+    assert list(current_secrets()) == []
+
+
+@pytest.mark.parametrize("fill", ["\\", '\\"', "+", " ", "a", "\n", "/", '"', "%", "ab"])
+@pytest.mark.parametrize("secret", ['"\\"abcdef', "\\abcdef", "a b c def", '""""""', "+/+/+/+/", "ab\nab\nab\nabcdef"])
+def test_hostile_texts_are_searched_in_linear_time(secret: str, fill: str) -> None:
+    """A quadratic search of this text would not end before the test's own time limit."""
+    text = f"abcdef {(fill * 200_000)[:200_000]} abcdef"
+    assert len(Secrets([secret]).mask(text)) <= len(text)
