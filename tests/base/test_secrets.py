@@ -112,3 +112,12 @@ def test_hostile_texts_are_searched_in_linear_time(secret: str, fill: str) -> No
     """A quadratic search of this text would not end before the test's own time limit."""
     text = f"abcdef {(fill * 200_000)[:200_000]} abcdef"
     assert len(Secrets([secret]).mask(text)) <= len(text)
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_a_secret_that_is_split_over_pieces_is_blotted_out(size: int) -> None:
+    text = "see first-secret there"
+    pieces = [text[begin : begin + size] for begin in range(0, len(text), size)]
+    blotted = Secrets(["first-secret"]).blot_out_pieces(pieces)
+    assert "".join(blotted) == "see ************ there"
+    assert list(map(len, blotted)) == list(map(len, pieces))

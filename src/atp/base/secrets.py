@@ -204,6 +204,14 @@ class Secrets(Sequence[str]):
         """The text with as many asterisks as each secret has characters."""
         return self._search.replaced(text, lambda found: "*" * len(found[0]))
 
+    def blot_out_pieces(self, pieces: Sequence[str]) -> list[str]:
+        """The pieces of a text with asterisks for the secrets in it, also for one that is split over several."""
+        whole, blotted, begin = self.blot_out("".join(pieces)), [], 0
+        for piece in pieces:
+            blotted.append(whole[begin : begin + len(piece)])
+            begin += len(piece)
+        return blotted
+
 
 @lru_cache(maxsize=64)
 def _made(values: frozenset[str]) -> Secrets:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from atp.agents.adapter import AgentError, AgentTimeout
 from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
+from atp.base.secrets import Secrets
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
 from atp.checks.limits import disagreements, passed_limits, unobserved, unseen, unshown
@@ -27,7 +28,7 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
 from atp.stats.score import score
 from atp.suite.case import Case
-from atp.suite.result import Blame, Outcome, Status, Transcript, TrialResult, Verdict
+from atp.suite.result import Blame, Event, Outcome, Status, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -106,6 +107,7 @@ class Attempt:
                 again = error
             self._end_with(error)
         finally:
+            _hide_split_secrets(result.transcript, self._context.secrets)
             if again is None:
                 self._result.warnings.extend(conversation.unfinished_calls())
             trial.tested.end_trial(task_id)
@@ -203,6 +205,7 @@ class Attempt:
             self._workspace.path()  # an agent that has put a link in its place is in error, and nothing is read there
         self._actor = "judge"
         case, result = self._trial.case, self._result
+        _hide_split_secrets(result.transcript, self._context.secrets)
         if exceeded is not None:
             self._end_with(exceeded)  # that stands, also if time is up while the rest is judged
         result.verdicts = await check_case(case, self._evidence())
@@ -354,6 +357,22 @@ def _is_cancelled() -> bool:
     """True if the current task is being cancelled: agents and hooks may raise `CancelledError` themselves."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def _hide_split_secrets(transcript: Transcript, secrets: Secrets) -> None:
+    """Blot out secrets that an agent has told piece by piece, in events that follow each other."""
+    if not secrets or len(transcript.events) < 2:
+        return
+    places: dict[tuple[int, str, str], list[Event]] = {}
+    for event in transcript.events:
+        for key, value in event.payload.items():
+            if isinstance(value, str):
+                places.setdefault((event.turn, event.type, key), []).append(event)
+    for (_, _, key), events in places.items():
+        pieces = [event.payload[key] for event in events]
+        if len(pieces) > 1 and secrets.may_be_in("".join(pieces)):
+            for event, text in zip(events, secrets.blot_out_pieces(pieces), strict=True):
+                event.payload[key] = text
 
 
 def _backoff(error: AgentError, attempt: int) -> float:
