@@ -156,7 +156,7 @@ class Outputs:
 
     def leaks(self, secret: str) -> list[str]:
         pieces = {secret[place : place + 6] for place in range(len(secret) - 5)}
-        pieces = {one for one in pieces if "-----" not in one and sum(map(str.isalnum, one)) >= 4}
+        pieces = {one for one in pieces if "--" not in one and "KEY" not in one and sum(map(str.isalnum, one)) >= 4}
         assert pieces
         return [
             f"{name}: {piece!r} in …{reading[max(0, reading.index(piece) - 60) : reading.index(piece) + 60]!r}…"
@@ -281,9 +281,7 @@ def test_no_secret_is_in_any_output(
         Thread(target=server.serve_forever, daemon=True).start()
         made = suite(forms, f"http://127.0.0.1:{server.server_port}/")
         ENTRIES[entry](folder, secret, monkeypatch, made)
-        (folder / "suite.json").write_text(json.dumps(made))
-        (folder / "suite.yaml").write_text((folder / "suite.json").read_text())
-        (folder / "suite.json").unlink()
+        (folder / "suite.yaml").write_text(json.dumps(made))
         for variable, value in {**models.env, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "out/step.md"}.items():
             monkeypatch.setenv(variable, value)
         (folder / "out").mkdir()
@@ -303,7 +301,8 @@ def test_no_secret_is_in_any_output(
     assert {"stdout", "judge", "journal.jsonl", "judge.jsonl", "000001.jsonl", "step.md", *REPORTS} <= {
         Path(one).name for one in outputs.texts
     }
-    assert "***" in outputs.texts["stdout"]
+    journal = next(text for name, text in outputs.texts.items() if name.endswith("journal.jsonl"))
+    assert journal.count("***") > len(forms)
     assert outputs.leaks(secret)[:5] == []
 
 

@@ -6,7 +6,7 @@ A check says only what it found. `run_check` adds what every assertion has: type
 import json
 from typing import Any
 
-from atp.base.text import cut
+from atp.base.text import cut, masked_beginning
 from atp.suite.result import Outcome, Verdict
 
 READABLE = 300
@@ -94,13 +94,13 @@ def _beginning(value: Any, room: int) -> tuple[Any, int]:
     """
     kind = type(value)
     if kind is str:
-        return value if len(value) < room else value[: max(room, 1)], room - len(value) - 2
+        return value if len(value) < room else _masked(value, max(room, 1)), room - len(value) - 2
     if kind is dict:
         members: dict[str, Any] = {}
         for key, item in value.items():
             if room <= 0:
                 break
-            name = str(key)[:room]
+            name = _masked(str(key), room)
             members[name], room = _beginning(item, room - len(name) - 5)
         return members, room - 2
     if kind is list or kind is tuple:
@@ -112,6 +112,11 @@ def _beginning(value: Any, room: int) -> tuple[Any, int]:
             items.append(one)
         return items, room - 2
     return _shown_int(value) if kind is int else value, room - 1
+
+
+def _masked(text: str, longest: int) -> str:
+    """The beginning of a text. Secrets are masked before the cut, which would leave half of one."""
+    return text if len(text) <= longest else masked_beginning(text, longest)[:longest]
 
 
 def _shown_int(value: int) -> int | str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from atp.base.secrets import current_secrets
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
 from atp.models.model import CassetteError, CassetteMiss
@@ -18,7 +19,7 @@ from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, 
 from atp.roles.fence import Fence
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
-from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, payload, prompt, schema, texts
+from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, Wanted, payload, prompt, schema, texts
 from atp.roles.judge.record import Record
 from atp.suite.result import Usage
 
@@ -62,7 +63,7 @@ class Assessor:
         """Judge whether each expectation is met. The judgements are in the order of the expectations."""
         groups = [(one,) for one in expectations] if self._each else [tuple(expectations)] if expectations else []
         found = await asyncio.gather(
-            *(self._judge(Question(asked=group, intent=intent), record, self._votes, run) for group in groups)
+            *(self._judge(_question(group, intent), record, self._votes, run) for group in groups)
         )
         return _joined(found, record)
 
@@ -70,7 +71,7 @@ class Assessor:
         self, record: Record, criteria: str, *, intent: str = "", run: int = 1, votes: int | None = None
     ) -> Assessment:
         """Score how well a criterion is fulfilled: a single judgement."""
-        question = Question(asked=(criteria,), wanted="score", intent=intent)
+        question = _question((criteria,), intent, "score")
         return _joined([await self._judge(question, record, votes or self._votes, run)], record)
 
     def same_model(self, models: Iterable[str]) -> str | None:
@@ -166,6 +167,12 @@ class Assessor:
 
 def _unjudged(question: Question, reason: str, usage: Usage) -> Assessment:
     return Assessment(judgements=[Judgement(reason=reason) for _ in question.asked], usage=usage)
+
+
+def _question(asked: Sequence[str], intent: str, wanted: Wanted = "met") -> Question:
+    """The question without the secrets of the run: an expectation may be filled in from a variable."""
+    hide = current_secrets().mask
+    return Question(asked=tuple(map(hide, asked)), wanted=wanted, intent=hide(intent))
 
 
 def _joined(found: Iterable[Assessment], record: Record) -> Assessment:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from atp.base.numbers import is_score
+from atp.base.secrets import current_secrets
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
@@ -94,7 +95,7 @@ class Validator:
 
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
         """Decide whether the answer passes, or say why that can't be decided."""
-        payload = validation.payload()
+        payload = current_secrets().mask(validation.payload())
 
         async def ask() -> dict[str, Any]:
             answer = await self._ask(validation, payload, session, run)
