@@ -31,7 +31,7 @@ class Folder:
     def path(self) -> Path:
         return self._root
 
-    def changed_files(self) -> Mapping[str, Path]:
+    def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
         files = {
             one.relative_to(self._root).as_posix(): one
             for one in self._root.rglob("*")

@@ -1,14 +1,18 @@
 """What a check may look at, of a whole trial and of one turn."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checks.conftest import make_assertion
 
 from atp.base.found_json import MISSING
 from atp.checks.evidence import Evidence
-from atp.suite.result import Event, ToolCall, Turn
+from atp.checks.run_check import run_check
+from atp.suite.case import Case
+from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
 
 MakeEvidence = Callable[..., Evidence]
 TURNS = [Turn(turn=1, input="one", output="first"), Turn(turn=2, input="two", output={"n": 2})]
@@ -60,3 +64,72 @@ def test_text_and_json_of_an_answer(evidence: MakeEvidence, output: Any, text: s
 )
 def test_the_input_is_what_was_said(evidence: MakeEvidence, case: dict[str, Any], expected: Any) -> None:
     assert evidence(turns=TURNS, case=case).input == expected
+
+
+CALLED = [
+    {"type": "tool_called", "name": "warm"},
+    {"type": "tool_result", "name": "warm", "value": 3},
+    {"type": "tool_order", "tools": ["warm", "hello"]},
+    {"type": "not_tool_called", "name": "warm", "negate": True},
+    {"type": "behavior", "check": "no_errors", "negate": True},
+    {"type": "behavior", "min_tool_calls": 2},
+    {"type": "artifact_exists", "path": "warm.txt"},
+    {"type": "script", "script": "scripts:seen.warm"},
+]
+
+
+def after_a_before(folder: Path) -> Evidence:
+    """A case that goes on from one that called `warm`, which failed and gave 3, and handed over `warm.txt`."""
+    scripts = folder / "scripts"
+    scripts.mkdir(exist_ok=True)
+    (scripts / "seen.py").write_text(
+        "def warm(context):\n"
+        "    return any(call['name'] == 'warm' for call in context['tool_calls']) and bool(context['artifacts'])\n"
+    )
+    made = Evidence(
+        case=Case(id="after", chains=[["hello"]]),
+        transcript=Transcript(
+            messages=[{"role": "user", "content": "warm"}, {"role": "user", "content": "hello"}],
+            inherited=1,
+            turns=[Turn(turn=2, input="hello", output="hi")],
+            tool_calls=[ToolCall(name="hello", turn=2)],
+        ),
+        folders=(folder,),
+    )
+    made.earlier = Transcript(
+        turns=[Turn(turn=1, input="warm", output="warmed")],
+        tool_calls=[ToolCall(name="warm", result=3, error="hot")],
+        artifacts=[Artifact(name="warm.txt", text="warm")],
+    )
+    return made
+
+
+@pytest.mark.parametrize("given", CALLED)
+def test_befores_are_evidence_unless_the_assertion_says_own(given: dict[str, Any], tmp_path: Path) -> None:
+    for turns, outcome in (({}, "passed"), ({"turns": "all"}, "passed"), ({"turns": "own"}, "failed")):
+        found = asyncio.run(run_check(make_assertion({**given, **turns}), after_a_before(tmp_path)))
+        assert found.outcome == outcome, (turns, found.message)
+    narrowed = {"type": "all_of", "assertions": [given], "turns": "own"}
+    assert asyncio.run(run_check(make_assertion(narrowed), after_a_before(tmp_path))).outcome == "failed"
+
+
+def test_the_answer_is_the_cases_own(tmp_path: Path) -> None:
+    assert after_a_before(tmp_path).output == "hi"
+    own = after_a_before(tmp_path).of_own_turns()
+    assert own.transcript.messages == [{"role": "user", "content": "hello"}]
+    assert [turn.turn for turn in own.turns] == [2]
+
+
+def test_a_call_that_a_before_did_not_describe_leaves_its_absence_open(tmp_path: Path) -> None:
+    evidence = after_a_before(tmp_path)
+    evidence.earlier_gap = "the agent says it made 2 tool calls but told of 1"
+    absent = {"type": "not_tool_called", "name": "refund"}
+    assert asyncio.run(run_check(make_assertion(absent), evidence)).outcome == "unjudged"
+    assert asyncio.run(run_check(make_assertion({**absent, "turns": "own"}), evidence)).passed
+
+
+def test_max_steps_is_about_the_cases_own_calls(tmp_path: Path) -> None:
+    evidence = after_a_before(tmp_path)
+    evidence.case.limits.max_steps = 1
+    given = {"type": "behavior", "check": "efficient_tool_use"}
+    assert asyncio.run(run_check(make_assertion(given), evidence)).passed

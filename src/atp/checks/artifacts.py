@@ -240,13 +240,13 @@ def _fits(schema: dict[str, Any], file: AgentFile, where: str) -> Verdict:
 
 
 def _not_made(path: str, evidence: Evidence) -> Verdict:
-    names = [*evidence.changed_files, *(artifact.name for artifact in evidence.transcript.artifacts)]
+    names = [*evidence.changed_files, *(artifact.name for artifact in evidence.artifacts)]
     shown = ", ".join(cut(name, 60) for name in list(dict.fromkeys(names))[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     found = f"{shown}{more}" if names else "nothing"
     wanted = normal_path(path)
     why = ""
-    if any(normal_path(artifact.name) == wanted for artifact in evidence.transcript.artifacts):
+    if any(normal_path(artifact.name) == wanted for artifact in evidence.artifacts):
         why = " (the agent speaks of it, but it is not in the workspace)"
     elif not is_glob(wanted) and (there := _path_in_workspace(wanted, evidence)) is not None:
         is_folder = f" (it is a folder: `{wanted}/` asks for a file in it)"
@@ -284,7 +284,7 @@ def files_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
                 yield AgentFile(wanted, file / wanted[len(name) + 1 :])
             elif glob and file.is_dir() and not file.resolve().is_relative_to(file.parents[name.count("/")].resolve()):
                 yield AgentFile(name, file)
-    for artifact in evidence.transcript.artifacts:
+    for artifact in evidence.artifacts:
         has_content = artifact.kind == "structured" or artifact.text is not None or artifact.base64 is not None
         if has_content and is_wanted(name := normal_path(artifact.name)):
             yield AgentFile(name, artifact)
@@ -300,7 +300,7 @@ def _may_be_behind(wanted: str, link: str) -> bool:
 def files_of(evidence: Evidence) -> dict[str, str]:
     """The text of all files that the agent made, for a judge. The workspace goes before artifacts of the same name."""
     files = {name: AgentFile(name, path) for name, path in evidence.changed_files.items()}
-    for artifact in evidence.transcript.artifacts:
+    for artifact in evidence.artifacts:
         if artifact.kind != "reference":
             files.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
     room, shown = MOST_SHOWN, {}

@@ -129,8 +129,9 @@ def _efficient_tool_use(assertion: Behavior, evidence: Evidence) -> Named:
         first = _call(found.places[0], calls)
         problems.append(f"{_counted(len(found.places), 'redundant call')}{allowed}: {first}")
     most = evidence.case.limits.max_steps if assertion.max_tool_calls is None else None
-    if most is not None and len(calls) > most:
-        problems.append(f"{_counted(len(calls), 'tool call')}, at most {most} allowed (max_steps)")
+    own = calls if evidence.turn is not None else evidence.transcript.tool_calls  # befores have limits of their own
+    if most is not None and len(own) > most:
+        problems.append(f"{_counted(len(own), 'tool call')}, at most {most} allowed (max_steps)")
     return Named(problems, found.unique / len(calls) if calls else None)
 
 
@@ -154,8 +155,7 @@ def _recovered(event: Event, evidence: Evidence) -> bool:
     """Whether an error, which the agent itself calls recoverable, was followed by an answer."""
     if event.payload.get("recoverable") is not True:
         return False
-    turns = evidence.transcript.turns
-    return any(turn.turn == event.turn and turn.output is not None for turn in turns)
+    return any(turn.turn == event.turn and turn.output is not None for turn in evidence.turns)
 
 
 _NAMED: dict[str, Callable[[Behavior, Evidence], Named]] = {

@@ -1,14 +1,17 @@
 """Evidence: everything that a check may look at. What several checks need is computed once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec.structs import replace
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole
 from atp.suite.case import Case
-from atp.suite.result import Event, ToolCall, Transcript
+from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
 
 if TYPE_CHECKING:
     from atp.roles.judge.judges import Judges
@@ -76,8 +79,11 @@ class Workspace(Protocol):
     def path(self) -> Path:
         """The folder."""
 
-    def changed_files(self) -> Mapping[str, Path]:
-        """The files that the agent made or changed, by their path in the folder, with `/` between its parts."""
+    def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
+        """The files that the agent made or changed, by their path in the folder, with `/` between its parts.
+
+        With `own`, only in the case's own turns, not in its befores.
+        """
 
 
 class Evidence:
@@ -108,18 +114,43 @@ class Evidence:
         """The turn to check, from 1. If None, the whole conversation is checked, and the last answer is the output."""
         self.judge = judge
         """The judges of the trial; none if no check of the suite needs a judge."""
+        self.earlier: Transcript | None = None
+        """The turns, tool calls, events and artifacts of the befores, if there are any."""
+        self.earlier_gap: str | None = None
+        """Says that a before made tool calls that the agent did not describe, if one did."""
+        self.own = False
+        """True if only the case's own turns count."""
 
     def of_turn(self, turn: int) -> "Evidence":
         """The evidence of one turn of the same trial."""
-        return Evidence(
-            case=self.case,
-            transcript=self.transcript,
-            workspace=self.workspace,
-            folders=self.folders,
-            context=self.context,
-            turn=turn,
-            judge=self.judge,
-        )
+        narrowed = copy(self)
+        narrowed.turn = turn
+        return _forget_computed(narrowed)
+
+    def of_own_turns(self) -> "Evidence":
+        """The evidence of the same trial without its befores."""
+        narrowed = copy(self)
+        narrowed.own, narrowed.earlier, narrowed.earlier_gap = True, None, None
+        seen = self.transcript
+        if self.case.says_nothing:  # what its transcript has is all from befores
+            narrowed.transcript = Transcript()
+        elif seen.inherited:
+            narrowed.transcript = replace(seen, messages=seen.messages[seen.inherited :], inherited=0)
+        return _forget_computed(narrowed)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """The exchanges, those of befores included."""
+        return self._all("turns")
+
+    @cached_property
+    def artifacts(self) -> list[Artifact]:
+        """The artifacts that the agent handed over, in befores, too."""
+        return self._all("artifacts")
+
+    def _all(self, what: Literal["turns", "tool_calls", "events", "artifacts"]) -> list[Any]:
+        own: list[Any] = getattr(self.transcript, what)
+        return own if self.earlier is None else [*getattr(self.earlier, what), *own]
 
     @cached_property
     def answer(self) -> Subject:
@@ -149,19 +180,35 @@ class Evidence:
     @cached_property
     def tool_calls(self) -> list[ToolCall]:
         """The tool calls, in order."""
-        calls = self.transcript.tool_calls
+        calls: list[ToolCall] = self._all("tool_calls")
         return calls if self.turn is None else [call for call in calls if call.turn == self.turn]
 
     @cached_property
     def events(self) -> list[Event]:
         """All other events, in order."""
-        events = self.transcript.events
+        events: list[Event] = self._all("events")
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 
     @cached_property
     def changed_files(self) -> Mapping[str, Path]:
         """The files that the agent made or changed in its workspace."""
-        return self.workspace.changed_files() if self.workspace is not None else {}
+        if self.workspace is None:
+            return {}
+        return self.workspace.changed_files(own=True) if self.own else self.workspace.changed_files()
+
+    @cached_property
+    def unreported_calls(self) -> str | None:
+        """Says that the agent made tool calls that it did not describe, in the trial or in a before."""
+        return unreported_calls(self.transcript) or self.earlier_gap
+
+
+_COMPUTED = tuple(name for name, one in vars(Evidence).items() if isinstance(one, cached_property))
+
+
+def _forget_computed(evidence: Evidence) -> Evidence:
+    for name in _COMPUTED:
+        evidence.__dict__.pop(name, None)
+    return evidence
 
 
 def unreported_calls(transcript: Transcript) -> str | None:

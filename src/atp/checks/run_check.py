@@ -20,6 +20,8 @@ from atp.usercode.threads import in_thread
 
 async def run_check(assertion: Assertion, evidence: Evidence) -> Verdict:
     """Check an assertion. Raises nothing but a cancellation of the task that it runs in."""
+    if assertion.turns == "own":
+        evidence = evidence.of_own_turns()
     try:
         allow_short_searches()
         found = assertion.check(evidence)

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AliasChoices, Field
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.text import cut
 from atp.checks.compare import difference
-from atp.checks.evidence import Evidence, Subject, unreported_calls
+from atp.checks.evidence import Evidence, Subject
 from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up
 from atp.checks.output import Contained, Matched, has, has_match, is_at_path, is_value
@@ -63,7 +63,7 @@ def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: s
 
     `what` says what the verdict would show. The `sure` outcomes stand, whatever else was called.
     """
-    gap = unreported_calls(evidence.transcript)
+    gap = evidence.unreported_calls
     if gap is None or verdict.outcome in sure:
         return verdict
     if verdict.outcome != favourable_outcome(assertion):

@@ -52,6 +52,8 @@ class Assertion(Record):
     """Replaces the text of a failure."""
     negate: bool = False
     """Turn the verdict round. What could not be judged stays unjudged."""
+    turns: Literal["all", "own"] = "all"
+    """What is looked at: the whole conversation, befores included, or only the case's own turns."""
 
     def check(self, evidence: Any) -> Verdict | Awaitable[Verdict]:
         """Give the verdict on what came of a trial, an `atp.plugins.Evidence`. May be a coroutine function.

@@ -120,10 +120,24 @@ def test_a_case_without_prompts_is_judged_by_what_it_inherits(project: Project) 
     assert ran.statuses == {"a": "passed", "good": "passed", "bad": "failed", "file": "passed"}
 
 
-def test_calls_of_a_before_do_not_count_for_those_who_follow(project: Project) -> None:
-    follows = case("b", "do b", expects="the do_a function was called", before="a")
-    ran = run(project, suite(case("a", "do a"), follows), exit_code=1)
-    assert ran.statuses == {"a": "passed", "b": "failed"}
+def test_what_befores_did_is_evidence_of_exact_checks(project: Project) -> None:
+    text = suite(
+        case("a", "do a"),
+        case("called", "do b", expects="the do_a function was called once", before="a"),
+        case("not called", "do b", expects="do_a was not called", before="a"),
+        case("no tools", "do b", expects="no tools were called", before="a"),
+        case("count", "do b", expects="2 tool calls were made", before="a"),
+        case("order", "do b", expects="do_a was called before do_b", before="a"),
+    )
+    ran = run(project, text, exit_code=1)
+    assert ran.statuses == {
+        "a": "passed",
+        "called": "passed",
+        "not-called": "failed",
+        "no-tools": "failed",
+        "count": "passed",
+        "order": "passed",
+    }
 
 
 def test_every_run_and_iteration_starts_from_the_same_snapshot(project: Project) -> None:

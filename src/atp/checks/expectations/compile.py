@@ -45,6 +45,7 @@ def describe(assertion: Assertion) -> str:
             f", {name.rstrip('_')} {_shown(name, value)}" for name, value in given.items() if _says(name, value)
         )
         words = f"{assertion.type}{first}{rest}"
+    words = f"{words} (own turns)" if assertion.turns == "own" else words
     return f"not {words}" if assertion.negate else words
 
 

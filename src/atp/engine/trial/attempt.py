@@ -185,9 +185,9 @@ class Attempt:
 
     def _evidence(self) -> Evidence:
         """All that the checks may look at, and the judges if any case of the suite needs one."""
-        trial, context = self._trial, self._context
+        trial, context, start = self._trial, self._context, self._start
         needs_judge = bool(trial.source.survey.deciders)
-        return Evidence(
+        evidence = Evidence(
             case=trial.case,
             transcript=self._result.transcript,
             workspace=self._workspace,
@@ -195,6 +195,11 @@ class Attempt:
             context=trial.context,
             judge=context.roles.judges(trial.source, trial.run, self._result) if needs_judge else None,
         )
+        if start is not None:
+            evidence.earlier_gap = start.gap
+            if not trial.case.says_nothing:  # else its transcript has that already
+                evidence.earlier = start.seen
+        return evidence
 
     async def _check(self, dialogue: "Dialogue | None" = None, exceeded: LimitExceeded | None = None) -> None:
         """Check everything that the case asks for, and score it.

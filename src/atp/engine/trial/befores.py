@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AgentError
+from atp.checks.evidence import unreported_calls
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.workspace import KeptWorkspace, Workspace
 from atp.suite.result import Transcript, TrialResult
@@ -30,6 +31,8 @@ class Snapshot:
     """The folder as it was left, if there was one."""
     seen: Transcript = field(repr=False)
     """What was seen of the agent in all befores."""
+    gap: str | None = None
+    """Says that the agent made tool calls in a before that it did not describe, if it did."""
 
     def copy_seen_to(self, transcript: Transcript) -> None:
         """Let a case that says nothing itself be judged by what its befores did."""
@@ -59,6 +62,7 @@ def take_snapshot(
         state=state,
         workspace=workspace.keep(folder),
         seen=seen,
+        gap=unreported_calls(transcript) or (start.gap if start is not None else None),
     )
 
 

@@ -57,6 +57,7 @@ class Workspace:
         self._made_in = (0, 0)
         """Device and inode of the parent, when the folder was made."""
         self._seeded: dict[str, tuple[int, int, int]] | None = None
+        self._made_by_befores: dict[str, tuple[int, int, int]] = {}
 
     @property
     def _folder(self) -> Path:
@@ -108,7 +109,9 @@ class Workspace:
             copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures)
         copied = self._seed or self._fixtures or self._start
         found = _files(self._folder) if copied else {}
-        self._seeded = {name: _stamp(path) for name, path in found.items() if name not in made}
+        stamps = {name: _stamp(path) for name, path in found.items()}
+        self._made_by_befores = {name: stamps.pop(name) for name in made & stamps.keys()}
+        self._seeded = stamps
 
     def keep(self, folder: Path) -> KeptWorkspace | None:
         """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
@@ -121,14 +124,15 @@ class Workspace:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
         return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
-    def changed_files(self) -> Mapping[str, Path]:
+    def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
         """The files and links that the agent made or changed, by their path in the folder.
 
-        Raises `WorkspaceReplaced`, and `OSError` if not all of the folder can be listed.
+        With `own`, only those that no before has left as they are. Raises `WorkspaceReplaced`, and `OSError` if not all
+        of the folder can be listed.
         """
         if self._seeded is None:
             return {}
-        seeded = self._seeded
+        seeded = {**self._seeded, **self._made_by_befores} if own else self._seeded
         return {name: path for name, path in _files(self._own_folder()).items() if seeded.get(name) != _stamp(path)}
 
     def remove(self) -> None:
