@@ -15,8 +15,9 @@ from atp.checks.run_check import run_check
 from atp.roles.ask import RoleError
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judges import HOW_TO_SET, Judges
+from atp.roles.judge.record import EARLIER
 from atp.roles.judge.validator import Validator
-from atp.suite.result import Artifact, Event, ToolCall, Turn, Verdict
+from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn, Verdict
 
 MakeEvidence = Callable[..., Evidence]
 ANSWER = "I warmed it by 2 degrees."
@@ -146,6 +147,17 @@ def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[.
     ):
         assert shown in words
     assert "given" not in words.split("The record:")[1]
+
+
+def test_the_judge_sees_what_befores_did_marked_as_such(evidence: MakeEvidence) -> None:
+    client = Scripted(verdicts(verdict(1, True, "seas warmed")))
+    seen = evidence("Done.", case={"expectations": ["the ocean is no longer cold"]})
+    seen.earlier = Transcript(tool_calls=[ToolCall(name="warm_ocean", arguments={"by": 2}, result="3 seas warmed")])
+    (found,) = case_verdicts(seen, judges(client))
+    assert found.passed
+    before, _, after = client.words[0].split("The record:")[1].partition("warm_ocean")
+    assert EARLIER in before
+    assert "3 seas warmed" in after
 
 
 def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> None:

@@ -158,6 +158,7 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
     hidden = evidence.judge.secrets if evidence.judge is not None else frozenset()
     return make_record(
         evidence.transcript,
+        earlier=evidence.earlier,
         given=given,
         files=files,
         about=about,
