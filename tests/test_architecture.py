@@ -31,7 +31,6 @@ ALLOWED: dict[tuple[str, str], str] = {}
 """What goes against the order, and why."""
 ALLOWED_SIBLINGS = {
     ("engine.prepare", "engine.scripts"): "a script test is found while a run is prepared",
-    ("engine.prepare", "engine.trial"): "hooks are loaded while a run is prepared",
     ("engine.scripts", "engine.prepare"): "a script test is a trial of the plan",
     ("engine.scripts", "engine.trial"): "a script test leads conversations in the trial's workspace",
     ("engine.trial", "engine.prepare"): "a trial of the plan is run",

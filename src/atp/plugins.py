@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         AdapterContext,
         AgentError,
         AgentTimeout,
-        Capabilities,
         Finding,
         Reply,
         TurnRequest,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from atp.report.reporter import REPORTERS, Reporter
     from atp.suite.agent import AGENTS, Agent, AgentConfig
     from atp.suite.assertion import ASSERTIONS, Assertion, Decider, Need
+    from atp.suite.capabilities import Capabilities
     from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Regex, Seconds, Text, Whole
     from atp.suite.result import Artifact, CaseResult, Event, ToolCall, Transcript, TrialResult, Usage, Verdict
 
@@ -84,7 +84,7 @@ _PLACES = {
     "AdapterContext": "atp.agents.adapter:AdapterContext",
     "AgentError": "atp.agents.adapter:AgentError",
     "AgentTimeout": "atp.agents.adapter:AgentTimeout",
-    "Capabilities": "atp.agents.adapter:Capabilities",
+    "Capabilities": "atp.suite.capabilities:Capabilities",
     "Finding": "atp.agents.adapter:Finding",
     "Reply": "atp.agents.adapter:Reply",
     "TurnRequest": "atp.agents.adapter:TurnRequest",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from atp.agents.adapter import Capabilities
 from atp.checks.before_run import deciders, met, needs, unjudgeable
+from atp.suite.capabilities import Capabilities
 from atp.suite.case import Case
 
 

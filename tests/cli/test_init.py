@@ -122,6 +122,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(run: Run, tmp_path: Path
 
 def test_the_agent_does_what_the_cases_expect(run: Run, tmp_path: Path) -> None:
     run("init")
-    code = "from agent import answer; print(answer('Say hello.')); print(answer('How much is 17 + 25?'))"
+    code = "from agent import answer\nfor text in ('Say hello.', 'How much is 17 + 25?'):\n"
+    code += "    print(answer([{'role': 'user', 'content': text}]))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == 'Hello! What can I do for you?\n{"sum": 42}\n'

@@ -3,18 +3,22 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
+from tests.engine.support.project import Project, Ran
 from tests.waiting import WAIT_LIMIT
 
 Atp = Callable[..., CompletedProcess[str]]
 
-GOOD = "test_suite: s\nagents: [{name: a, type: custom, config: {}}]\ntests: [{id: t, name: T, input: Hello}]\n"
+GOOD = "test_suite: s\nagents: [{name: a, type: custom, config: {entry: 'a.py:f'}}]\n"
+GOOD += "tests: [{id: t, name: T, input: Hello}]\n"
 BAD = """\
 test_suite: clerk
 agents:
@@ -241,7 +245,7 @@ class TestPaths:
         )
         found = json.loads(atp("validate", "--json", ".").stdout)["diagnostics"]
         assert [one["code"] for one in found] == ["missing-key", "no-simulator"]
-        assert atp("validate", "-n", "my.agent", "--simulator", "my.simulator", ".").returncode == 0
+        assert atp("validate", "-n", "my.agent", "--simulator", "openai.any", ".").returncode == 0
 
 
 def on_a_terminal(*arguments: str) -> str:
@@ -262,3 +266,86 @@ def on_a_terminal(*arguments: str) -> str:
         child.wait(timeout=WAIT_LIMIT)
     os.close(screen)
     return shown.decode()
+
+
+CUSTOM = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+TEXT = {"name": "a", "type": "cli", "config": {"command": "cat", "protocol": "text"}}
+PROMPT = {"name": "a", "type": "prompt", "config": {"path": "agents/p.md"}}
+JUDGED = {"expectations": ["the answer is polite"]}
+DIALOGUE = {"checkpoints": [{"id": "c", "assert": {"type": "contains", "value": "x"}}]}
+HISTORY = {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}
+
+
+def errors(ran: Ran) -> list[str]:
+    return sorted(re.findall(r"^error\[([\w-]+)\]", ran.out + ran.err, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("agent", "test", "settings", "code"),
+    [
+        ({**CUSTOM, "config": {"module": "x"}}, {}, "", "agent-configuration"),
+        (TEXT, {"constraints": {"allowed_tools": ["a"]}}, "", "unobservable"),
+        (TEXT, {"assertions": [{"type": "behavior", "check": "no_errors"}]}, "", "unobservable"),
+        (TEXT, HISTORY, "", "no-history"),
+        (CUSTOM, JUDGED, "", "no-judge"),
+        (CUSTOM, JUDGED, "assessor = 'nobody'", "no-judge"),
+        (CUSTOM, JUDGED, "assessor = 'scripts.none.judge'", "no-judge"),
+        (CUSTOM, {"assertions": [{"type": "agent", "use": "agents:nobody"}]}, "", "no-judge"),
+        (CUSTOM, DIALOGUE, "", "no-simulator"),
+        (CUSTOM, {**DIALOGUE, "simulator": {"use": "nobody"}}, "", "no-simulator"),
+        (PROMPT, {"options": {"connector": "nowhere.x"}}, "connector = 'openai.x'", "no-connector"),
+        (CUSTOM, {"before_hook": "hooks.py:none"}, "", "hook"),
+        (CUSTOM, {"workspace": "none"}, "", "no-such-folder"),
+        (CUSTOM, {"assertions": [{"type": "script", "script": "scripts.none.check"}]}, "", "unjudgeable"),
+        (CUSTOM, {}, "paralel = 2", "unknown-key"),
+    ],
+)
+def test_what_a_run_refuses_because_of_the_files_is_refused(
+    project: Project, agent: dict[str, Any], test: dict[str, Any], settings: str, code: str
+) -> None:
+    project.write("agent.py", "open('imported', 'w')\ndef run(messages):\n    return 'x'\n")
+    project.write("agents/p.md", "---\n---\nYou are polite.\n")
+    project.write("atp.toml", settings)
+    file = project.suite(
+        [agent], [{"id": "one", "input": "x", **test} if "messages" not in test else {"id": "o", **test}]
+    )
+    key = {"OPENAI_API_KEY": "none"}
+    validated = project.atp("validate", file, env=key)
+    assert (validated.code, errors(validated)) == (2, [code]), validated
+    assert not (project.folder / "imported").exists(), "validate loads no agent"
+    for flags in (["--dry-run"], []):
+        ran = project.atp("test", file, *flags, env=key)
+        assert (ran.code, errors(ran)) == (2, [code]), ran
+
+
+@pytest.mark.parametrize(
+    ("test", "settings", "flags"),
+    [
+        (JUDGED, "assessor = 'scripts.roles.judge'", []),
+        (JUDGED, "", ["--assessor", "scripts.roles.judge"]),
+        (JUDGED, "role_connector = 'openai.any'", []),
+        (DIALOGUE, "simulator = 'scripts.roles.user'", []),
+        (DIALOGUE, "", ["--role-connector", "openai.any"]),
+        ({**DIALOGUE, "simulator": {"use": "scripts.roles.user"}}, "", []),
+    ],
+)
+def test_what_the_settings_name_a_file_need_not(
+    project: Project, test: dict[str, Any], settings: str, flags: list[str]
+) -> None:
+    project.write("agent.py", "def run(messages):\n    return 'x'\n")
+    project.write("scripts/roles.py", "open('imported', 'w')\ndef judge(given):\n    ...\ndef user(given):\n    ...\n")
+    project.write("atp.toml", settings)
+    file = project.suite([CUSTOM], [{"id": "one", "input": "x", **test}])
+    ran = project.atp("validate", file, *flags)
+    assert (ran.code, errors(ran)) == (0, []), ran.out
+    assert not (project.folder / "imported").exists(), "validate loads no code"
+    ran = project.atp("test", file, "--dry-run", *flags, env={"OPENAI_API_KEY": "none"})
+    assert ran.code == 0, ran.err
+
+
+def test_a_missing_judge_is_counted_by_case(project: Project) -> None:
+    project.write("agent.py", "def run(messages):\n    return 'x'\n")
+    checks = [{"type": "llm_eval", "criteria": "relevance"}, {"type": "llm_eval", "criteria": "accuracy"}]
+    one, two = [{"id": name, "assertions": checks} for name in ("one", "two")]
+    assert "case `one`: `llm_eval`" in project.atp("validate", project.suite([CUSTOM], [one])).out
+    assert "case `one`, and 1 more case: `llm_eval`" in project.atp("validate", project.suite([CUSTOM], [one, two])).out

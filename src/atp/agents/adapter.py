@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct
 
 from atp.base.errors import Error
+from atp.suite.capabilities import Capabilities
 from atp.suite.result import Artifact, Blame, Event, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -24,25 +25,6 @@ if TYPE_CHECKING:
     from atp.models.cassettes.cassette import Cassette
     from atp.models.model import Model
     from atp.suite.agent import Agent, AgentConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What an adapter can report of an agent, and pass on to it. A case that needs more is refused before the run.
-
-    A limit on something that is never reported would always seem to be met.
-    """
-
-    tool_calls: bool = True
-    """Which tools were called."""
-    tokens: bool = True
-    """How many tokens were used."""
-    cost: bool = True
-    """The cost of the model's calls."""
-    steps: bool = True
-    """How many steps the agent took."""
-    history: bool = True
-    """The agent gets the earlier messages of a conversation, not only the newest one."""
 
 
 @dataclass(slots=True, kw_only=True)

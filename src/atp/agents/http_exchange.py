@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import aiohttp
 from multidict import CIMultiDict
 
-from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Capabilities, Reply, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Reply, TurnRequest
 from atp.agents.events import read_event
 from atp.agents.http import faults
 from atp.agents.http.faults import Address
@@ -17,7 +17,7 @@ from atp.agents.protocol import encode_request, take_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
 from atp.base.sse import SseMessage, SseParser, TooLong
-from atp.suite.agent import HttpSpeech
+from atp.suite.agent import HttpSpeech, capabilities_of
 
 LARGEST = 64 * 1024 * 1024
 """The largest answer, in bytes."""
@@ -38,7 +38,6 @@ class Dialect(Protocol):
 
     accept: str
     streams: bool
-    capabilities: Capabilities
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the body of a turn's request."""
@@ -52,7 +51,6 @@ class AtpDialect:
 
     accept = "text/event-stream, application/json"
     streams = True
-    capabilities = Capabilities()
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the protocol's request object."""
@@ -88,7 +86,7 @@ class HttpExchange:
         self._speech = speech
         self._verify_ssl = verify_ssl
         self._dialect = _dialect(protocol, speech, context)
-        self.capabilities = self._dialect.capabilities
+        self.capabilities = capabilities_of(speech)
         self.headers = _headers(speech, self._dialect.accept)
         """The headers of every request."""
         self._session: aiohttp.ClientSession | None = None

@@ -4,7 +4,7 @@ import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from atp.agents.adapter import AgentError, Capabilities, Reply, TurnRequest
+from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.events import read_event
 from atp.agents.protocol import read_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
@@ -16,8 +16,6 @@ LARGEST_OUTPUT = 64 * 1024 * 1024
 """Bytes that an agent may write to stdout."""
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line on stderr that may be an event."""
-NOTHING = Capabilities(tool_calls=False, tokens=False, cost=False, steps=False, history=False)
-"""What an agent with `protocol: text` can report and is given: nothing but its answer and the newest message."""
 _KEPT = 4 * LONGEST
 _TAIL = 10
 

@@ -7,11 +7,10 @@ leave a case unjudged after its agent was paid. Both are found before anything r
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from atp.agents.adapter import Capabilities
 from atp.base.errors import ConfigurationError
 from atp.suite.assertion import Assertion, Decider, Need
+from atp.suite.capabilities import Capabilities
 from atp.suite.case import Case
-from atp.usercode.code_path import find_script
 
 EARLIER_MESSAGES = Need("history", "the earlier messages of the conversation")
 """What a case needs that begins with messages which nobody says in the trial."""
@@ -67,6 +66,7 @@ def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
     if not any(assertion.needs_judge for assertion in case.asserted):
         return
     from atp.checks.script import named_scripts
+    from atp.usercode.code_path import find_script
 
     for script in named_scripts(case.asserted):
         try:

@@ -11,18 +11,20 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import find_root, input_folder
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
-from atp.engine.prepare.settings import environment
+from atp.engine.prepare.options import Options
+from atp.engine.prepare.settings import environment, resolve_options
+from atp.engine.prepare.sources import load_context
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
-from atp.loader.source import LoadContext
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = [
     click.argument("paths", nargs=-1, required=True, metavar="PATH..."),
-    click.option("-n", "--name", "agent", help="An agent is named at run time: the file needs none."),
+    click.option("-n", "--name", multiple=True, help="An agent is named at run time: the file needs none."),
     click.option("--simulator", help="A simulator is named at run time: cases need none."),
     click.option("--assessor", help="An assessor is named at run time: the file needs none."),
+    click.option("--role-connector", help="A model for the roles is named at run time: cases need none."),
     click.option("--strict", is_flag=True, help="Warnings are errors."),
 ]
 
@@ -60,29 +62,32 @@ def takes_files(command: Command) -> Command:
     return command
 
 
-def load_files(
-    paths: tuple[str, ...], agent: str | None, simulator: str | None, assessor: str | None, strict: bool
-) -> LoadedFiles:
-    """Find and load the files that the paths stand for. With `strict`, warnings become errors."""
+def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **flags: Any) -> LoadedFiles:
+    """Find and load the files that the paths stand for, with the settings of their project. `strict` refuses warnings.
+
+    With `check`, files that could be loaded are looked through for what `atp test` would refuse.
+    """
     notes = Diagnostics()
-    context = LoadContext(
-        env=_environment(paths, notes), agent=bool(agent), simulator=bool(simulator), assessor=bool(assessor)
-    )
-    secrets = frozenset(secret_variables(context.env))
-    with masking(Secrets(secrets)):
-        files = [load_path(path, context) for path in find_files(paths, notes)]
-    if strict:
-        files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
-    return LoadedFiles(files, list(notes), secrets)
-
-
-def _environment(paths: tuple[str, ...], notes: Diagnostics) -> Mapping[str, str]:
-    """The variables that a run of these files would have, the project's `.env` included."""
+    root, given = find_root(input_folder(paths)), {name: value for name, value in flags.items() if value}
+    env: Mapping[str, str] = os.environ
+    options = Options()
     try:
-        return environment(find_root(input_folder(paths)), None)
+        env = environment(root, None)
+        options = resolve_options({**given, **({"name": list(given["name"])} if "name" in given else {})}, root, env)
     except LoadError as error:
         notes.extend(error.diagnostics)
-        return os.environ
+    secrets = frozenset(secret_variables(env))
+    with masking(Secrets(secrets)):
+        files = [load_path(path, load_context(options, env)) for path in find_files(paths, notes)]
+        if check and not has_errors(notes):
+            from atp.engine.prepare.case_checks import check_suite
+
+            for one in files:
+                if one.suite is not None and one.ok:
+                    one.diagnostics.extend(check_suite(one.suite, options, root, env, input_folder(paths)))
+    if strict or options.strict:
+        files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
+    return LoadedFiles(files, list(notes), secrets)
 
 
 def _as_error(note: Diagnostic) -> Diagnostic:

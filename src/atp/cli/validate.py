@@ -17,9 +17,10 @@ from atp.cli.output import print_json
 def command(as_json: bool, **files: Any) -> int:
     """Say what is wrong with test files, without running anything.
 
-    PATH is a file, a folder or a pattern. Exit 0 when all can be used, else 2.
+    PATH is a file, a folder or a pattern. What `atp test` would refuse because of the files or the project's settings
+    is refused here, too. Exit 0 when all can be used, else 2.
     """
-    loaded = load_files(**files)
+    loaded = load_files(**files, check=True)
     found = loaded.diagnostics
     cases = sum(len(one.suite.cases) for one in loaded.files if one.suite)
     if as_json:
@@ -31,5 +32,6 @@ def command(as_json: bool, **files: Any) -> int:
         named = [one.path for one in loaded.files if one.path and one.suite and (one.suite.agents or one.suite.target)]
         if named and loaded.ok:
             shown = shlex.join(named) if len(named) <= 3 else "FILE…"
-            click.echo(printable(f"The agents were not looked at; this does it: atp agents check {shown}"))
+            chosen = "".join(f" -n {shlex.quote(name)}" for name in files["name"])
+            click.echo(printable(f"The agents were not looked at; this does it: atp agents check {shown}{chosen}"))
     return 0 if loaded.ok else 2

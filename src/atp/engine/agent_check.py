@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from atp.agents.adapter import Adapter, AgentError, Finding
@@ -11,9 +11,8 @@ from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.secrets import mask
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
-from atp.engine.prepare.sources import Input, open_input
+from atp.engine.prepare.sources import Input, load_context, open_input
 from atp.engine.run_context import RunContext
-from atp.loader.source import LoadContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +45,7 @@ class AgentCheck:
         given_input = Input((), paths)
         self._context = context = RunContext.of_project(given_input.anchor, flags)
         options = context.options
-        given = LoadContext(
-            env=context.env,
-            agent=options.given("name") and bool(options.name),
-            spare_agent=bool(options.name),
-            simulator=True,
-            assessor=True,
-        )
+        given = replace(load_context(options, context.env), simulator=True, assessor=True)
         sources, _ = open_input(given_input, given, lambda _: True)
         notes = Diagnostics()
         project = Project(context.root, context.env)

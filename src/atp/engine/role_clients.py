@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
 from atp.checks.before_run import deciders
+from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.keys import agent_inputs, digest
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.services import RunServices, close_all
@@ -18,7 +19,7 @@ from atp.journal.folder import TemporaryFolder
 from atp.suite.assertion import Decider
 from atp.suite.case import Case
 from atp.suite.result import TrialResult, Usage
-from atp.usercode.code_path import is_script, load_function
+from atp.usercode.code_path import find_script, is_script, load_function
 
 if TYPE_CHECKING:
     from atp.models.model import Model
@@ -60,19 +61,10 @@ class RoleClients:
 
         services = self.services
         if is_script(name):
-            folders = (source.folder if source is not None else Path.cwd(), services.root)
-            return FunctionClient(load_function(name, folders), name)
-        try:
-            named = services.find_agent(name, source)
-        except ConfigurationError as no_agent:
-            try:
-                return ModelClient(services.unrecorded_model(name, f"the {role}"))
-            except ConfigurationError as no_model:
-                if services.is_connector(name):
-                    raise
-                if no_model.hint is None or "." not in name:
-                    raise no_agent from no_model
-                raise ConfigurationError(f"{no_agent}, and {no_model}", no_agent.hint or no_model.hint) from no_model
+            return FunctionClient(load_function(name, self._script_folders(source)), name)
+        named = self._find_agent(name, role, source)
+        if named is None:
+            return ModelClient(services.unrecorded_model(name, f"the {role}"))
         adapter = services.adapter(named, services=_RoleServices(services))
         # The command line may choose the model of a prompt agent, which its files don't name.
         known = agent_inputs(named, adapter, services.root, with_model=False).digest
@@ -80,32 +72,73 @@ class RoleClients:
         agent = RunningAgent(adapter, name, named.agent.config.model_dump(exclude_unset=True))
         return AgentClient(agent, identity, folder=lambda: self._folder.path)
 
-    def _default(self, role: str, flag: str) -> "RoleClient":
+    def _script_folders(self, source: CaseSource | None) -> tuple[Path, Path]:
+        return source.folder if source is not None else Path.cwd(), self.services.root
+
+    def _find_agent(self, name: str, role: str, source: CaseSource | None) -> NamedAgent | None:
+        """The agent of this name; None if a connector has the name. Raises `ConfigurationError` if neither has."""
+        try:
+            return self.services.find_agent(name, source)
+        except ConfigurationError as no_agent:
+            try:
+                self.services.models.described(name, f"the {role}")
+            except ConfigurationError as no_model:
+                if no_model.hint is None or "." not in name:
+                    raise no_agent from no_model
+                raise ConfigurationError(f"{no_agent}, and {no_model}", no_agent.hint or no_model.hint) from no_model
+            return None
+
+    def look_up(self, name: str | None, role: str, source: CaseSource) -> None:
+        """Raise `ConfigurationError` if there is no client of this name, or no default. Runs no code."""
+        if name is None:
+            self.services.models.described(self._default_connector(role), f"the {role}")
+        elif is_script(name):
+            find_script(name, self._script_folders(source))
+        else:
+            self._find_agent(name, role, source)
+
+    def _default_connector(self, role: str) -> str:
+        if self._options.role_connector is None:
+            flag = "assessor" if role == "judge" else role
+            raise ConfigurationError(f"no model is set for the {role}", HOW_TO_SET.format(flag=flag))
+        return self._options.role_connector
+
+    def _default(self, role: str) -> "RoleClient":
         from atp.roles.ask import ModelClient
 
-        if self._options.role_connector is None:
-            raise ConfigurationError(f"no model is set for the {role}", HOW_TO_SET.format(flag=flag))
-        return ModelClient(self.services.unrecorded_model(self._options.role_connector, f"the {role}"))
+        return ModelClient(self.services.unrecorded_model(self._default_connector(role), f"the {role}"))
 
     def _chosen(self, flag: str, in_file: str | None) -> str | None:
         """The flag, else what the file names, else what the environment or the project's file names."""
         named: str | None = getattr(self._options, flag)
         return named if self._options.given(flag) or in_file is None else in_file
 
+    def simulator_name(self, name: str | None) -> str | None:
+        """The simulator that a case names, else the run's: the flag is the default (document 5)."""
+        return name or self._options.simulator
+
+    def assessor_name(self, name: str | None, source: CaseSource) -> str | None:
+        """The judge that a check names, else the run's or the file's own."""
+        return name or self._chosen("assessor", source.suite.assessor)
+
+    def generator_name(self, source: CaseSource) -> str | None:
+        """The generator of variations; none means that rules generate them."""
+        return self._chosen("generator", source.suite.generator) or self._options.role_connector
+
     def simulator(self, name: str | None, source: CaseSource) -> "Simulator":
         """The simulator that a case names, else the run's. Raises `ConfigurationError`."""
         from atp.roles.simulator import Simulator
 
-        name = name or self._options.simulator  # the flag is the default, for cases that name none (document 5)
-        client = self.client(name, "simulator", source) if name else self._default("simulator", "simulator")
+        name = self.simulator_name(name)
+        client = self.client(name, "simulator", source) if name else self._default("simulator")
         return Simulator(client, cassette=self.services.cassette)
 
     def assessor(self, name: str | None, source: CaseSource) -> "Assessor":
         """The assessor of this name, else the run's or the file's own. Raises `ConfigurationError`."""
         from atp.roles.judge.assessor import Assessor
 
-        name = name or self._chosen("assessor", source.suite.assessor)
-        client = self.client(name, "judge", source) if name else self._default("judge", "assessor")
+        name = self.assessor_name(name, source)
+        client = self.client(name, "judge", source) if name else self._default("judge")
         if id(client) not in self._assessors:
             self._assessors[id(client)] = Assessor(
                 client,
@@ -158,7 +191,7 @@ class RoleClients:
 
     def variator(self, source: CaseSource) -> "RoleClient | None":
         """The generator of variations; none means that rules generate them. Raises `ConfigurationError`."""
-        name = self._chosen("generator", source.suite.generator) or self._options.role_connector
+        name = self.generator_name(source)
         return self.generator(self.client(name, "generator", source)) if name else None
 
     def generator(self, client: "RoleClient") -> "RoleClient":
@@ -175,6 +208,33 @@ class RoleClients:
             self._folder.remove()
             del self._folder
         return problems
+
+
+class RoleLookup:
+    """Finds out whether the roles of a suite can be resolved, without loading any code, for `atp validate`.
+
+    The methods are those of `RoleClients`, and raise the same errors.
+    """
+
+    def __init__(self, roles: RoleClients) -> None:
+        self._roles = roles
+
+    def simulator(self, name: str | None, source: CaseSource) -> None:
+        """Look up a simulator."""
+        self._roles.look_up(self._roles.simulator_name(name), "simulator", source)
+
+    def assessor(self, name: str | None, source: CaseSource) -> None:
+        """Look up a judge."""
+        self._roles.look_up(self._roles.assessor_name(name, source), "judge", source)
+
+    def validator(self, use: str, source: CaseSource) -> None:
+        """Look up a validator."""
+        self._roles.look_up(use.removeprefix("agents:"), "validator", source)
+
+    def variator(self, source: CaseSource) -> None:
+        """Look up the generator of variations; there need not be one."""
+        if name := self._roles.generator_name(source):
+            self._roles.look_up(name, "generator", source)
 
 
 class _RoleServices:

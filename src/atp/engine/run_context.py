@@ -19,6 +19,7 @@ from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
+from atp.engine.prepare.sources import hook_folders
 from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
@@ -49,7 +50,7 @@ class RunContext:
         """Which cases are wanted."""
         self.marker = secrets.token_hex(8)
         """Is in the environment of every process that the run starts."""
-        self.hooks = Hooks((Path.cwd(), anchor or root, root))
+        self.hooks = Hooks(hook_folders(anchor or root, root))
         """Python functions to be called before and after trials and the run."""
         self.problems: list[str] = []
         """What could not be closed, and why."""

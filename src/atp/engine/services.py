@@ -102,14 +102,6 @@ class RunServices:
         self.secrets.add(self.models.secrets)
         return model
 
-    def is_connector(self, name: str) -> bool:
-        """True if the project has such a connector, usable or not."""
-        try:
-            self.models.described(name, "")
-        except ConfigurationError:
-            return False
-        return True
-
     def find_agent(self, name: str, source: CaseSource | None) -> NamedAgent:
         """An agent by its name in a suite, its id or its path. Raises `ConfigurationError`."""
         notes = Diagnostics()

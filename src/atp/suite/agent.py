@@ -4,6 +4,8 @@ A kind of agent is one class, an `Adapter` with its `Config`: the fields of `Con
 The configurations of our own kinds are in this module, their adapters in `atp/agents/`.
 """
 
+import json
+import re
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -13,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from atp.base.diagnostics import Place
 from atp.base.near import near_miss
 from atp.base.registry import PluginError, Registry
+from atp.suite.capabilities import ONLY_ANSWERS, Capabilities
 from atp.suite.container import WORKSPACE, Cpus, Memory, Volumes, mount_points
 from atp.suite.kinds import OneOf
 from atp.suite.paths import JsonPathText
@@ -255,6 +258,10 @@ class CrewAiConfig(AgentConfig):
         return self
 
 
+NEEDS_ENTRY = ("`custom` needs `entry`", "write `entry: module:function` or `file.py:function`")
+"""What is wrong with a `custom` agent that names no code, and how to fix it. A file with one loads (document 1)."""
+
+
 class CustomConfig(AgentConfig):
     """Python code of the user's. All keys are handed to it."""
 
@@ -282,6 +289,24 @@ class PromptConfig(AgentConfig):
     """`agents/x.md`, or a folder with `package.yao`."""
     connector: str | None = None
     """The model connector to use."""
+
+
+def capabilities_of(config: AgentConfig) -> Capabilities:
+    """What an agent with this configuration can report and is given, as far as the configuration tells."""
+    protocol = getattr(config, "protocol", None)
+    if protocol == "text":
+        return ONLY_ANSWERS
+    if protocol == "openai" or isinstance(config, CrewAiConfig):
+        return Capabilities(cost=False)
+    if protocol == "json" and isinstance(config, HttpSpeech):
+        calls, usage = config.tool_calls_path is not None, config.usage_path is not None
+        history = _MESSAGES.search(json.dumps(config.body)) is not None
+        return Capabilities(tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage, history=history)
+    return Capabilities()
+
+
+_MESSAGES = re.compile(r"\{\{\s*messages\b")
+"""The placeholder of the whole conversation in the `body` of a request."""
 
 
 class Agent(Record):

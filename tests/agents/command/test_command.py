@@ -11,8 +11,9 @@ import pytest
 from tests.agents.support.talk import COMMAND, LimitPassed, Talk, cli, run
 from tests.waiting import until_async
 
-from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Finding, Reply
+from atp.agents.adapter import AdapterContext, AgentError, Finding, Reply
 from atp.base.errors import ConfigurationError
+from atp.suite.capabilities import Capabilities
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ from tests.agents.support.talk import Talk, run
 from tests.parts import missing
 from tests.waiting import until
 
-from atp.agents.adapter import AgentError, Capabilities
+from atp.agents.adapter import AgentError
 from atp.suite.agent import Agent
+from atp.suite.capabilities import Capabilities
 from atp.usercode.threads import in_thread
 
 

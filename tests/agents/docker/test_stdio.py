@@ -13,8 +13,9 @@ from tests.agents.support.docker_images import FOREIGN, PYTHON
 from tests.agents.support.docker_talk import boxed, shell, use
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import Adapter, AgentError, AgentTimeout, Capabilities, Reply
+from atp.agents.adapter import Adapter, AgentError, AgentTimeout, Reply
 from atp.base.errors import ConfigurationError
+from atp.suite.capabilities import Capabilities
 
 
 @pytest.fixture(autouse=True)

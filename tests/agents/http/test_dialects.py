@@ -10,8 +10,9 @@ from aiohttp import web
 from tests.agents.support.server import sending, serving
 from tests.agents.support.talk import Talk, http, run
 
-from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply
+from atp.agents.adapter import AdapterContext, AgentError, Reply
 from atp.base.errors import ConfigurationError
+from atp.suite.capabilities import Capabilities
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -24,8 +24,9 @@ from tests.agents.support.server import (
 from tests.agents.support.talk import LimitPassed, Talk, http, run
 from tests.waiting import until_async
 
-from atp.agents.adapter import AgentError, AgentTimeout, Capabilities, Finding, Reply
+from atp.agents.adapter import AgentError, AgentTimeout, Finding, Reply
 from atp.base.errors import ConfigurationError
+from atp.suite.capabilities import Capabilities
 
 DONE = {"version": "1.0", "task_id": "trial-1", "status": "completed", "output": "Grüße 😀"}
 

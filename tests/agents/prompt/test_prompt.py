@@ -10,10 +10,11 @@ import pytest
 from tests.agents.support.prompts import Scripted, Stage, uses
 from tests.agents.support.talk import LimitPassed, Talk, run
 
-from atp.agents.adapter import Capabilities, Reply
+from atp.agents.adapter import Reply
 from atp.base.errors import ConfigurationError
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteMiss, ModelAnswer, ModelError, ModelRequest, ToolUse
+from atp.suite.capabilities import Capabilities
 from atp.suite.result import Usage
 
 TOOLS = """

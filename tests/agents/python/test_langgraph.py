@@ -11,11 +11,12 @@ import pytest
 from tests.agents.support.talk import HERE, LimitPassed, Talk, make_agent, run
 from tests.engine.support.project import Project
 
-from atp.agents.adapter import Adapter, Capabilities, Reply
+from atp.agents.adapter import Adapter, Reply
 from atp.base.errors import ConfigurationError
 from atp.engine.trial.conversation import LimitExceeded as EngineLimit
 from atp.engine.trial.conversation import Watch
 from atp.suite.agent import Agent
+from atp.suite.capabilities import Capabilities
 from atp.suite.case import Limits
 from atp.suite.meter import Meter
 from atp.suite.result import Transcript

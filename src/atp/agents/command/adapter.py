@@ -14,10 +14,10 @@ from atp.agents.child import PASSED_ON, Command
 from atp.agents.command.process import run_process
 from atp.agents.leftovers import OF_AGENT, OF_RUN, end_leftovers
 from atp.agents.protocol import encode_request
-from atp.agents.stdio import NOTHING, Stderr, check_startable, failure, prompt_line, read_reply, split_words
+from atp.agents.stdio import Stderr, check_startable, failure, prompt_line, read_reply, split_words
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
-from atp.suite.agent import Agent, CliConfig
+from atp.suite.agent import Agent, CliConfig, capabilities_of
 from atp.usercode.threads import in_thread
 
 _SCRIPT = re.compile(r"(?![-/])[\w.+/-]+\.(?:py|sh|js|mjs|cjs|ts|rb|pl)")
@@ -39,8 +39,7 @@ class CliAdapter(Adapter):
         self._argv = _argv(config)
         self._environment = _environment(config, context)
         self._speaks = config.protocol == "atp"
-        if not self._speaks:
-            self.capabilities = NOTHING
+        self.capabilities = capabilities_of(config)
 
     async def turn(self, request: TurnRequest) -> Reply:
         """Run the command, with the request on its stdin."""

@@ -6,9 +6,10 @@ from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Reply, 
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container, Ended
 from atp.agents.protocol import build_request
-from atp.agents.stdio import NOTHING, Stderr, Stdout, failure, prompt_line, read_reply
+from atp.agents.stdio import Stderr, Stdout, failure, prompt_line, read_reply
 from atp.agents.wire import write_json
 from atp.suite.agent import Agent
+from atp.suite.capabilities import ONLY_ANSWERS
 from atp.suite.container import WORKSPACE
 
 
@@ -19,7 +20,7 @@ class ContainerEachTurn(DockerAdapter):
         super().__init__(agent, context)
         self._speaks = self._config.protocol == "atp"
         if not self._speaks:
-            self.capabilities = NOTHING
+            self.capabilities = ONLY_ANSWERS
 
     async def _start_server(self) -> None:
         """Nothing runs between turns."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.agents.adapter import AdapterContext, AgentError, Capabilities, Reply, TurnRequest
+from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.agents.reply import read_tool_calls, read_usage
 from atp.agents.wire import RAW_LENGTH, ProtocolError, read_json, write_json
@@ -17,7 +17,6 @@ class ChatDialect:
 
     accept = "application/json"
     streams = False
-    capabilities = Capabilities(cost=False)
 
     def __init__(self, config: HttpSpeech, context: AdapterContext) -> None:
         self._model = config.model

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonpath_rfc9535
 
-from atp.agents.adapter import Capabilities, Reply, TurnRequest
+from atp.agents.adapter import Reply, TurnRequest
 from atp.agents.reply import read_tool_calls, read_usage
 from atp.agents.wire import ProtocolError, json_text, read_json, write_json
 from atp.base.errors import ConfigurationError
@@ -60,16 +60,12 @@ class JsonDialect:
     streams = False
 
     def __init__(self, config: HttpSpeech) -> None:
-        placeholders = _placeholders(config.body)
+        _check_template(config.body)
         self._body = config.body
         self._output = _path(config.output_path)
         self._tool_calls = _path(config.tool_calls_path)
         self._usage = _path(config.usage_path)
         self._state = _path(config.state_path)
-        calls, usage = self._tool_calls is not None, self._usage is not None
-        self.capabilities = Capabilities(
-            tool_calls=calls, tokens=usage, cost=usage, steps=calls or usage, history="messages" in placeholders
-        )
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the filled template."""
@@ -96,13 +92,13 @@ def _path(text: str | None) -> _Path | None:
     return None if text is None else _Path(text)
 
 
-def _placeholders(template: Any) -> set[str]:
-    """Return the names that a template uses. Raises `ConfigurationError` for a name that nothing can fill."""
-    names: set[str] = set()
+def _check_template(template: Any) -> None:
+    """Raise `ConfigurationError` for a placeholder that nothing can fill."""
     if isinstance(template, dict):
         template = list(template.values())
     if isinstance(template, list):
-        names.update(*map(_placeholders, template))
+        for item in template:
+            _check_template(item)
     elif isinstance(template, str):
         for match in _PLACEHOLDER.finditer(template):
             name = match[1].partition(".")[0]
@@ -110,10 +106,8 @@ def _placeholders(template: Any) -> set[str]:
                 meant = near_miss(name, _NAMES)
                 hint = f"did you mean `{{{{{meant}}}}}`?" if meant else f"there are {', '.join(_NAMES)}"
                 raise ConfigurationError(f"`body`: nothing is called `{{{{{name}}}}}`", hint)
-            names.add(name)
         if "{{" in _PLACEHOLDER.sub("", template):
             raise ConfigurationError(f"`body`: `{cut(template, 80)}` has a `{{{{` that begins no placeholder")
-    return names
 
 
 def _fill(template: Any, request: TurnRequest) -> Any:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from atp.agents.adapter import Adapter, AgentError, Capabilities, Finding, Reply, TurnRequest
+from atp.agents.adapter import Adapter, AgentError, Finding, Reply, TurnRequest
 from atp.agents.python.kinds import TurnValues, takes_history
 from atp.agents.reply import Answer
 from atp.agents.wire import RAW_LENGTH
 from atp.base.text import cut
+from atp.suite.capabilities import Capabilities
 from atp.usercode.call import Raised, call
 from atp.usercode.json_values import plain, refusal
 from atp.usercode.printed import Printed

@@ -4,13 +4,21 @@ Each agent is called in our own process, or, with `python:`, in worker processes
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from atp.agents.adapter import Adapter, AdapterContext, TurnRequest
 from atp.agents.attachments import Attachments
 from atp.base.errors import ConfigurationError
-from atp.suite.agent import Agent, AgentConfig, CrewAiConfig, CustomConfig, LangGraphConfig
+from atp.suite.agent import (
+    NEEDS_ENTRY,
+    Agent,
+    AgentConfig,
+    CrewAiConfig,
+    CustomConfig,
+    LangGraphConfig,
+    capabilities_of,
+)
 from atp.usercode.importing import configuration_error, loading
 from atp.usercode.load import UnusableCode, find_file, is_file, named_place
 from atp.usercode.worker.drivers import make
@@ -28,7 +36,7 @@ def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """
     config: CustomConfig = agent.config
     if config.entry is None:
-        raise ConfigurationError("`custom` needs `entry`", "write `entry: module:function` or `file.py:function`")
+        raise ConfigurationError(*NEEDS_ENTRY)
     known = {*AgentConfig.model_fields, "entry", "python"}
     further = {name: value for name, value in (config.model_extra or {}).items() if name not in known}
     place, _, name = config.entry.rpartition(":")
@@ -62,7 +70,7 @@ def crewai_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     config: CrewAiConfig = agent.config
     code = Code("crewai", *named_place(config.crew_path, config.module, config.crew))
     adapter = _python_adapter(code, config, context, TurnValues(config.inputs))
-    adapter.capabilities = replace(adapter.capabilities, cost=False)
+    adapter.capabilities = capabilities_of(config)
     return adapter
 
 

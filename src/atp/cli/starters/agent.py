@@ -3,8 +3,9 @@
 import re
 
 
-def answer(prompt: str) -> str:
-    """Called once a turn with what the user said. Replace it with a call of your own agent."""
+def answer(messages: list[dict[str, str]]) -> str:
+    """Called once a turn with the conversation so far. Replace it with a call of your own agent."""
+    prompt = messages[-1]["content"]
     numbers = [int(number) for number in re.findall(r"\d+", prompt)]
     if "+" in prompt and numbers:
         return f'{{"sum": {sum(numbers)}}}'

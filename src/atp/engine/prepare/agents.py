@@ -18,19 +18,49 @@ from atp.engine.prepare.settings import find_config
 from atp.engine.prepare.sources import CaseSource
 from atp.loader.validate import NoLocator, validate
 from atp.suite.agent import (
+    AGENTS,
+    CONFIGURATIONS,
     Agent,
     AnyAgent,
     CustomConfig,
     HttpConfig,
     PromptConfig,
+    capabilities_of,
 )
+from atp.suite.capabilities import Capabilities
 from atp.suite.record import Record
 
 _URLS = ("http://", "https://")
 _HOW = "use a name of the suite, module:function, a URL, or an id"
 
 
-class NamedAgent:
+class DescribedAgent:
+    """An agent as it is described: enough to refuse cases that mean nothing for it, before anything is loaded."""
+
+    agent: AnyAgent
+    base: Path
+    """The folder where relative paths of the agent's configuration start."""
+    ad_hoc: bool
+    """True for an agent that a flag names, not the suite."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the agent can report and is given, as far as its description tells."""
+        if self.agent.type in CONFIGURATIONS:
+            return capabilities_of(self.agent.config)
+        return getattr(AGENTS.find(self.agent.type), "capabilities", Capabilities())
+
+    @property
+    def gets_history(self) -> bool:
+        """True if the agent gets the earlier messages of a conversation, or its `config.history` is `ignored`."""
+        return self.capabilities.history or getattr(self.agent.config, "history", None) == "ignored"
+
+    def is_among(self, names: Sequence[str] | None) -> bool:
+        """True if a case with this list of agents runs with the agent. An agent that a flag names runs every case."""
+        return names is None or self.ad_hoc or self.agent.name in names
+
+
+class NamedAgent(DescribedAgent):
     """An agent with the folder that relative paths in its configuration start from."""
 
     def __init__(

@@ -7,18 +7,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.base.project import is_below
-from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
+from atp.engine.prepare.case_checks import check_cases, unknown_connectors
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.keys import CaseFiles, agent_inputs, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, listed
-from atp.engine.seed_files import why_unusable
 from atp.engine.services import RunServices
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
@@ -238,7 +236,9 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
         units.append(Unit(source, agents, CaseFiles(source.folder, source.fixtures, root)))
     plan = Plan(units, options, Identities(options), wanted)
     if not notes:
-        _check_cases(plan, root, notes)
+        for unit in units:
+            notes.extend(check_cases(unit.source, unit.agents, root))
+            notes.extend(unknown_connectors(unit.source, unit.agents, options, services.unrecorded_model))
     if has_errors(notes):
         raise LoadError(notes)
     plan.warnings = list(notes)
@@ -260,69 +260,3 @@ def _make_agent(
     notes.extend(adapter.warnings)
     inputs = agent_inputs(named, adapter, services.root)
     return AgentUnderTest(named.agent, adapter, named.base, inputs, named.ad_hoc, limit)
-
-
-def _check_cases(plan: Plan, root: Path, notes: Diagnostics) -> None:
-    """Report cases that can't run: a missing workspace, a check that can't be decided, an agent that can't report."""
-    for unit in plan.units:
-        survey = unit.source.survey
-        here = Diagnostics(unit.source.suite.path)
-        _warn_outside(unit.source, root, here)
-        _check_folders(unit.source, root, here)
-        for tested in unit.agents:
-            doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if tested.is_among(only)}
-            for case in doubtful.values():
-                for reason in unjudgeable(case, (tested.base, unit.source.folder, root)):
-                    here.error("unjudgeable", f"case `{case.id}`: {reason}", case.place)
-            for (need, only), examples in survey.needs.items():
-                if met(need, tested.adapter.capabilities) or not tested.is_among(only):
-                    continue
-                if need == EARLIER_MESSAGES:
-                    _check_history(tested, examples, here)
-                    continue
-                for name, place in examples:
-                    message = f"case `{name}`: agent `{tested.name}` can never report {need.why}"
-                    here.error("unobservable", message, place, _way_out(tested))
-        if survey.narrowed and any(tested.ad_hoc for tested in unit.agents):
-            here.warn("agents-ignored", "tests' own `agents:` lists are ignored, because -n names another agent")
-        notes.extend(here)
-
-
-def _warn_outside(source: CaseSource, root: Path, here: Diagnostics) -> None:
-    """Warn of files that cases read from outside of the project: they are not there on another machine."""
-    for what, named in (("workspace", source.survey.workspaces), ("attachment", source.survey.attachments)):
-        for path, examples in named.items():
-            if is_below(source.folder / path, (root, source.folder)):
-                continue
-            for name, place in examples:
-                message = f"case `{name}`: its {what} {path} is outside of the project {root}"
-                here.warn("outside-project", message, place, "copy it into the project")
-
-
-def _check_history(tested: AgentUnderTest, examples: list[tuple[str, Place]], here: Diagnostics) -> None:
-    """Report cases with earlier messages for an agent that only gets the newest: it would be asked something else."""
-    if tested.gets_history:
-        return
-    how = "take `messages`" if tested.agent.type == "custom" else "have the agent take the whole conversation"
-    hint = f"{how}; or say the messages as a chain; or run it all the same with `history: ignored` in its `config`"
-    for name, place in examples:
-        message = f"case `{name}`: agent `{tested.name}` is never given {EARLIER_MESSAGES.why}, only the newest"
-        here.error("no-history", message, place, hint)
-
-
-def _check_folders(source: CaseSource, root: Path, here: Diagnostics) -> None:
-    """Report folders that no trial can start with a copy of."""
-    for folder, examples in source.survey.workspaces.items():
-        path = source.folder / folder
-        missing = None if path.is_dir() else f"there is no folder {folder} to start with"
-        why = missing or why_unusable(path, root)
-        for name, place in examples if why else ():
-            here.error("no-such-folder" if missing else "unusable-folder", f"case `{name}`: {why}", place)
-    if source.fixtures is not None and (why := why_unusable(source.fixtures, root)):
-        here.error("unusable-folder", f"the files of `fixtures` can't be copied for each trial: {why}")
-
-
-def _way_out(tested: AgentUnderTest) -> str:
-    """Return the hint for an agent that can't report what a case needs."""
-    speaks = hasattr(tested.agent.config, "protocol")
-    return "drop the check, or let the agent speak protocol atp" if speaks else "drop the check"

@@ -1,24 +1,22 @@
 """Before a run: everything is loaded, planned and checked, so that what is wrong is known before anything runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, load_error
-from atp.base.errors import ConfigurationError
-from atp.base.project import find_root, is_below
+from atp.base.diagnostics import Diagnostic, LoadError, load_error
+from atp.base.project import find_root
 from atp.base.secrets import masking
+from atp.engine.prepare.case_checks import check_hooks
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
 from atp.engine.prepare.roles import resolve_roles
 from atp.engine.prepare.settings import environment, misnamed
-from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, open_input
+from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
-from atp.engine.trial.hooks import Hooks
 from atp.journal.read import bounds
-from atp.loader.source import LoadContext
 from atp.suite.suite import Suite
 from atp.usercode.environment import extended_environ
 from atp.usercode.importing import check_project_path
@@ -36,13 +34,7 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
 
 def _prepare(given_input: Input, context: RunContext) -> Run:
     options = context.options
-    given = LoadContext(
-        env=context.env,
-        agent=options.given("name") and bool(options.name),
-        spare_agent=bool(options.name),
-        simulator=bool(options.simulator),
-        assessor=bool(options.assessor),
-    )
+    given = load_context(options, context.env)
     sources, found = open_input(given_input, given, context.filter.wants)
     for text in filter(is_reference, given_input.texts):
         from atp.engine.prepare.generated import generate_source
@@ -85,7 +77,11 @@ def _prepare_sources(
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
         raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options))
     with extended_environ(context.env):
-        _check_hooks(plan, options, context.hooks, root)
+        # A dry run only looks for hooks, because loading one runs the user's code.
+        load = None if options.dry_run else context.hooks.load
+        missing = check_hooks(_named_hooks(plan, options), context.hooks.folders, root, load)
+    if missing:
+        raise LoadError(missing)
     run = Run(context, given_input, plan, found)
     if not options.dry_run:
         if options.resume_from:
@@ -116,22 +112,8 @@ def _check_filters(run: Path, options: Options) -> None:
             )
 
 
-def _check_hooks(plan: Plan, options: Options, hooks: Hooks, root: Path) -> None:
-    """Load all hooks that are named, so that one that isn't there is known before anything runs.
-
-    A dry run only looks for them, because loading a hook runs the user's code. A case's hook is a file of the project.
-    """
-    notes = Diagnostics()
-    named: list[tuple[str, Path | None]] = [(one, None) for one in (options.before_all, options.after_all) if one]
-    named += [(one, unit.source.folder) for unit in plan.units for one in sorted(unit.source.survey.hooks)]
-    for name, folder in named:
-        try:
-            found = hooks.locate(name, folder)
-            if folder is not None and found is not None and not is_below(found, (root, folder)):
-                raise ConfigurationError(f"{found} is outside of the project {root}", "move it into the project")
-            if not options.dry_run:
-                hooks.load(name, folder)
-        except ConfigurationError as error:
-            notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
-    if notes:
-        raise LoadError(notes)
+def _named_hooks(plan: Plan, options: Options) -> Iterator[tuple[str, Path | None]]:
+    """All hooks, those of cases with the folder of their file."""
+    yield from ((one, None) for one in (options.before_all, options.after_all) if one)
+    for unit in plan.units:
+        yield from ((one, unit.source.folder) for one in sorted(unit.source.survey.hooks))

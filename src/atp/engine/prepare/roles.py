@@ -4,11 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
-from atp.base.errors import ConfigurationError
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.engine.prepare.case_checks import report_missing
 from atp.engine.prepare.plan import Plan, Unit
+from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, is_varied
-from atp.engine.role_clients import RoleClients
+from atp.engine.role_clients import RoleClients, RoleLookup
 from atp.models.model import CassetteError, CassetteMiss
 from atp.suite.case import Case
 
@@ -17,25 +18,28 @@ def resolve_roles(plan: Plan, roles: RoleClients) -> None:
     """Resolve every role that is needed. Raises `LoadError` with all that are missing."""
     notes = Diagnostics()
     for unit in plan.units:
-        notes.extend(_missing(unit, plan, roles))
+        here = missing_roles(unit.source, roles)
+        if unit.source.suite.dialect == "script":
+            _find_called(here, unit, plan.filter, roles)
+        notes.extend(here)
     if notes:
         raise LoadError(notes)
 
 
-def _missing(unit: Unit, plan: Plan, roles: RoleClients) -> Diagnostics:
-    here, source = Diagnostics(unit.source.suite.path), unit.source
+def missing_roles(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagnostics:
+    """Report the judges, simulators and generators that a suite needs and that can't be resolved."""
+    here = Diagnostics(source.suite.path)
     for decider, examples in source.survey.deciders.items():
         if decider.role == "validator":
             find: Callable[[], Any] = partial(roles.validator, decider.name or "", source)
         else:
             find = partial(roles.assessor, decider.name, source)
-        _report(here, "no-judge", f"{decider.why} can't be judged", examples, find)
+        report_missing(here, "no-judge", f"{decider.why} can't be judged", examples, find)
     for name, examples in source.survey.simulators.items():
-        _report(here, "no-simulator", "there is no simulator", examples, partial(roles.simulator, name, source))
-    if source.suite.dialect == "script":
-        _find_called(here, unit, plan.filter, roles)
+        find = partial(roles.simulator, name, source)
+        report_missing(here, "no-simulator", "there is no simulator", examples, find)
     if source.survey.varied:
-        _report(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
+        report_missing(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
     return here
 
 
@@ -47,23 +51,9 @@ def _find_called(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClie
         assert isinstance(case, ScriptCase)
         for name in case.called:
             find = partial(roles.services.called, name, unit.source)
-            _report(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
+            report_missing(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
             if not notes:
                 case.called[name] = find().inputs.digest
-
-
-def _report(
-    notes: Diagnostics, code: str, what: str, examples: list[tuple[str, Place]], find: Callable[[], Any]
-) -> None:
-    """Call `find`, and report its error at the first of the cases that need it."""
-    try:
-        find()
-    except ConfigurationError as error:
-        for name, place in examples[:1]:
-            more = f", and {len(examples) - 1} more cases" if len(examples) > 1 else ""
-            notes.error(code, f"case `{name}`{more}: {what}: {error}", place, error.hint)
-        if not examples:
-            notes.error(code, f"{what}: {error}", hint=error.hint)
 
 
 async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:

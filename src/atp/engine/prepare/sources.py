@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import input_folder
+from atp.engine.prepare.options import Options
 from atp.engine.prepare.survey import Survey
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_message, load_path
@@ -57,6 +58,22 @@ class Input:
     def anchor(self) -> Path:
         """The folder from which the project's root is searched."""
         return input_folder((*self.paths, *self.texts))
+
+
+def hook_folders(anchor: Path, root: Path) -> tuple[Path, ...]:
+    """Return the folders in which hooks are found; `anchor` is that of the input."""
+    return Path.cwd(), anchor, root
+
+
+def load_context(options: Options, env: Mapping[str, str]) -> LoadContext:
+    """Return what the options supply, so that a file need not."""
+    return LoadContext(
+        env=env,
+        agent=options.given("name") and bool(options.name),
+        spare_agent=bool(options.name),
+        simulator=bool(options.simulator or options.role_connector),
+        assessor=bool(options.assessor),
+    )
 
 
 def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:

@@ -43,6 +43,8 @@ class Survey:
         """The hooks of cases."""
         self.doubtful: dict[tuple[str, Narrowed], Case] = {}
         """Reasons why a check may be impossible (a script that is missing), each with one case."""
+        self.connectors: dict[str, list[tuple[str, Place]]] = {}
+        """The connectors in the `options` of cases, with examples of cases that name them."""
         self.attachments: dict[str, list[tuple[str, Place]]] = {}
         """The files that messages of cases name, with examples of cases that name them."""
         self.workspaces: dict[str, list[tuple[str, Place]]] = {}
@@ -71,11 +73,17 @@ class Survey:
             _example(self.simulators.setdefault(named, []), case)
         self.leading.update(case.before_sequence)
         self.varied += is_varied(case)
+        self._add_names(case)
+
+    def _add_names(self, case: Case) -> None:
+        """Collect what a case names outside of its file."""
         for message in case.messages:
             for name in message.files:
                 _example(self.attachments.setdefault(name, []), case)
         if case.workspace is not None:
             _example(self.workspaces.setdefault(case.workspace, []), case)
+        if case.options is not None and case.options.connector is not None:
+            _example(self.connectors.setdefault(case.options.connector, []), case)
         for hook in (case.before_hook, case.after_hook):
             if hook is not None:
                 self.hooks.add(hook)

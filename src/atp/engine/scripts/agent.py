@@ -5,7 +5,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from atp.agents.adapter import Capabilities
 from atp.base.diagnostics import Diagnostics
 from atp.base.found_json import MISSING
 from atp.base.text import cut
@@ -13,6 +12,7 @@ from atp.checks.evidence import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner
 from atp.engine.trial.conversation import Conversation, Watch
 from atp.loader.validate import NoLocator, validate
+from atp.suite.capabilities import Capabilities
 from atp.suite.case import Case
 from atp.suite.result import Artifact, ToolCall, Transcript, Usage
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from atp.base.errors import Error
 from atp.usercode.call import Raised, call
-from atp.usercode.code_path import load_function, locate_function
+from atp.usercode.code_path import load_function
 from atp.usercode.signature import takes_any
 
 
@@ -18,7 +18,8 @@ class Hooks:
     """The hooks of a run, each loaded once."""
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
-        self._folders = folders
+        self.folders = folders
+        """The folders in which hooks are found, after the folder of the file that names them."""
         self._loaded: dict[tuple[str, Path | None], Callable[..., Any]] = {}
 
     def load(self, name: str, folder: Path | None = None) -> Callable[..., Any]:
@@ -28,15 +29,8 @@ class Hooks:
         """
         place = (name, folder)
         if place not in self._loaded:
-            self._loaded[place] = load_function(name, self._folders if folder is None else (folder, *self._folders))
+            self._loaded[place] = load_function(name, self.folders if folder is None else (folder, *self.folders))
         return self._loaded[place]
-
-    def locate(self, name: str, folder: Path | None = None) -> Path | None:
-        """The file or the folder of a hook, without running its code; None if its module is installed.
-
-        Raises `ConfigurationError` if the hook is not there.
-        """
-        return locate_function(name, self._folders if folder is None else (folder, *self._folders))
 
     async def call(
         self, name: str, about: dict[str, Any], log: Callable[[str], None], folder: Path | None = None
