@@ -280,6 +280,14 @@ def test_a_validator_looks_for_the_value_if_there_are_no_other_criteria(
     assert call.payload.get("expected") == given.get("value")
 
 
+def test_the_value_of_a_validator_is_its_criteria_if_it_has_no_others(evidence: MakeEvidence) -> None:
+    client = Scripted({"passed": True}, {"passed": True}, own=True)
+    given = {"type": "agent", "use": "agents:my", "value": "be kind"}
+    judged(given, evidence(ANSWER), judges(my=client))
+    judged({**given, "options": {"metadata": {"criteria": "polite"}}}, evidence(ANSWER), judges(my=client))
+    assert [call.payload["criteria"] for call in client.calls] == ["be kind", "polite"]
+
+
 def test_a_validator_that_is_not_there_is_unjudged(evidence: MakeEvidence) -> None:
     found = judged({"type": "agent", "use": "agents:no.one"}, evidence(ANSWER), judges())
     assert found.outcome == "unjudged"

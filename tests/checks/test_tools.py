@@ -23,6 +23,8 @@ CALLS: list[ToolCall | str] = [
     [
         ({"name": "search"}, True),
         ({"value": "search"}, True),
+        ({"value": {"name": "search", "arguments": {"query": "beijing"}}}, True),
+        ({"value": {"name": "search", "arguments": {"query": "rome"}}}, False),
         ({"name": "Search"}, False),
         ({"name": "sear"}, False),
         ({"name": "github__create_issue"}, True),
@@ -123,6 +125,9 @@ def test_not_tool_called(judge: Judge, given: dict[str, Any], holds: bool) -> No
         ({"name": "send", "status": "error"}, False),
         ({"name": "create_issue", "status": "success"}, True),
         ({"name": "create_issue", "value": None}, False),
+        ({"value": {"tool": "search", "result": {"hits": [1, 2]}}}, True),
+        ({"value": {"tool": "search", "result": {"hits": [3]}}}, False),
+        ({"value": {"tool": "create_issue"}}, True),
     ],
 )
 def test_tool_result(judge: Judge, given: dict[str, Any], holds: bool) -> None:

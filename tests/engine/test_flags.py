@@ -151,6 +151,14 @@ def test_identity_comes_from_flag_then_case_then_ctx_then_settings(project: Proj
     assert by_flag.events[0]["environment"]["user_id"] == "flag-user"
 
 
+def test_yao_keeps_user_and_team_in_authorized(project: Project) -> None:
+    project.write("agent.py", "def run(context):\n    return f\"{context['user']} {context['team']}\"\n")
+    project.write("ctx.json", {"authorized": {"user_id": "ann", "team_id": "ops", "scope": "all"}, "team": "own"})
+    check = {"type": "equals", "value": "ann own"}
+    ran = project.test(project.cases({"id": "a", "input": "x", "assert": check}), *AGENT, "--ctx", "ctx.json")
+    assert ran.statuses == {"a": "passed"}, ran.out
+
+
 def test_a_bad_ctx_file(project: Project) -> None:
     project.write("ctx.yaml", "user: me\nteem: us\n")
     file = project.cases("a")
@@ -550,6 +558,18 @@ def test_hooks_are_called_in_order(project: Project) -> None:
     assert project.test("sub/cases.jsonl", *AGENT, *flags).code == 1
     lines = ["before_all", "before:a", "after:a:passed", "before:b", "after:b:error", "after_all:True"]
     assert project.lines("called") == lines
+
+
+def test_the_hook_after_a_trial_is_called_when_the_hook_before_it_fails(project: Project) -> None:
+    project.write("hooks.py", HOOKS)
+    file = project.cases({"id": "a", "input": "x", "before": "hooks.py:fails", "after": "hooks.py:after"})
+    assert project.test(file, *AGENT).statuses == {"a": "error"}
+    assert project.lines("called") == ["after:a:error"]
+
+
+def test_a_hook_before_a_trial_is_told_no_status(project: Project) -> None:
+    project.write("hooks.py", "def go(about):\n    assert about['status'] is None\n")
+    assert project.test(project.cases({"id": "a", "input": "x", "before_hook": "hooks.py:go"}), *AGENT).code == 0
 
 
 def test_a_failing_hook_is_an_error_of_the_environment(project: Project) -> None:

@@ -7,7 +7,7 @@ is unjudged then.
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.text import cut
@@ -86,6 +86,15 @@ class ToolCalled(Assertion):
     """And that before the first call of this tool."""
     after: Text | None = None
     """And that after the first call of this tool."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flatten_value(cls, raw: Any) -> Any:
+        # Yao also writes `value: {name, arguments}`.
+        value = raw.get("value") if type(raw) is dict else None
+        if isinstance(value, dict) and "name" in value and value.keys() <= {"name", "arguments"}:
+            return {**{key: item for key, item in raw.items() if key != "value"}, **value}
+        return raw
 
     def needs(self, negated: bool) -> Iterator[Need]:
         if negated or self.times == 0:
@@ -230,6 +239,17 @@ class ToolResult(Assertion):
     """Look there in the result."""
     status: Literal["success", "error"] | None = None
     """How the call ended."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flatten_value(cls, raw: Any) -> Any:
+        # Yao writes `value: {tool, result}`; without a result, the call must have succeeded.
+        value = raw.get("value") if type(raw) is dict and "name" not in raw else None
+        if not isinstance(value, dict) or "tool" not in value or not value.keys() <= {"tool", "result"}:
+            return raw
+        rest = {key: item for key, item in raw.items() if key != "value"}
+        expected = {"value": value["result"]} if value.get("result") is not None else {"status": "success"}
+        return {"name": value["tool"], **expected, **rest}
 
     def needs(self, negated: bool) -> Iterator[Need]:
         if negated:

@@ -23,8 +23,8 @@ _SHARED_KEYS = COMMON_KEYS | {
 }
 YAML_KEYS = _SHARED_KEYS | {"agents"}
 """The keys of a YAML test."""
-JSONL_KEYS = _SHARED_KEYS
-"""The keys of a JSONL record."""
+JSONL_KEYS = _SHARED_KEYS | {"before", "after"}
+"""The keys of a JSONL record; `before` and `after` are Yao's names of the hooks."""
 _PLAYER = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 

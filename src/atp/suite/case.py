@@ -194,9 +194,9 @@ class Case(Record):
     """Handed to the agent."""
     workspace: Text | None = None
     """A folder whose files each trial starts with."""
-    before_hook: Text | None = None
+    before_hook: Text | None = Field(default=None, validation_alias=AliasChoices("before_hook", "before"))
     """A Python function called before each trial."""
-    after_hook: Text | None = None
+    after_hook: Text | None = Field(default=None, validation_alias=AliasChoices("after_hook", "after"))
     """A Python function called after each trial."""
     place: Place = Field(default_factory=Place, exclude=True, repr=False)
     """Where it stands in its file."""

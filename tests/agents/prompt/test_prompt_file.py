@@ -119,6 +119,12 @@ def test_a_file_that_links_to_itself(stage: Stage) -> None:
     assert "agents/x.md → agents/x.md" in stage.refuse("[me](x.md)")
 
 
+def test_links_are_looked_for_beside_the_file_then_below_the_root(stage: Stage, talk: Talk) -> None:
+    stage.write(**{"info/list.md": "the list", "info/more.md": "wrong", "agents/info/more.md": "right"})
+    stage.write(**{"agents/x.md": "[a](info/list.md), [b](info/more.md), [c](/info/list.md)"})
+    assert system(stage, talk) == "the list, right, the list"
+
+
 def test_missing_links_are_told_together_each_at_its_place(stage: Stage) -> None:
     told = stage.refuse("---\ndescription: d\n---\nOne [a](a.md)\n\nTwo [b](b.md), $CTX.WHAT, [c](c.md#part)")
     assert told.startswith("4 mistakes in its files:")
@@ -168,6 +174,14 @@ def test_settings_of_all_spellings(stage: Stage, talk: Talk) -> None:
     assert model.asked[0].settings == {"temperature": 0.5, "max_tokens": 7, "top_p": 1}
 
 
+def test_settings_of_the_model_in_config(stage: Stage, talk: Talk) -> None:
+    model = Scripted("Hi")
+    stage.models["m1"] = model
+    stage.make("---\noptions: {top_p: 1}\nconfig: {model: m1, temperature: 0.5, tool_choice: auto}\n---\nHi")
+    run(talk.ask(stage.agent()))
+    assert model.asked[0].settings == {"temperature": 0.5, "tool_choice": "auto", "top_p": 1}
+
+
 MISTAKES = [
     ("modle: a", ":2:1: unknown key `modle` (did you mean `model`?)"),
     ("comands: [a:b]", "did you mean `commands`?"),
@@ -181,7 +195,10 @@ MISTAKES = [
     ("commands: [nope]", "expected `module:function`"),
     ("mcp: [a]", "there is no MCP server `a`"),
     ("mcp: {servers: [a]}", "there is no MCP server `a`"),
-    ("config: {a: 1}", "`config` belongs to an agent of another type"),
+    ("config: {entry: a.py:f}", "`config` belongs to an agent of another type"),
+    ("config: [a]", "`config` belongs to an agent of another type"),
+    ("temperature: 1\nconfig: {temperature: 2}", ":3:10: `temperature` is given twice"),
+    ("options: {top_p: 1}\nconfig: {top_p: 2}", "`top_p` is given twice"),
     ("type: http", "describes an agent of type `http`"),
     ("a: 1\na: 2", "`a` is given twice"),
     ("- a", "the frontmatter must be a mapping"),
@@ -232,6 +249,11 @@ def test_variables(stage: Stage, talk: Talk) -> None:
     )
     context = {"user": "ann", "locale": "de", "metadata": {"plan-b": 2}}
     assert system(stage, talk, context=context) == "dry; ann/de. 2, $CTX.NAME $CTX ${X} $5"
+
+
+def test_the_mode_and_the_theme_are_options_of_the_case(stage: Stage, talk: Talk) -> None:
+    stage.write(**{"agents/x.md": "<$CTX.MODE> <$CTX.THEME>"})
+    assert system(stage, talk, context={}, options={"mode": "task"}) == "<task> <>"
 
 
 def test_the_clock(stage: Stage, talk: Talk) -> None:

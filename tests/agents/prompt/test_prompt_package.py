@@ -90,14 +90,22 @@ def test_files(stage: Stage) -> None:
     assert [path.name for path in made.files] == ["package.yao", "prompts.yml"]
 
 
+def test_a_default_that_yao_sets_elsewhere_is_the_models_default_here(stage: Stage, talk: Talk) -> None:
+    write(stage, '{"connector": "use::default"}')
+    assert run(talk.ask(stage.agent(path=PLACE))).output == "Hello"
+
+
 def test_what_only_another_tool_can_do_is_said(stage: Stage) -> None:
-    write(stage, '{\n "kb": {"collections": []}, "uses": {}}')
-    stage.write(**{f"{PLACE}/src/index.ts": "// hooks"})
+    write(stage, '{\n "kb": {"collections": []}, "uses": {}, "hooks": {}, "sandbox": {"image": "x"}}')
+    stage.write(**{f"{PLACE}/src/index.ts": "// hooks", f"{PLACE}/sandbox.yao": "{}"})
     told = [f"{one.file}:{one.line}: {one.message}" for one in stage.make(path=PLACE).warnings]
     assert [re.split(" has no effect", one)[0] for one in told] == [
         f"{PLACE}/package.yao:1: src/index.ts",
+        f"{PLACE}/package.yao:1: sandbox.yao",
         f"{PLACE}/package.yao:2: `kb`",
         f"{PLACE}/package.yao:2: `uses`",
+        f"{PLACE}/package.yao:2: `hooks`",
+        f"{PLACE}/package.yao:2: `sandbox`",
     ]
 
 

@@ -138,6 +138,12 @@ def test_the_agents_own_trouble_is_its_own(project: Project) -> None:
     assert [one["passed"] for one in raised["checkpoints"]] == [True, False, False]
 
 
+def test_a_dialogue_ends_when_all_required_checkpoints_are_reached(project: Project) -> None:
+    never = {"id": "never", "required": False, "assertion": {"type": "contains", "value": "zebra"}}
+    result = hold(project, ["I have an expense"] * 9, points=[POINTS[0], never], max_turns=9)
+    assert (result["status"], result["total_turns"]) == ("passed", 1)
+
+
 def test_optional_checkpoints_may_be_missed(project: Project) -> None:
     points = [POINTS[0], {"id": "never", "required": False, "assertion": {"type": "contains", "value": "zebra"}}]
     result = hold(project, points=points)

@@ -116,7 +116,7 @@ class PromptAdapter(Adapter):
 
     def _messages(self, request: TurnRequest) -> list[dict[str, Any]]:
         before = [
-            {**prompt, "content": fill(prompt["content"], self._environment, request.context)}
+            {**prompt, "content": fill(prompt["content"], self._environment, {**request.options, **request.context})}
             for prompt in self._prompts
         ]
         said = [self._attachments.message(message) for message in request.messages]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -22,6 +23,12 @@ from atp.loader.yaml.nodes import Parsed, parse_yaml
 from atp.suite.agent import Agent, AnyAgent, PromptConfig
 from atp.suite.record import Record
 
+_OF_HEAD = ("connector", "model", "temperature", "max_tokens")
+"""Settings of the model that have keys of their own in the frontmatter."""
+_OF_OTHER_KINDS = frozenset(
+    {"endpoint", "entry", "command", "image", "build", "graph_path", "crew_path", "module", "path"}
+)
+"""Keys by which the configuration of another kind of agent is told from settings of a model."""
 _OTHER_KINDS = ("type", "config", "name", "description")
 """The keys in the frontmatter of an agent of another kind."""
 
@@ -108,14 +115,32 @@ def _read_head(parsed: Parsed, notes: Diagnostics) -> PromptHead:
         at = parsed.locator.value(())
         notes.error("wrong-type", "the frontmatter must be a mapping", at, "write `description: …`, or leave it out")
         return PromptHead()
-    head = read_head(parsed.data, notes, parsed.locator)
+    head = read_head(_with_settings(parsed, notes), notes, parsed.locator)
     if head.type not in (None, "prompt"):
         at = parsed.locator.value(("type",))
         notes.error("wrong-kind", f"this file describes an agent of type `{head.type}`, not a prompt", at)
-    elif head.config is not None:
-        hint = "give `type` too, or write its keys without `config`"
-        notes.error("wrong-kind", "`config` belongs to an agent of another type", parsed.locator.key(("config",)), hint)
     return head
+
+
+def _with_settings(parsed: Parsed, notes: Diagnostics) -> dict[str, Any]:
+    """Return the frontmatter of a prompt, with the settings of its model that other tools write into `config`."""
+    data: dict[str, Any] = {key: value for key, value in parsed.data.items() if key != "config"}
+    config = parsed.data.get("config")
+    if config is None:
+        return data
+    at = parsed.locator.key(("config",))
+    if not isinstance(config, dict) or not _OF_OTHER_KINDS.isdisjoint(config):
+        hint = "give `type` too, or write its keys without `config`"
+        notes.error("wrong-kind", "`config` belongs to an agent of another type", at, hint)
+        return data
+    options = next((key for key in ("options", "settings") if isinstance(data.get(key), dict)), "options")
+    for key, value in config.items():
+        place = data if key in _OF_HEAD else data.setdefault(options, {})
+        if key in place:
+            where = parsed.locator.key(("config", key))
+            notes.error("given-twice", f"`{key}` is given twice, also in `config`", where, "give it once")
+        place.setdefault(key, value)
+    return data
 
 
 def _check_body(files: AgentFiles, path: Path, parts: Head) -> None:

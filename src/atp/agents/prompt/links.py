@@ -72,7 +72,8 @@ class Links:
             self._note(path, "bad-link", message, at, f"link `{name}`, or put a backslash before the link")
             return ""
         root = self._files.root
-        found = (root / name.lstrip("/") if name.startswith("/") else path.parent / name).resolve()
+        beside, below = (path.parent / name).resolve(), (root / name.lstrip("/")).resolve()
+        found = below if name.startswith("/") or (not beside.is_file() and below.is_file()) else beside
         if not found.is_relative_to(root):
             message = f"the link to `{name}` leads out of the project"
             self._note(path, "outside-project", message, at, f"only files below {root} can be brought in")
@@ -85,7 +86,7 @@ class Links:
             self._note(path, "too-deep", f"links lead through more than {DEEPEST} files", at, "link them side by side")
             return ""
         if not found.is_file():
-            hint = "check the path: it is relative to the file with the link"
+            hint = "check the path: it is relative to the file with the link, or to the project's root"
             self._note(path, "no-such-file", f"there is no file `{name}`", at, hint)
             return ""
         if found not in self._known:

@@ -22,10 +22,10 @@ PACKAGE = "package.yao"
 PROMPTS = ("prompts.yml", "prompts.yaml")
 OTHERS_KEYS = frozenset({"mode", "modes"})
 """Keys of other tools that look like misspelt keys of ours."""
-NOT_DONE = frozenset({"db", "kb", "search", "uses", "workflow"})
+NOT_DONE = frozenset({"db", "hooks", "kb", "sandbox", "search", "uses", "workflow"})
 """Keys of other tools that change the agent, and have no effect in ATP."""
-HOOKS = ("src/index.ts", "src/index.js")
-"""Code of other tools that runs before and after the model."""
+NOT_DONE_FILES = ("src/index.ts", "src/index.js", "sandbox.yao")
+"""Files of other tools that change the agent: code around the model, and a container in which another agent works."""
 
 
 class _Prompt(Record):
@@ -57,9 +57,9 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
     if not isinstance(data, dict):
         notes.error("wrong-type", "a package must be an object", locate.value(()), 'begin with {"name": "…"}')
         return PromptHead(), locate
-    for hook in HOOKS:
-        if (path.parent / hook).is_file():
-            notes.warn("no-effect", f"{hook} has no effect here: only the prompts, the model and the tools are tested")
+    for name in NOT_DONE_FILES:
+        if (path.parent / name).is_file():
+            notes.warn("no-effect", f"{name} has no effect here: only the prompts, the model and the tools are tested")
     own = _known_keys(data, notes, locate)
     kind = own.pop("type", None)  # Yao's own kind of agent
     if kind in AGENTS.names and kind != "prompt":
@@ -91,7 +91,9 @@ def _known_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -
 def _fill_connector(own: dict[str, Any], files: AgentFiles, notes: Diagnostics, locate: JsonLocator) -> None:
     for key in ("connector", "model"):
         text = own.get(key)
-        if isinstance(text, str) and "$ENV." in text:
+        if isinstance(text, str) and text.startswith("use::"):  # Yao's word for a default that is set elsewhere
+            del own[key]
+        elif isinstance(text, str) and "$ENV." in text:
             before = len(notes)
             check_variables(text, files.variables, notes, lambda _, key=key: locate.value((key,)))  # type: ignore[misc]
             own[key] = fill(text, files.variables, {}) if len(notes) == before else text

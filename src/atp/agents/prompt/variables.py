@@ -38,8 +38,11 @@ CONTEXT = {
     "RUN": "run",
     "ITERATION": "iteration",
     "TURN": "turn",
+    "MODE": "mode",
+    "THEME": "theme",
 }
-"""The names of `$CTX`, and their keys in a turn's context. `DATE`, `TIME` and `TIMEZONE` are as in `$SYS`."""
+"""The names of `$CTX`, and their keys in a turn's context; `mode` and `theme` are options of the case. `DATE`, `TIME`
+and `TIMEZONE` are as in `$SYS`."""
 CLOCK = {
     "DATETIME": "%Y-%m-%d %H:%M:%S",
     "DATE": "%Y-%m-%d",

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
 from atp.base.diagnostics import Diagnostics, LoadError
 from atp.engine.prepare.options import Options
@@ -33,6 +33,19 @@ class Identity(Record):
     """Format of the answer."""
     metadata: JsonObject = Field(default_factory=dict)
     """Free data."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_authorized(cls, raw: Any) -> Any:
+        # Yao keeps the user and the team in `authorized`, beside more that ATP has no use for.
+        if type(raw) is not dict or not isinstance(raw.get("authorized"), dict):
+            return raw
+        rest = {key: value for key, value in raw.items() if key != "authorized"}
+        for name in ("user", "team"):
+            given = raw["authorized"].get(f"{name}_id", raw["authorized"].get(name))
+            if given is not None and name not in rest and f"{name}_id" not in rest:
+                rest[name] = given
+        return rest
 
 
 class Identities:

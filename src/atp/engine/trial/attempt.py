@@ -90,8 +90,8 @@ class Attempt:
         if not trial.tested.is_ready:
             await self._start_agent(task_id, deadline)
         self._actor = "agent"
-        await self._call_hook(trial.case.before_hook)
-        self._needs_after_hook = True
+        self._needs_after_hook = True  # also if the hook before it fails: it may have done half of its work
+        await self._call_hook(trial.case.before_hook, status=None)
         if self._start is not None and self._start.workspace is not None:
             self._workspace.path()  # what it holds is judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits, result.transcript)
@@ -288,12 +288,12 @@ class Attempt:
         self._workspace.remove()
         self._workspace = self._context.workspace(self._trial, self._start)
 
-    async def _call_hook(self, name: str | None) -> None:
+    async def _call_hook(self, name: str | None, *, status: Status | None) -> None:
         if name is None:
             return
         trial = self._trial
         about = {**trial.context, "case_id": trial.case.id, "agent": trial.agent, "run": trial.run}
-        about |= {"workspace": str(self._workspace.path()), "status": self._result.status}
+        about |= {"workspace": str(self._workspace.path()), "status": status}
         self._actor = "hook"
         await self._context.hooks.call(name, about, self._result.transcript.logs.append, trial.source.folder)
         self._actor = "agent"
@@ -302,7 +302,7 @@ class Attempt:
         """Call the hook after the trial. Its failure is an error only if the trial has passed, else a warning."""
         self._needs_after_hook = False
         try:
-            await self._call_hook(self._trial.case.after_hook)
+            await self._call_hook(self._trial.case.after_hook, status=self._result.status)
         except (HookError, WorkspaceError, WorkspaceReplaced) as error:
             if self._result.status == "passed":
                 raise

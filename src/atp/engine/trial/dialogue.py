@@ -98,7 +98,8 @@ class Dialogue:
 
     def _is_over(self, achieved: bool) -> bool:
         points = self._trial.case.checkpoints
-        all_reached = bool(points) and len(self._reached) == len(points)
+        wanted = [one.id for one in points if one.required] or [one.id for one in points]
+        all_reached = bool(wanted) and self._reached.keys() >= set(wanted)
         return all_reached or achieved or self._conversation.turns >= self._most
 
     def _missing(self) -> list[Checkpoint]:
