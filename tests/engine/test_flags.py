@@ -598,9 +598,13 @@ def test_a_failing_hook_is_an_error_of_the_environment(project: Project) -> None
     assert ran.results["wrong"]["warnings"] == ["hook hooks.py:fails: OSError: no database"]
     assert project.lines("asked") == ["after.1", "wrong.1", "fine.1"]
     flags = [["--run", "fine", flag, "hooks.py:fails"] for flag in ("--before-all", "--after-all")]
-    for ran in project.tests(*([file, *AGENT, *one] for one in flags)):
-        assert ran.code == 3
-        assert ran.summary["stopped"] == "hook hooks.py:fails: OSError: no database"
+    before, after = project.tests(*([file, *AGENT, *one] for one in flags))
+    told = "hook hooks.py:fails: OSError: no database"
+    assert (before.code, before.summary["stopped"]) == (3, told)
+    # After the run there is nothing left to go on with.
+    assert (after.code, after.summary["exit_code"], after.summary["stopped"]) == (3, 3, None)
+    assert told in after.err
+    assert "--resume" not in after.err
 
 
 def test_a_hook_that_is_not_there_is_known_before_anything_runs(project: Project) -> None:

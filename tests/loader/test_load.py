@@ -130,3 +130,17 @@ def test_endings_in_any_letter_case(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(YAML)
     assert TestLoader().load_file(file).test_suite == "s"
+
+
+def test_the_models_answer_to_document_1s_names() -> None:
+    suite = TestLoader(env={}).load_string(
+        "test_suite: s\n"
+        "agents: [{name: a, type: http, config: {endpoint: 'http://x'}}, {name: b, type: custom, config: {own: 1}}]\n"
+        "tests: [{id: a, name: A, input: x, assertions: [{type: artifact_exists, config: {path: a.txt}, weight: 2}]}]\n"
+    )
+    assert suite.tests[0].assertions[0].config == {"path": "a.txt"}
+    assert [suite.agents[0].config["endpoint"], suite.agents[1].config["own"]] == ["http://x", 1]
+    with pytest.raises(KeyError):
+        suite.agents[0].config["nothing"]
+    assert (suite.defaults.runs_per_test, suite.defaults.timeout_seconds) == (1, 300)
+    assert suite.tests[0].runs is None, "a flag may still say how often"

@@ -217,7 +217,7 @@ def test_agents_is_a_key_of_yaml_tests_only(expect: Expect) -> None:
 
 @pytest.mark.parametrize("key", ["index", "place", "path", "intent", "chains", "befores", "before_sequence", "limits"])
 def test_what_the_loader_works_out_itself_is_no_key(expect: Expect, key: str) -> None:
-    expect(f'{{"id": "a", "input": "x", «unknown-key»"{key}": 1}}')
+    expect(f'{{"id": "a", "input": "x", «unknown-key»"{key}": "x"}}')
 
 
 # Keys given twice

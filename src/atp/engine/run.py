@@ -168,7 +168,7 @@ class Run:
             try:
                 await self._call_hook(self.options.after_all)
             except HookError as error:
-                self.stop.abort(str(error))
+                self.problems.append(str(error))  # all trials are done: there is nothing to go on with
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
         summary = self._summary()
@@ -189,12 +189,13 @@ class Run:
 
     def _summary(self) -> Summary:
         counts = self._running.engine.summary
+        code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
         return Summary(
             at=time.time(),
             complete=self.stop.reason is None,
             reason=self.stop.reason,
             counts=counts.counts(),
-            exit_code=counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted),
+            exit_code=INCOMPLETE if self.problems and code == 0 else code,
             exhausted=self.stop.exhausted,
         )
 

@@ -145,6 +145,43 @@ _PATTERNS: dict[str, tuple[str, str | None]] = {
 """What a value that matches the pattern is called, and a hint."""
 
 
+_IN_A_FILE = "write `type: artifact_exists` with `path`, and `contains` or `matches`"
+_JUDGED = "write `type: llm_eval` with `criteria`"
+_BEHAVIOR = "write `type: behavior` with `check: {}`"
+_OTHER_TOOLS_TYPES = {
+    ("assertion", "file_exists"): "write `type: artifact_exists` with `path`",
+    ("assertion", "file_contains"): _IN_A_FILE,
+    ("assertion", "artifact_contains"): _IN_A_FILE,
+    ("assertion", "contains_keyword"): "write `type: contains` with `value`",
+    ("assertion", "not_contains_keyword"): "write `type: not_contains` with `value`",
+    ("assertion", "icontains"): "write `type: contains` with `ignore_case: true`",
+    **{("assertion", name): _JUDGED for name in ("llm_judge", "llm_rubric", "model_graded", "g_eval")},
+    **{
+        ("assertion", name): _BEHAVIOR.format(name)
+        for name in ("no_errors", "no_repeated_actions", "efficient_tool_use")
+    },
+    **{
+        ("agent", name): "write `type: custom` with `config: {entry: file.py:function}`"
+        for name in ("python", "function", "callable")
+    },
+    **{
+        ("agent", name): "write `type: cli` with `config: {command: …}`"
+        for name in ("command", "shell", "process", "exec")
+    },
+    **{("agent", name): "write `type: http` with `config: {endpoint: …}`" for name in ("url", "rest", "api")},
+}
+"""How ATP writes what other tools have a `type` of another name for."""
+_OTHER_TOOLS_KEYS = {
+    "tool": "name",
+    "args": "arguments",
+    "prompt": "criteria",
+    "rubric": "criteria",
+    "workspace_fixture": "workspace",
+    "allowed_env_vars": "environment",
+}
+"""Keys of other tools, and ATP's key of the same meaning, where a record has it."""
+
+
 def _options(context: dict[str, Any]) -> list[str]:
     return re.findall(r"'([^']*)'", str(context.get("expected_tags") or context.get("expected") or ""))
 
@@ -152,9 +189,10 @@ def _options(context: dict[str, Any]) -> list[str]:
 def _unknown_type(key: str, context: dict[str, Any]) -> Mistake:
     options = _options(context)
     tag = str(context.get("tag"))
-    meant = near_miss(tag, options)
     family = "assertion" if "equals" in options else "agent" if "custom" in options else "part"
-    hint = f"did you mean `{meant}`?" if meant else f"one of: {', '.join(sorted(options))}"
+    other = _OTHER_TOOLS_TYPES.get((family, tag.lower().replace("-", "_")))
+    meant = None if other else near_miss(tag, options)
+    hint = other or (f"did you mean `{meant}`?" if meant else f"one of: {', '.join(sorted(options))}")
     return Mistake(f"unknown-{family}", f"unknown {family} type `{tag}`", hint, below=("type",))
 
 
@@ -169,7 +207,10 @@ def _bad_value(key: str, value: Any, context: dict[str, Any]) -> Mistake:
 def unknown_key(key: str, known: Iterable[str]) -> Mistake:
     """The mistake for a key that is not among the known ones."""
     known = sorted(known)
-    meant = meant_key(key, known)
+    other = _OTHER_TOOLS_KEYS.get(key)
+    if key in ("path", "artifact") and "value" in known and "negate" in known and "path" not in known:
+        return Mistake("unknown-key", f"unknown key `{key}`", f"to look into a file, {_IN_A_FILE}", True)
+    meant = other if other in known else meant_key(key, known)
     own = "; what belongs to its type goes under `config`" if {"config", "type"} <= set(known) else ""
     hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}{own}"
     return Mistake("unknown-key", f"unknown key `{key}`", hint, True, meant or "")

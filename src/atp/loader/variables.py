@@ -16,6 +16,8 @@ from atp.suite.record import Defaulted, Filled
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 """A default may hold braces in pairs, as mappings are written: `${BOX:{a: {b: 1}}}`."""
 _USE = re.compile(rf"\$\$\{{|\$\{{(?:([A-Za-z_][A-Za-z0-9_]*)(?::((?:[^{{}}]|{_BRACES}|\{{)*))?\}})?")
+_SHELL_DEFAULT = re.compile(r"-(?![\d.])\S")
+"""A default that a shell would write so; `-1` may be a number."""
 
 Defaulted.read = staticmethod(read_plain)
 
@@ -48,6 +50,10 @@ class _Uses:
             name, default = use.group(1), use.group(2)
             if name is None or default is None:
                 continue
+            if _SHELL_DEFAULT.match(default):
+                message = f"the default of `{name}` is `{default}`, with the `-`"
+                hint = f"a shell writes ${{{name}:-…}}, ATP writes ${{{name}:{default[1:]}}}"
+                self.notes.warn("shell-default", message, self.place(dollar, number), hint)
             if is_secret(name, default, dollar.key):
                 self.notes.secrets.update(_secrets_in(default))
             if self.defaults.setdefault(name, default) != default and "${" not in default:

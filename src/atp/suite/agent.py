@@ -29,6 +29,12 @@ class AgentConfig(Record):
     parallel: Count | None = None
     """At most so many trials of this agent at a time."""
 
+    def __getitem__(self, key: str) -> Any:
+        """Return the value of a key: to document 1, a configuration is a dict."""
+        if key in type(self).model_fields or key in (self.model_extra or {}):
+            return getattr(self, key)
+        raise KeyError(key)
+
 
 class HttpSpeech(AgentConfig):
     """How to speak to an agent over HTTP, wherever it runs."""

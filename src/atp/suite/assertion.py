@@ -78,6 +78,11 @@ class Assertion(Record):
         """True if a model or the user's code has to be asked."""
         return self.judged
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """Document 1's name for the keys of the assertion's kind, as far as the file gives them."""
+        return self.model_dump(exclude={"type", *Assertion.model_fields}, exclude_unset=True)
+
     @model_validator(mode="before")
     @classmethod
     def _flatten_config(cls, raw: Any) -> Any:

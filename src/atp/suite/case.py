@@ -11,7 +11,20 @@ from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
 from atp.suite.paths import ArtifactPath
-from atp.suite.record import Amount, Count, Fraction, Json, JsonObject, Names, Record, Score, Seconds, Share, Text
+from atp.suite.record import (
+    Amount,
+    Count,
+    Fraction,
+    Json,
+    JsonObject,
+    Names,
+    Record,
+    Score,
+    Seconds,
+    Share,
+    Text,
+    Truth,
+)
 from atp.suite.reference import BareAgent
 
 MOST_TURNS = 20
@@ -133,7 +146,7 @@ class Case(Record):
     """What it is meant to prove, for the assessor."""
     tags: list[Text] = Field(default_factory=list)
     """For choosing cases."""
-    skip: bool = False
+    skip: Truth = False
     """Leave it out, and say so."""
     agents: Names | None = None
     """Only against these agents of the suite."""

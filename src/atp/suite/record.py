@@ -78,6 +78,13 @@ def _no_bool(value: Any) -> Any:
     return value
 
 
+def _only_bool(value: Any) -> Any:
+    # pydantic also takes "yes" and 1. In a variable, where everything is text, they are fine.
+    if isinstance(value, int | str) and not isinstance(value, bool | Filled | Defaulted):
+        raise PydanticCustomError("bool_type", "expected true or false")
+    return value
+
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*)+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -126,6 +133,8 @@ Names = Annotated[list[Text], Field(min_length=1)]
 """A list of names, at least one."""
 Regex = Annotated[str, Field(json_schema_extra={"minLength": 1}), AfterValidator(check_sought), AfterValidator(_regex)]
 """A regular expression of Python's `re`, not an empty one."""
+Truth = Annotated[bool, BeforeValidator(_only_bool)]
+"""True or false, and no other word for it."""
 Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]
 """A whole number from 1."""
 Whole = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]

@@ -97,7 +97,7 @@ class Conversation:
             emit=watch.event,
             log=watch.transcript.logs.append,
             task=case.task.model_dump(exclude_none=True) if case.task is not None else None,
-            constraints={**case.limits.given(), "timeout_seconds": trial.timeout},
+            constraints={**case.limits.given(), "timeout_seconds": _as_number(trial.timeout)},
             options=case.options.model_dump(exclude_defaults=True) if case.options else {},
             began=watch.began,
         )
@@ -183,3 +183,8 @@ class Conversation:
             "case_name": case.name,
             "metadata": {**trial.context["metadata"], **case.metadata},
         }
+
+
+def _as_number(seconds: float) -> float:
+    """Whole seconds as a whole number, which document 1 promises to agents with strict readers."""
+    return int(seconds) if seconds == int(seconds) else seconds

@@ -31,6 +31,10 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
         )
         notes.error(code, message, locate.value(()), "begin with `test_suite:`")
         return None
+    if "test_suite" not in data and {"prompts", "providers"} <= data.keys():
+        hint = "ATP reads suites with `test_suite`, `agents` and `tests`; `atp init yaml` writes one to start from"
+        notes.error("other-format", "this looks like a file of promptfoo's, which ATP does not read", Place(1, 1), hint)
+        return None
     written: dict[str, str] = {}
     suite = _read_head(data, context, notes, locate, written)
     if suite is None:

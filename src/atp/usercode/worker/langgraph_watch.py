@@ -39,6 +39,10 @@ class Watcher(BaseCallbackHandler):
         self._requested: dict[str, tuple[str, Any]] = {}
         """The tool calls that models requested, by id: the tool and its arguments."""
         self._reported: set[str] = set()
+        self._counted: set[str | int | None] = set()
+        """The ids of the messages whose usage is counted, or the objects' own where they have none."""
+        self._own: list[Any] = []
+        """Keeps messages without an id, so that no other object gets theirs."""
         self._used: dict[str, int] = {}
         self._model_calls = 0
 
@@ -89,9 +93,8 @@ class Watcher(BaseCallbackHandler):
             name = message.response_metadata.get("model_name") or message.response_metadata.get("model") or name
             _add(used, _tokens(message))
             self._note_requested(message)
-        self._model_calls += 1
-        _add(self._used, used)
-        self._events.report("llm_request", model=name, duration_ms=_since(started_at), **used)
+            self._counted.add(message.id)
+        self._count(name, used, _since(started_at))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         """Report a failed model call. The graph decides whether the turn fails."""
@@ -129,8 +132,24 @@ class Watcher(BaseCallbackHandler):
             for message in _messages_in(change):
                 if message.type == "ai":
                     self._note_requested(message)
+                    self._count_own(message)
                 elif message.type == "tool" and message.tool_call_id not in self._reported:
                     self._report_message(message)
+
+    def _count_own(self, message: Any) -> None:
+        """Count the usage of a message that a node made itself, with another library than LangChain's models."""
+        key = message.id or id(message)
+        if key in self._counted or not (used := _tokens(message)):
+            return
+        self._counted.add(key)
+        self._own.append(message)
+        metadata = message.response_metadata or {}
+        self._count(metadata.get("model_name") or metadata.get("model"), used)
+
+    def _count(self, model: str | None, used: dict[str, int], duration_ms: float | None = None) -> None:
+        self._model_calls += 1
+        _add(self._used, used)
+        self._events.report("llm_request", model=model, duration_ms=duration_ms, **used)
 
     def _note_start(self, run_id: UUID, name: str | None, arguments: Any = None, call: str | None = None) -> None:
         self._running[run_id] = (time.monotonic(), name, arguments, call)
