@@ -268,3 +268,14 @@ def test_lines_of_other_formats_are_refused(atp: Atp, name: str) -> None:
     done = atp("show", "--lines", name)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"--lines shows Markdown files (.test.md) only, and {name} is none" in done.stderr
+
+
+def test_all_weights_are_shown_where_a_file_gives_any(atp: Atp) -> None:
+    Path("weights.yaml").write_text(YAML.replace("    skip: true\n", "    scoring: {quality_weight: 0.4}\n"))
+    shown = json.loads(atp("show", "--json", "weights.yaml").stdout)
+    assert shown["cases"][0]["scoring"] == {
+        "quality_weight": 0.4,
+        "completeness_weight": 0.3,
+        "efficiency_weight": 0.2,
+        "cost_weight": 0.1,
+    }

@@ -139,7 +139,6 @@ def test_a_suite_is_known_by_its_outermost_key(text: str) -> None:
         "{nested: test_suite}\n",
         "{nested: 'a, test_suite: 1'}\n",
         "- test_suite: 1\n",
-        "test_suites: s\n",
         "# test_suite: s\n",
         "",
     ],
@@ -158,3 +157,19 @@ def test_a_suite_that_is_not_utf8_is_not_passed_over(encoding: str, code: str) -
     assert found(".") == ["a.yaml"]
     (one,) = load_path(Path("a.yaml")).diagnostics
     assert (one.code, one.line, one.column) == (code, 1, 2 if encoding == "utf-16-le" else 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "is_told"),
+    [("test_suit", True), ("test-suite", True), ("test_suites", True), ("testing", False), ("tests", False)],
+)
+def test_a_suite_with_a_misspelt_key_is_left_out_with_a_warning(key: str, is_told: bool) -> None:
+    write("a.yaml")
+    write("b.yaml", text=f"{key}: s\ntests: []\n")
+    notes = Diagnostics()
+    assert [str(one) for one in find_files(["."], notes)] == ["a.yaml"]
+    assert [one.code for one in notes] == (["near-suite"] if is_told else [])
+    Path("a.yaml").unlink()
+    notes = Diagnostics()
+    assert find_files(["."], notes) == []
+    assert "no-test-files" in [one.code for one in notes]

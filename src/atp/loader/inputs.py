@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, has_errors
+from atp.base.near import near_miss
 from atp.loader.source import MOST_BYTES
 
 _OWN_OUTPUT = re.compile(r"output-\d{14}.*|.*\.variations\.jsonl", re.IGNORECASE)
@@ -18,6 +19,8 @@ _FLOW_TOKEN = re.compile(
     rb"""[{}\[\]]|("[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'|[^\s{}\[\],:"'#]++)(\s*+:)?|#[^\n]*+""", re.DOTALL
 )
 _KEY = rb"(?:test_suite|'test_suite'|\"test_suite\")"
+_FIRST_KEYS = re.compile(rb"^['\"]?(test[\w-]{2,12})['\"]?[ \t]*:", re.MULTILINE | re.IGNORECASE)
+"""Keys at the beginning of a line that may be a misspelt `test_suite`."""
 _NOT_OURS = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -38,7 +41,7 @@ def _expand(argument: str, notes: Diagnostics) -> Iterator[Path]:
     elif os.path.isdir(argument):
         noted = len(notes)
         inside = list(_in_folder(path, notes))
-        if not inside and len(notes) == noted:
+        if not inside and not has_errors(list(notes)[noted:]):
             hint = "test files are *.test.md, *.jsonl, and *.yaml with a `test_suite`"
             notes.error("no-test-files", f"no test files in {argument}", hint=hint)
         yield from inside
@@ -64,6 +67,9 @@ def _in_folder(folder: Path, notes: Diagnostics) -> Iterator[Path]:
             path = Path(here, name)
             if is_test_file(path):
                 yield path
+            elif slip := _misspelt_suite(path):
+                message = f"{path} is left out: it has `{slip}`, and no `test_suite`"
+                notes.warn("near-suite", message, hint="did you mean `test_suite`?")
 
 
 def is_test_file(path: Path) -> bool:
@@ -74,6 +80,18 @@ def is_test_file(path: Path) -> bool:
     if name.endswith(".jsonl"):
         return not _OWN_OUTPUT.fullmatch(name) and not _is_recorded(path)
     return name.endswith((".yaml", ".yml")) and path.is_file() and _has_suite(path)
+
+
+def _misspelt_suite(path: Path) -> str | None:
+    """The key that a YAML file which is no suite probably has in place of `test_suite`."""
+    if not path.name.lower().endswith((".yaml", ".yml")) or not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            keys = _FIRST_KEYS.findall(file.read(10_000))
+    except OSError:
+        return None
+    return next((key for key in (one.decode() for one in keys) if near_miss(key, ["test_suite"])), None)
 
 
 def _is_recorded(path: Path) -> bool:

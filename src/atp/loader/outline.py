@@ -9,7 +9,7 @@ from atp.base.secrets import mask
 from atp.base.text import cut
 from atp.loader.load import Loaded
 from atp.suite.assertion import Assertion
-from atp.suite.case import Case
+from atp.suite.case import Case, Weights
 from atp.suite.record import Record
 from atp.suite.suite import Suite
 
@@ -42,7 +42,7 @@ def suite_outline(suite: Suite) -> dict[str, Any]:
     """The suite without its cases."""
     head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
     head["agents"] = [_said(agent) | {"config": _said(agent.config)} for agent in suite.agents]
-    head["defaults"] = _said(suite.defaults)
+    head["defaults"] = _said(suite.defaults) | _weights(suite.defaults.scoring)
     return head | _said(suite, leave_out={"cases", *head})
 
 
@@ -57,7 +57,12 @@ def case_outline(case: Case) -> dict[str, Any]:
     ]
     plain["befores"], plain["before_sequence"] = case.befores, case.before_sequence
     plain["limits"] = case.limits.given()
-    return plain | _said(case, leave_out=set(plain))
+    return plain | _said(case, leave_out=set(plain)) | _weights(case.scoring)
+
+
+def _weights(scoring: Weights | None) -> dict[str, Any]:
+    """All four weights where a file gives any: one that is its default counts, too."""
+    return {} if scoring is None else {"scoring": scoring.model_dump()}
 
 
 def assertion_outline(assertion: Assertion) -> dict[str, Any]:

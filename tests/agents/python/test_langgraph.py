@@ -624,3 +624,9 @@ def test_a_graph_whose_state_is_a_plain_typed_dict(project: Project) -> None:
     agent = {"name": "graph", "type": "langgraph", "config": {"graph_path": "graph.py:graph"}}
     ran = project.test(project.suite([agent], [{"id": "a", "assertions": [{"type": "equals", "value": "hello a"}]}]))
     assert ran.statuses == {"a": "passed"}
+
+
+def test_usage_of_messages_that_a_node_makes_itself_is_counted_once(talk: Talk, where: dict[str, Any]) -> None:
+    reply = run(talk.ask(graph("by_another_library", **where), "x"))
+    assert reply.usage is not None
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.llm_calls) == (10, 6, 2)

@@ -216,6 +216,23 @@ def _by_hand(_state: MessagesState) -> dict[str, Any]:
 by_hand = one_node(_by_hand)
 
 
+def _with_usage(state: MessagesState) -> dict[str, Any]:
+    used = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
+    said = [AIMessage(text, usage_metadata=used) for text in ("one", "two")]
+    return {"messages": said}
+
+
+def _again(state: MessagesState) -> dict[str, Any]:
+    return {"messages": state["messages"]}
+
+
+by_another_library = StateGraph(MessagesState)
+by_another_library.add_node("first", _with_usage)
+by_another_library.add_node("again", _again)
+by_another_library.add_edge(START, "first")
+by_another_library.add_edge("first", "again")
+
+
 def _inner(state: MessagesState) -> dict[str, Any]:
     return chat(state)
 
