@@ -31,13 +31,12 @@ class Folder:
     def path(self) -> Path:
         return self._root
 
+    def files(self) -> Mapping[str, Path]:
+        found = [one for one in self._root.rglob("*") if one.is_symlink() or not one.is_dir()]
+        return {one.relative_to(self._root).as_posix(): one for one in found}
+
     def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
-        files = {
-            one.relative_to(self._root).as_posix(): one
-            for one in self._root.rglob("*")
-            if one.is_symlink() or not one.is_dir()
-        }
-        return {name: path for name, path in files.items() if name not in self._seeded}
+        return {name: path for name, path in self.files().items() if name not in self._seeded}
 
 
 _ASSERTION: TypeAdapter[Assertion] = TypeAdapter(AnyAssertion)

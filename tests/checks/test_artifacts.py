@@ -149,6 +149,14 @@ def test_nobody_looks_behind_a_link_to_a_folder_elsewhere(judge: Judge, folder: 
     assert judge({"type": "artifact_exists", "path": "*.csv", "negate": True}, workspace=workspace).passed
 
 
+def test_files_that_were_there_count_if_asked_for(judge: Judge, folder: MakeFolder) -> None:
+    workspace = folder({"made.txt": "", "seed.txt": ""}, seeded={"seed.txt"})
+    for path, there in (("made.txt", True), ("seed.txt", True), ("*.txt", True), ("gone.txt", False)):
+        given = {"type": "artifact_exists", "path": path, "untouched": True}
+        assert judge(given, workspace=workspace).passed is there
+        assert judge({**given, "negate": True}, workspace=workspace).passed is not there
+
+
 def test_a_folder_is_no_file(judge: Judge, folder: MakeFolder) -> None:
     verdict = judge({"type": "artifact_exists", "path": "charts"}, workspace=folder(FILES))
     assert "it is a folder: `charts/` asks for a file in it" in verdict.message

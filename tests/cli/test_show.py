@@ -230,6 +230,15 @@ def test_expectations_that_have_an_exact_meaning_are_shown_with_it(atp: Atp) -> 
     assert "     expects: it is polite" in lines
 
 
+def test_a_sentence_that_is_nearly_exact_is_shown_with_the_wording_that_would_be(atp: Atp) -> None:
+    words = ["the Search tool was called", "it is polite"]
+    Path("near.jsonl").write_text(json.dumps({"id": "near", "input": "hi", "expectations": words}) + "\n")
+    (case,) = json.loads(atp("show", "--json", "near.jsonl", "-n", "a.py:run").stdout)["cases"]
+    assert (case["exact"], case["exact_if"]) == ([None, None], ["the `Search` tool was called", None])
+    wanted = "expects: the Search tool was called (a judge decides; exact if it says: the `Search` tool was called)"
+    assert wanted in atp("show", "near.jsonl", "-n", "a.py:run").stdout
+
+
 def test_the_expected_output_and_runs_are_shown(atp: Atp) -> None:
     Path("sum.jsonl").write_text('{"id": "sum", "input": "1+1", "expected": {"sum": 2}, "runs": 3}\n')
     lines = atp("show", "sum.jsonl").stdout.splitlines()

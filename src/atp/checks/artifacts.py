@@ -157,9 +157,13 @@ class ArtifactExists(Assertion):
     """It is at least this long."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
     """The digest of its content."""
+    untouched: bool = False
+    """Files count that were there from the beginning, too, although the agent did not make or change them."""
 
     async def check(self, evidence: Evidence) -> Verdict:
         absent_is_good = favourable_outcome(self) == "failed"
+        if self.untouched and evidence.workspace is not None:
+            evidence.workspace.path()  # made and filled, if the agent never asked for it
         if evidence.workspace is not None and evidence.workspace.exists:
             return await in_background(partial(_exists, self, absent_is_good), evidence)
         return _exists(self, absent_is_good, evidence)
@@ -169,7 +173,7 @@ def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence)
     """The verdict on the first candidate that is as wanted; of several, one is enough."""
     unlike: Verdict | None = None
     open_question: Verdict | None = None
-    for number, file in enumerate(files_at(assertion.path, evidence)):
+    for number, file in enumerate(files_at(assertion.path, evidence, untouched=assertion.untouched)):
         if number == MOST_CANDIDATES:
             return open_question or unjudged(f"more than {MOST_CANDIDATES} files fit `{assertion.path}`")
         verdict = _is_as_wanted(assertion, absent_is_good, file)
@@ -262,9 +266,10 @@ def _path_in_workspace(path: str, evidence: Evidence) -> Path | None:
     return there if there.exists() else None
 
 
-def files_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
+def files_at(path: str, evidence: Evidence, *, untouched: bool = False) -> Iterator[AgentFile]:
     """The files and artifacts of the agent at this path or glob. A mere reference counts only with its file.
 
+    With `untouched`, files count that the agent did not make or change.
     A link to a folder out of the workspace counts, too, if the file might be behind it: nobody looks there.
     """
     wanted = normal_path(path)
@@ -276,7 +281,9 @@ def files_at(path: str, evidence: Evidence) -> Iterator[AgentFile]:
         with time_limit():
             return matches_glob(wanted, name)
 
-    for name, file in evidence.changed_files.items():
+    everything = untouched and evidence.workspace is not None
+    files = evidence.workspace.files() if everything and evidence.workspace else evidence.changed_files
+    for name, file in files.items():
         if is_wanted(name):
             yield AgentFile(name, file)
         elif _may_be_behind(wanted, name) and file.is_symlink():

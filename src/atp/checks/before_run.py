@@ -6,6 +6,7 @@ leave a case unjudged after its agent was paid. Both are found before anything r
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from atp.base.errors import ConfigurationError
 from atp.suite.assertion import Assertion, Decider, Need
@@ -14,6 +15,7 @@ from atp.suite.case import Case
 
 EARLIER_MESSAGES = Need("history", "the earlier messages of the conversation")
 """What a case needs that begins with messages which nobody says in the trial."""
+_ABOUT_TOOLS = ("tool_called", "not_tool_called", "tool_result")
 
 
 def needs(case: Case) -> Iterator[Need]:
@@ -56,9 +58,40 @@ def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
         return {}, []
     from atp.checks.expectations.compile import compile_expectation  # imported late: only some suites need it
 
-    compiled = {place: compile_expectation(words) for place, words in enumerate(case.expectations)}
+    tools = known_tools(case)
+    compiled = {place: compile_expectation(words, tools) for place, words in enumerate(case.expectations)}
     exact = {place: assertion for place, assertion in compiled.items() if assertion is not None}
     return exact, [place for place in compiled if place not in exact]
+
+
+def known_tools(case: Case) -> frozenset[str]:
+    """The tools that a case itself names: in `allowed_tools`, and in its assertions about tools."""
+    named = [getattr(one, "name", None) for one in case.assertions if one.type in _ABOUT_TOOLS]
+    return frozenset([*(case.limits.allowed_tools or ()), *(name for name in named if name is not None)])
+
+
+class Wording(NamedTuple):
+    """How an expectation is decided."""
+
+    text: str
+    """The expectation."""
+    check: str | None
+    """The exact check that it stands for, in short; None if the assessor decides."""
+    exact_if: str | None
+    """The expectation as it would be exact, if only a name in it is doubtful."""
+
+
+def wordings(case: Case) -> list[Wording]:
+    """How each expectation of a case is decided."""
+    if not case.expectations:
+        return []
+    from atp.checks.expectations.compile import describe, exact_wording
+
+    exact, _ = compiled_expectations(case)
+    return [
+        Wording(text, describe(exact[place]), None) if place in exact else Wording(text, None, exact_wording(text))
+        for place, text in enumerate(case.expectations)
+    ]
 
 
 def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:

@@ -79,6 +79,9 @@ class Workspace(Protocol):
     def path(self) -> Path:
         """The folder."""
 
+    def files(self) -> Mapping[str, Path]:
+        """All files, by their path in the folder, with `/` between its parts."""
+
     def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
         """The files that the agent made or changed, by their path in the folder, with `/` between its parts.
 

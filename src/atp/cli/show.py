@@ -9,6 +9,7 @@ from atp.base.diagnostics_text import printable, render
 from atp.cli.inputs import load_files, takes_files
 from atp.cli.output import print_json
 from atp.loader.outline import lines_text, outline, text
+from atp.suite.case import Case
 
 
 @click.command("show")
@@ -19,10 +20,11 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
     """Show what ATP understood of test files.
 
     PATH is a file, a folder or a pattern. An expectation that has an exact meaning is shown with its check; a judge
-    decides on the others. With --json, one file gives an object with `suite`, `cases` and `diagnostics`; several give
-    an object with `suites`, a list of those. With --lines, a Markdown file is printed as it stands, each line beside
-    the part it plays: a case, a label, a prompt, an expectation, the intent, or not read, with the code of the
-    diagnostic that says so; with --json it is a list `lines`. Exit 0 when all can be used, else 2.
+    decides on the others, and where only a name is doubtful, the wording is shown that would be exact. With --json,
+    one file gives an object with `suite`, `cases` and `diagnostics`; several give an object with `suites`, a list of
+    those. With --lines, a Markdown file is printed as it stands, each line beside the part it plays: a case, a label, a
+    prompt, an expectation, the intent, or not read, with the code of the diagnostic that says so; with --json it is a
+    list `lines`. Exit 0 when all can be used, else 2.
     """
     loaded = load_files(**files)
     other = (
@@ -31,13 +33,13 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
     if other is not None:
         raise click.UsageError(f"--lines shows Markdown files (.test.md) only, and {other.path} is none")
     if as_json:
-        plain = [outline(one, _exact, by_line) for one in loaded.files]
+        plain = [outline(one, _wordings, by_line) for one in loaded.files]
         several = {"suites": plain, "diagnostics": [one.as_dict() for one in loaded.path_diagnostics]}
         print_json(plain[0] if len(plain) == 1 and not loaded.path_diagnostics else several)
     else:
         for number, one in enumerate(loaded.files):
             click.echo("" if number else None, nl=bool(number))
-            for line in lines_text(one) if by_line else text(one, _exact):
+            for line in lines_text(one) if by_line else text(one, _wordings):
                 click.echo(printable(line))
         if found := loaded.diagnostics:
             click.echo("", nl=any(one.suite for one in loaded.files), err=True)
@@ -45,8 +47,7 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
     return 0 if loaded.ok else 2
 
 
-def _exact(expectation: str) -> str | None:
-    from atp.checks.expectations.compile import compile_expectation, describe  # imported late: only some suites need it
+def _wordings(case: Case) -> list[tuple[str | None, str | None]]:
+    from atp.checks.before_run import wordings  # imported late: only some suites need it
 
-    compiled = compile_expectation(expectation)
-    return None if compiled is None else describe(compiled)
+    return [(one.check, one.exact_if) for one in wordings(case)]

@@ -16,8 +16,8 @@ from atp.suite.suite import Suite
 if TYPE_CHECKING:
     from atp.loader.markdown.lines import Line
 
-Exact = Callable[[str], str | None]
-"""Describes the exact check that an expectation stands for; None if the expectation takes a judge."""
+Exact = Callable[[Case], list[tuple[str | None, str | None]]]
+"""For each expectation of a case: the exact check that it stands for, and a wording that would have one."""
 
 
 def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -> dict[str, Any]:
@@ -28,9 +28,12 @@ def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -
     suite = loaded.suite
     head = suite_outline(suite) if suite else {"path": loaded.path}
     cases = [case_outline(case) for case in suite.cases] if suite else []
-    for case in cases:
-        if exact is not None and case["expectations"]:
-            case["exact"] = [exact(words) for words in case["expectations"]]
+    for plain_case, case in zip(cases, suite.cases if suite else (), strict=True):
+        if exact is not None and case.expectations:
+            found = exact(case)
+            plain_case["exact"] = [check for check, _ in found]
+            if any(wording for _, wording in found):
+                plain_case["exact_if"] = [wording for _, wording in found]
     diagnostics = [one.as_dict() for one in loaded.diagnostics]
     plain = {"suite": head, "cases": cases, "diagnostics": diagnostics}
     if by_line:
@@ -133,8 +136,9 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
         yield f"     expected: {_short(case['expected'])}"
     if artifacts := (case.get("task") or {}).get("expected_artifacts"):
         yield f"     makes: {', '.join(map(_short, artifacts))}"
-    for one, check in zip_longest(case["expectations"], case.get("exact", ())):
-        yield f"     expects: {_short(one)}{f' → {check}' if check else ''}"
+    for one, check, wording in zip_longest(case["expectations"], case.get("exact", ()), case.get("exact_if", ())):
+        hint = f" (a judge decides; exact if it says: {wording})" if wording else ""
+        yield f"     expects: {_short(one)}{f' → {check}' if check else hint}"
     for one in case["checkpoints"]:
         after = f" after {', '.join(one['after'])}" if one.get("after") else ""
         yield f"     reaches: {one['id']} ({one['assertion']['type']}){after}"

@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.conftest import make_assertion
 
-from atp.checks.expectations.compile import compile_expectation, describe
+from atp.checks.before_run import compiled_expectations
+from atp.checks.expectations.compile import compile_expectation, describe, exact_wording
 from atp.checks.groups import AnyOf
 from atp.checks.output import Contains
 from atp.checks.tools import ToolCalled
 from atp.suite.assertion import Assertion
+from atp.suite.case import Case
 
 EXACT: dict[str, list[str]] = {
     "tool_called warm_ocean": [
@@ -96,6 +98,10 @@ EXACT: dict[str, list[str]] = {
         "there were no calls to `warm_ocean`",
     ],
     "tool_called search": [
+        "search was called",
+        'the tool called was "search"',
+        "the function that was called is search",
+        "the agent calls search",
         "the search tool was called",
         "the tool search was called",
         "calls the search tool",
@@ -103,10 +109,27 @@ EXACT: dict[str, list[str]] = {
         "calls 'search'",
     ],
     "not_tool_called search": [
+        "the search tool was not called",
+        "the search function was never called",
+        "the tool search was not called",
+        "it never calls search",
+        "search was not called",
+        "no calls to search were made",
         "the tool named search was not called",
         "`search` was not called",
         "never calls “search”",
     ],
+    "tool_called search, times 2": ["search was called twice", "the search function was called twice"],
+    "not_tool_called refund": ["the refund function was not called", "it never calls refund"],
+    "tool_called payment": ["the payment tool was called"],
+    "tool_called calculate": ["the calculate function was called"],
+    "tool_called booking": ["the booking tool was called"],
+    "tool_called memory": ["the memory tool was called"],
+    "tool_called request": ["request was called"],
+    "tool_called local, times 1": ["local function was called once"],
+    "tool_called search, before read": ["search was called before read", "the search tool was called before read"],
+    "tool_called pay, after search": ["pay was called after search"],
+    'tool_called book, arguments {"seats": 2}': ['book was called with {"seats": 2}'],
     "tool_called weather.get": ["weather.get was called", "the weather.get function was called"],
     "tool_called getWeather": ["getWeather was called", "calls getWeather"],
     "tool_called github__create_issue": ["github__create_issue was called"],
@@ -150,6 +173,10 @@ EXACT: dict[str, list[str]] = {
         "at least one tool call was made",
     ],
     "behavior, min_tool_calls 3, max_tool_calls 3": ["exactly 3 tool calls were made", "makes three tool calls"],
+    "behavior, min_tool_calls 1, max_tool_calls 1": [
+        "only a single tool call was used",
+        "exactly one tool call was made",
+    ],
     "behavior, max_tool_calls 5": ["at most 5 tool calls were made", "there were no more than five tool calls"],
     "behavior no_errors": [
         "no errors",
@@ -197,6 +224,12 @@ EXACT: dict[str, list[str]] = {
         "no file named x.txt is written",
         "the agent does not create x.txt",
         "never writes the file x.txt",
+    ],
+    "not artifact_exists x.txt, untouched true": [
+        "the file x.txt does not exist",
+        "no file x.txt exists",
+        "x.txt should not exist",
+        "there is no file named x.txt",
     ],
     'contains "foo"': [
         'the response contains "foo"',
@@ -260,7 +293,6 @@ FOR_THE_ASSESSOR = [
     "the correct function was called",
     "the appropriate tool was used",
     "the dangerous tool was not called",
-    "the search tool was not called",
     "the same tool was called twice",
     "the first tool was called",
     "the cheapest tool was called",
@@ -270,7 +302,6 @@ FOR_THE_ASSESSOR = [
     "the tool itself was called",
     "the tool never was called",
     "the tool actually was not called",
-    "the tool search was not called",
     "the tool call was not executed",
     "the tool output was not used",
     "the tool results were not used",
@@ -282,8 +313,17 @@ FOR_THE_ASSESSOR = [
     'the agent calls "Bob"',
     "the function then was called",
     "the ocean was called",
+    "the local function was not called",
+    "correct function was called",
+    "wrong tool was not called",
+    "it never calls anyone",
+    "it never calls home",
+    "help was called",
+    "customer called twice",
+    "users were called twice",
+    "the agent calls back",
+    "Search was called",
     "calls the ocean",
-    "search was called",
     "the police were called",
     "calls the user by name",
     "iPhone was never called",
@@ -342,8 +382,6 @@ FOR_THE_ASSESSOR = [
     # Files.
     "the file exists",
     "the file still exists",
-    "the file x.txt does not exist",
-    "no file x.txt exists",
     "the file x.txt was deleted",
     "the file x.txt still exists",
     "the file x.txt is empty",
@@ -540,3 +578,37 @@ def test_the_kinds_that_sentences_become() -> None:
     text = compile_expectation('the response contains "  two  blanks "')
     assert isinstance(text, Contains)
     assert text.value == "  two  blanks "
+
+
+def test_a_tool_that_the_case_names_is_known() -> None:
+    for text in ("the local function was not called", "Local was not called", "it never calls Local"):
+        assert compile_expectation(text) is None
+        compiled = compile_expectation(text, frozenset({"local"}))
+        assert compiled is not None, text
+        assert describe(compiled) == "not_tool_called local"
+    case = Case.model_validate(
+        {
+            "id": "a",
+            "limits": {"allowed_tools": ["local"]},
+            "assertions": [{"type": "tool_called", "name": "Remote"}],
+            "expectations": ["the local function was called", "the remote tool was not called"],
+        }
+    )
+    exact, in_words = compiled_expectations(case)
+    assert [describe(one) for one in exact.values()] == ["tool_called local", "not_tool_called Remote"]
+    assert in_words == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wording"),
+    [
+        ("the Search tool was called", "the `Search` tool was called"),
+        ("Search was called twice.", "`Search` was called twice."),
+        ("the expensive tool was not called", "the `expensive` tool was not called"),
+        ("the right tool was called", None),
+        ("the guest is greeted by name", None),
+        ("search was called twice", None),
+    ],
+)
+def test_a_wording_that_would_be_exact(text: str, wording: str | None) -> None:
+    assert exact_wording(text) == wording

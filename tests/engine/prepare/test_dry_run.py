@@ -38,7 +38,7 @@ assessor: agents/judge.md
 
 **Expectations:**
 
-- warm_ocean was not called
+- warm_ocean was called once
 """
 AGENT = """
     def run(prompt, workspace):
@@ -114,6 +114,15 @@ def test_the_plan_shows_what_is_exact_and_who_decides_on_the_rest(project: Proje
     assert plan["judge_calls"] == 8
     each = project.test(file, *flags, "--judge-each").events[-1]
     assert each["judge_calls"] == 10
+
+
+def test_the_plan_shows_the_wording_that_would_be_exact(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello'")
+    project.write("scripts/house.py", "def judge(asked): return {}")
+    file = project.cases({"id": "a", "input": "x", "expectations": ["the Search tool was called"]})
+    ran = project.atp("test", file, "-n", "agent.py:run", "--assessor", "scripts:house.judge", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "→ the assessor decides (exact if it says: the `Search` tool was called)" in ran.out
 
 
 def test_what_no_agent_of_this_kind_can_show_is_an_error_of_the_plan(project: Project) -> None:

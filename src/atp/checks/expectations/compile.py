@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from atp.checks.expectations.forms import find_form
+from atp.checks.expectations.names import is_english
 from atp.checks.expectations.words import LONGEST, read_sentence
 from atp.checks.groups import AtLeast
 from atp.checks.verdicts import SHORT, show
@@ -17,17 +18,34 @@ _NAMED_BY = ("name", "path", "tools", "pattern", "value", "check_", "criteria", 
 _NAMES = frozenset({"name", "path", "before", "after", "check_", "script", "use"})
 """Fields whose values are shown without quotation marks."""
 _OF_EVERY_KIND = frozenset(Assertion.model_fields)
+LONGEST_NEAR = 200
+"""Characters of the longest text for which a wording that would be exact is looked for."""
 
 
-def compile_expectation(text: str) -> Assertion | None:
-    """The assertion that an expectation stands for, or None if a judge must decide."""
-    return _compiled(text) if len(text) <= LONGEST else None
+def compile_expectation(text: str, tools: frozenset[str] = frozenset()) -> Assertion | None:
+    """The assertion that an expectation stands for, or None if a judge must decide.
+
+    `tools` are the tools that are known to exist: a word that is one of them names it, whatever else it may mean.
+    """
+    return _compiled(text, tools) if len(text) <= LONGEST else None
 
 
 @lru_cache(maxsize=4096)
-def _compiled(text: str) -> Assertion | None:
-    sentence = read_sentence(text)
+def _compiled(text: str, tools: frozenset[str]) -> Assertion | None:
+    sentence = read_sentence(text, tools)
     return find_form(sentence) if sentence is not None else None
+
+
+def exact_wording(text: str) -> str | None:
+    """An expectation that a judge must decide, with one word in backticks so that it would be exact; None if none."""
+    if len(text) > LONGEST_NEAR or compile_expectation(text) is not None:
+        return None
+    for word in re.finditer(r"(?<![\w`'\"<./-])[A-Za-z][\w-]*(?![\w`'\">/-])", text):
+        if not is_english(word[0].lower()):
+            quoted = f"{text[: word.start()]}`{word[0]}`{text[word.end() :]}"
+            if compile_expectation(quoted) is not None:
+                return quoted
+    return None
 
 
 def describe(assertion: Assertion) -> str:

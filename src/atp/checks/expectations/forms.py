@@ -5,8 +5,7 @@ same verdict as the check. Left out on purpose, because no check means exactly t
 
 - "the response is …": by document 2 an answer need only be reasonably close, and the assessor decides on that;
 - "the response is valid JSON": checks look for JSON in prose, too;
-- "the file x does not exist", "was deleted": `artifact_exists` is about what the agent made, so a file that was there
-  from the beginning would pass for one that is gone. "Was not created" has an exact meaning.
+- "the file x was deleted": no check knows whether it was there.
 """
 
 from collections.abc import Callable
@@ -44,7 +43,7 @@ def _calls_to(match: Match) -> Assertion | None:
 
 
 def _so_often(match: Match, how_often: Often | None) -> Assertion | None:
-    name = match.tool(absent=how_often is not None and not how_often.least)
+    name = match.tool()
     if name is None or how_often is None:
         return None
     least, most = how_often
@@ -65,7 +64,7 @@ def _times(name: str, number: int) -> Assertion:
 
 
 def _not_called(match: Match) -> Assertion | None:
-    name = match.tool(absent=True)
+    name = match.tool()
     return NotToolCalled(type="not_tool_called", name=name) if name else None
 
 
@@ -96,7 +95,7 @@ def _called_with(match: Match) -> Assertion | None:
 
 
 def _not_called_with(match: Match) -> Assertion | None:
-    name, arguments = match.tool(absent=True), _arguments(match)
+    name, arguments = match.tool(), _arguments(match)
     return NotToolCalled(type="not_tool_called", name=name, arguments=arguments) if name and arguments else None
 
 
@@ -136,6 +135,11 @@ def _no_file(match: Match) -> Assertion | None:
     return ArtifactExists(type="artifact_exists", path=path, negate=True) if path else None
 
 
+def _not_there(match: Match) -> Assertion | None:
+    path = match.file()
+    return ArtifactExists(type="artifact_exists", path=path, untouched=True, negate=True) if path else None
+
+
 def _file_without(match: Match) -> Assertion | None:
     there = _file(match)
     if not isinstance(there, ArtifactExists):
@@ -167,6 +171,7 @@ _MATCH = (
 _BEFORE = r"(?P<when>before|after) (?:calling |invoking )?{other}(?: (?:is|was) (?:called|invoked))?"
 _MENTION = r"(?P<mention>mentions|mentioned|(?:should|must|will) mention)"
 _NO_MENTION = r"(?P<mention>(?:does|did|should|must|will) (?:not|never) mention|never mentions)"
+_WERE_MADE = r"{be} (?:made|used|performed)"
 _HAPPEN = (
     r"(?:occurs?|occurred|happens?|happened|(?:should|must|will) (?:occur|happen)|{be} (?:raised|thrown|encountered))"
 )
@@ -177,6 +182,7 @@ FORMS: list[tuple[Form, Callable[[Match], Assertion | None]]] = [
         # A tool was called, so often, or not.
         ("{tool} (?:{be} )?(?P<only>(?:only|just) )?{called}(?: {times})?{by}", _called),
         ("{subject}{calls} {tool}(?: {times})?", _called),
+        ("the (?:tool|function) (?:that (?:is|was) )?{called} (?:is|was) {tool}", _called),
         ("{tool} {not_be} {called}{by}", _not_called),
         ("{subject}{not_calls} {tool}", _not_called),
         ("{tool} {not_be} {called} more than {times}{by}", _not_more_often),
@@ -197,7 +203,7 @@ FORMS: list[tuple[Form, Callable[[Match], Assertion | None]]] = [
         ("{subject}{calls} no {tools}", _no_tools),
         ("{subject}{not_calls} any {tools}", _no_tools),
         ("(?:an?|any|some|at least one) tool {be} {called}{by}", _some_tool),
-        ("(?:there {be} )?{number} (?P<noun>tool|function) calls?(?P<made> {be} made)?{by}", _tool_calls),
+        (f"(?:there {{be}} )?{{number}} (?P<noun>tool|function) calls?(?P<made> {_WERE_MADE})?{{by}}", _tool_calls),
         ("{subject}(?P<made>{makes}) {number} (?P<noun>tool|function) calls?", _tool_calls),
         # Errors.
         ("(?:there {be} )?no errors?", _no_errors),
@@ -214,6 +220,9 @@ FORMS: list[tuple[Form, Callable[[Match], Assertion | None]]] = [
         ("{file} {not_contains} {text}", _file_without),
         ("{file} {not_be} {made}{by}", _no_file),
         ("no {file} {be} {made}{by}", _no_file),
+        ("{file} (?:(?:does|did|should|must|will) (?:not|never) exist|is not (?:there|present))", _not_there),
+        ("no {file} exists", _not_there),
+        ("there (?:is|was|(?:should|must|will) be) no {file}", _not_there),
         ("{subject}{not_makes} {file}", _no_file),
         # The last answer.
         ("{response} {contains} {text}", _contains),

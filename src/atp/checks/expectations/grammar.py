@@ -2,7 +2,7 @@
 
 import re
 
-from atp.checks.expectations.names import BOUND, NUMBER, TIMES, Often, file_of, often, plain_tool, tool_of
+from atp.checks.expectations.names import BOUND, NUMBER, TIMES, Often, bare_tool, file_of, often, plain_tool, tool_of
 from atp.checks.expectations.words import Piece, Sentence
 
 _NOT = "(?:not|never)"
@@ -41,13 +41,14 @@ BLOCKS = {
 
 
 def _tool(name: str) -> str:
-    """The ways of naming a tool: after the word "tool", before it, alone. A plain word needs that word beside it."""
+    """The ways of naming a tool: after the word "tool", before it, alone. A plain word alone has no article."""
     noun = "(?:tool|function)"
     after = rf"(?:<(?P<{name}_1>\w+)>|(?P<{name}_2>[a-z]+))"
     before = rf"(?:<(?P<{name}_3>\w+)>|(?P<{name}_4>[a-z]+))"
     return (
         rf"(?:(?:the |a )?(?P<{name}_noun1>{noun}) (?P<{name}_named>named |called )?{after}"
-        rf"|(?:the )?{before} (?P<{name}_noun2>{noun})|(?:the )?<(?P<{name}_5>\w+)>)"
+        rf"|(?P<{name}_article>the )?{before} (?P<{name}_noun2>{noun})|(?:the )?<(?P<{name}_5>\w+)>"
+        rf"|(?P<{name}_6>[a-z]+))"
     )
 
 
@@ -100,21 +101,18 @@ class Match:
         """Whether the verb may be about code, which uses and executes functions, too."""
         return noun != "tool" and re.search("use|execute", self.word("verb")) is not None
 
-    def tool(self, place: str = "tool", *, absent: bool = False) -> str | None:
-        """The tool that is named there. If it is to be `absent`, a plain word must be said to be its name.
-
-        "The search tool was called" can only be meant so, but "the dangerous tool was not called" and "the tool output
-        was not used" would always hold.
-        """
+    def tool(self, place: str = "tool") -> str | None:
+        """The tool that is named there: by a piece, or by a plain word that can only be a name."""
         if self.may_be_about_code(self.word(f"{place}_noun1") or self.word(f"{place}_noun2")):
             return None
         for number in "135":
             if piece := self.piece(f"{place}_{number}"):
                 return tool_of(piece, called_tool=number == "1" or (number == "3" and "-" not in piece.text))
-        word = self.word(f"{place}_2") or self.word(f"{place}_4")
-        if not word or (absent and not self.has(f"{place}_named")):
-            return None
-        return plain_tool(word, self._sentence.capitals)
+        if word := self.word(f"{place}_2") or self.word(f"{place}_4"):
+            bare = self.has(f"{place}_4") and not self.has(f"{place}_article")
+            return plain_tool(word, self._sentence, bare=bare)
+        word = self.word(f"{place}_6")
+        return bare_tool(word, self._sentence) if word else None
 
     def tools(self) -> list[str] | None:
         """The tools of a `list`; None if one of them is no tool."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from atp.checks.expectations.words import Piece
+from atp.checks.expectations.words import Piece, Sentence
 
 _QUOTED_TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+")
@@ -71,15 +71,24 @@ _ENGLISH = frozenset(
     re.findall(
         r"\w+",
         """
-        a again all almost already also always an and another any bad best better both broken cheap correct current
-        custom default either else even ever every exact external extra false few final first former free good had has
-        hence here however human important in instead internal invalid is it its itself just last later latter legacy
-        local main many maybe missing more most much neither never new next no none nor not now obsolete of official
-        often old older on once one only open or original other our own paid particular perhaps plain proper public
-        quick quite random rather real remote right risky safe same second secret seldom several should similar simple
-        single slow so some somehow sometimes soon sort special specific still such than that the their them then
-        there therefore these they third this those though three thus to too total true twice two unknown unsafe usual
-        valid very was well were what which whole with without wrong yet your
+        a absent accurate actual adequate again all almost already also alternate alternative always an ancient and
+        another any appropriate arbitrary automatic bad basic best better big binary both broken cheap chosen
+        consistent convenient correct corresponding critical current custom decent default dependent different
+        duplicate dynamic efficient either else equivalent even ever every exact existing external extra failing false
+        fantastic fast few final first following forbidden former free frequent general generic given global good had
+        has hence here hidden however human immediate important in inadequate independent inefficient instead
+        insufficient intelligent interesting intermediate internal invalid irrelevant is it its itself just large last
+        later latter legacy legal legitimate local magic main mandatory manual many matching maybe mediocre misleading
+        missing mistaken moderate more most much mysterious necessary neither never new next no none nonexistent nor
+        normal not now obligatory obsolete of official often old older on once one only open optional or ordinary
+        original other our own paid particular perhaps permanent plain premium present primary private problematic
+        proper proprietary public quick quite random rather real realistic recent redundant relevant remaining remote
+        right risky safe same satisfactory second secondary secret seldom separate several should significant silent
+        similar simple single slow small smart so some somehow sometimes soon sort special specific static still
+        strange strong such sufficient suspicious temporary than that the their them then there therefore these they
+        third this those though three thus tiny to too total toxic transparent trivial true twice two ultimate
+        unimportant unknown unnecessary unsafe upcoming urgent usual valid very was weak weird well were what which
+        whole with without working wrong yet your
         """,
     )
 )
@@ -95,19 +104,72 @@ _PARTS = frozenset(
     )
 )
 """What has to do with tools and follows the word: "the tool output was used"."""
-_ENGLISH_ENDINGS = (
-    *("able", "al", "ant", "ary", "ate", "ed", "en", "ent", "est", "ever", "ful", "ible", "ic"),
-    *("ing", "ish", "ive", "less", "ly", "ory", "ous"),
+_ENGLISH_ENDINGS = ("able", "ed", "est", "ever", "ful", "ible", "ish", "ive", "less", "ly", "ous")
+"""The endings of adjectives, participles and adverbs that few names of tools have."""
+_NAMES_SO_ENDING = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        apply archive digest drive embed feed finish ingest invest need publish replay reply request seed speed suggest
+        supply table test timetable variable
+        """,
+    )
 )
 
 
-def plain_tool(word: str, capitals: frozenset[str]) -> str | None:
+_ALSO_NAMES = frozenset({"custom", "default", "external", "internal", "local", "main", "open", "public", "remote"})
+"""Adjectives that are names of tools, too: without an article, "local function was called" can only be meant so."""
+_NOT_TOOLS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        agent anybody anyone anything assistant attention back bot customer customers everybody everyone everything for
+        he help her him home i me model mom nobody nothing off out over people police security she somebody someone
+        something target up upon us we you
+        """,
+    )
+)
+"""Who or what is called in English: "the police", "it calls back"."""
+
+
+def plain_tool(word: str, sentence: Sentence, *, bare: bool = False) -> str | None:
     """A plain word that names a tool, because "tool" or "function" stands beside it.
 
-    "The right tool was called", "the tool never was called": what could be an adjective or an adverb is no name.
+    "The right tool was called", "the tool never was called": what could be an adjective or an adverb is no name, unless
+    the agent has a tool of this name. `bare` says that there is no article.
     """
-    doubtful = word in _ENGLISH | _PARTS or word in capitals or word.endswith(_ENGLISH_ENDINGS) or len(word) < 2
-    return None if doubtful else word
+    if known := _known_tool(word, sentence):
+        return known
+    could_be_name = bare and word in _ALSO_NAMES and word not in sentence.capitals
+    return word if could_be_name or not _is_doubtful(word, sentence.capitals) else None
+
+
+def bare_tool(word: str, sentence: Sentence) -> str | None:
+    """The tool that a plain word names by itself: "search was called twice", "it never calls refund".
+
+    What is called in English has an article or is somebody; "customer called" is about who called.
+    """
+    if known := _known_tool(word, sentence):
+        return known
+    if word in _NOT_TOOLS or _is_doubtful(word, sentence.capitals):
+        return None
+    is_no_tool = re.match(rf"{word} (?:are|were|have|called|invoked)\b", sentence.words)
+    return None if is_no_tool else word
+
+
+def _known_tool(word: str, sentence: Sentence) -> str | None:
+    return next((tool for tool in sentence.tools if tool.lower() == word), None)
+
+
+def is_english(word: str) -> bool:
+    """Whether a word is so common that nobody would take it for the name of a tool."""
+    return word in _ENGLISH | _PARTS | _NOT_TOOLS
+
+
+def _is_doubtful(word: str, capitals: frozenset[str]) -> bool:
+    if word in _ENGLISH | _PARTS or word in capitals or len(word) < 2:
+        return True
+    return word.endswith(_ENGLISH_ENDINGS) and word not in _NAMES_SO_ENDING
 
 
 class Often(NamedTuple):

@@ -34,6 +34,8 @@ class Sentence(NamedTuple):
     """The pieces that the marks stand for, by number."""
     capitals: frozenset[str]
     """Words that have a capital letter somewhere in the text. In lower case they are not the name of a tool."""
+    tools: frozenset[str] = frozenset()
+    """The tools that are known to exist. A word that is one of them names it."""
 
 
 _BEGIN_OF_PATTERN = frozenset({"match", "matches", "matched", "regex", "expression", "pattern"})
@@ -59,7 +61,7 @@ _SHORT = {"n't": " not", "n’t": " not"}
 _ODDLY_SHORT = {"won't": "will not", "won’t": "will not", "can't": "can not", "can’t": "can not"}
 
 
-def read_sentence(text: str) -> Sentence | None:
+def read_sentence(text: str, tools: frozenset[str] = frozenset()) -> Sentence | None:
     """The sentence in a text; None if it has anything in it that no exact form has."""
     if len(text) > LONGEST:
         return None
@@ -84,7 +86,7 @@ def read_sentence(text: str) -> Sentence | None:
         else:
             words.append(_long_form(token.lower()))
             capitals.update({token.lower()} if token != token.lower() else ())
-    return Sentence(" ".join(words), tuple(pieces), frozenset(capitals))
+    return Sentence(" ".join(words), tuple(pieces), frozenset(capitals), tools)
 
 
 def _read_data(text: str, place: int, before: str) -> tuple[Piece, int] | None:

@@ -6,6 +6,7 @@ from typing import Any
 from atp.base.diagnostics_text import count, printable
 from atp.base.durations import duration
 from atp.base.secrets import mask
+from atp.checks.before_run import compiled_expectations, wordings
 from atp.checks.case_checks import assertions_of
 from atp.checks.judged import AgentAssertion, LlmEval
 from atp.engine.prepare.plan import Trial
@@ -45,9 +46,10 @@ class DryRun:
                 "timeout_seconds": trial.timeout,
             }
             if case.expectations:
-                exact = exact_forms(case)
-                pairs = zip(case.expectations, exact, strict=True)
-                event["expectations"] = [{"text": text, "check": check} for text, check in pairs]
+                event["expectations"] = [
+                    {"text": text, "check": check} | ({"exact_if": exact_if} if exact_if else {})
+                    for text, check, exact_if in wordings(case)
+                ]
             if calls := judge_calls(case, each=self._options.judge_each):
                 event["judge_calls"] = calls
             yield mask(event, self._secrets, numbers=False)
@@ -106,17 +108,9 @@ class DryRun:
         return f"at most ${self._usd:g} by the cases' own limits{rest}"
 
 
-def exact_forms(case: Case) -> list[str | None]:
-    """Return, for each expectation of a case, the exact check that it compiles to; None if the assessor decides."""
-    from atp.checks.expectations.compile import compile_expectation, describe  # imported late: only some suites need it
-
-    compiled = map(compile_expectation, case.expectations)
-    return [None if one is None else describe(one) for one in compiled]
-
-
 def judge_calls(case: Case, *, each: bool) -> int:
     """Return the number of calls of judges for one trial."""
-    in_words = exact_forms(case).count(None) if case.expectations else 0
+    in_words = len(compiled_expectations(case)[1])
     return (in_words if each else min(in_words, 1)) + sum(map(_asks, assertions_of(case)))
 
 
@@ -132,9 +126,9 @@ def _asks(assertion: Assertion) -> int:
 
 
 def _expected(case: Case) -> Iterator[str]:
-    if case.expectations:
-        for text, check in zip(case.expectations, exact_forms(case), strict=True):
-            yield f"    expects: {' '.join(text.split())} → {check or 'the assessor decides'}"
+    for text, check, exact_if in wordings(case):
+        hint = f" (exact if it says: {exact_if})" if exact_if else ""
+        yield f"    expects: {' '.join(text.split())} → {check or 'the assessor decides'}{hint}"
 
 
 def _line(trial: Trial) -> str:

@@ -124,6 +124,10 @@ class Workspace:
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
         return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
 
+    def files(self) -> Mapping[str, Path]:
+        """All files and links in the folder. Raises as `changed_files` does."""
+        return _files(self._own_folder()) if self._seeded is not None else {}
+
     def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
         """The files and links that the agent made or changed, by their path in the folder.
 
