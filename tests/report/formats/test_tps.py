@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -102,8 +103,9 @@ def check_invariants(found: dict[str, Any]) -> None:
     """What the rulings say of every report."""
     file = found["summary"]
     assert " ".join(file) == "timestamp elapsed iterations completed hash path target assessor"
-    assert file["completed"] == min(case["summary"]["completed"] for case in found["cases"])
-    assert file["completed"] <= file["iterations"]
+    counts = [(case["summary"]["completed"], case["summary"]["iterations"]) for case in found["cases"]]
+    assert file["iterations"] == max(planned for _, planned in counts)
+    assert file["completed"] == min([done for done, planned in counts if done < planned], default=file["iterations"])
     for case in found["cases"]:
         summary, iterations = case["summary"], case["iterations"]
         fields = "timestamp elapsed iterations completed name promptLists expectations dependencies successes"
@@ -335,6 +337,73 @@ def test_without_git_there_is_no_commit(tmp_path: Path, story: Any, monkeypatch:
     assert found["cases"][0]["iterations"][0]["commit"] == NO_COMMIT
     assert found["summary"]["path"] == "ocean.test.md"
     assert found["summary"]["hash"] == blob_id((tmp_path / "ocean.test.md").read_bytes())
+
+
+def everything(source: CaseSource) -> list[tuple[TrialRef, TrialResult]]:
+    """All trials of the file, with outcomes."""
+    cases = source.suite.cases
+    trials = [trial(source, case.index, variation) for case in cases for variation in range(max(len(case.chains), 1))]
+    return [(one, result(one, *["passed"] * len(one.case.expectations))) for one in trials if not one.case.only_before]
+
+
+def test_a_finished_run_is_told_by_its_counts(tmp_path: Path, story: Any) -> None:
+    source = open_file(tmp_path, FILE + "\n## Only before\n\n**Prompts:**\n\n- pour the water\n")
+    assert source.suite.cases[-1].only_before
+    report = begin(source, story)
+    seen, found = [], {}
+    for one, ended in everything(source):
+        report.ended(one, ended)
+        found = read(tmp_path)
+        check_invariants(found)
+        seen.append((found["summary"]["completed"], found["summary"]["iterations"]))
+    assert [case["summary"]["iterations"] for case in found["cases"]] == [2, 1, 0]
+    assert seen == [(0, 2), (0, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("only_failed", [False, True])
+def test_a_run_of_some_cases_keeps_the_outcomes_of_the_others(tmp_path: Path, story: Any, only_failed: bool) -> None:
+    source = open_file(tmp_path)
+    report = begin(source, story)
+    for one, ended in everything(source):
+        report.ended(one, ended)
+    before = read(tmp_path)
+    second = f"^{re.escape(source.suite.cases[1].id)}$"
+    report = begin(source, story, **({"only_failed": True} if only_failed else {"run": second}))
+    one = trial(source, 1)
+    report.ended(one, result(one, *["failed"] * len(one.case.expectations), after=100.0))
+    found = read(tmp_path)
+    check_invariants(found)
+    assert found["cases"][0] == before["cases"][0]
+    assert not any(found["cases"][1]["summary"]["successes"])
+    assert found["summary"]["completed"] == found["summary"]["iterations"]
+
+
+def test_outcomes_of_another_agent_or_of_a_changed_case_are_not_kept(tmp_path: Path, story: Any) -> None:
+    def first_case_after(text: str = FILE, **more: Any) -> int:
+        whole = open_file(tmp_path)
+        report = begin(whole, story)
+        for one, ended in everything(whole):
+            report.ended(one, ended)
+        source = open_file(tmp_path, text)
+        report = begin(source, story, run=f"^{re.escape(source.suite.cases[1].id)}$")
+        one = trial(source, 1, **more)
+        report.ended(one, result(one, *["passed"] * len(one.case.expectations)))
+        count: int = read(tmp_path)["cases"][0]["summary"]["completed"]
+        return count
+
+    assert first_case_after() == 2
+    assert first_case_after(agent="other", ad_hoc=True) == 0
+    assert first_case_after(FILE.replace(open_file(tmp_path).suite.cases[0].expectations[0], "it differs")) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"summary": 1, "cases": []}', b"\xff"])
+def test_an_earlier_report_that_is_none_is_replaced(tmp_path: Path, story: Any, content: bytes) -> None:
+    source = open_file(tmp_path)
+    (tmp_path / "ocean.tps.json").write_bytes(content)
+    report = begin(source, story, run="^nothing$")
+    one = trial(source)
+    report.ended(one, result(one, "passed", "passed"))
+    assert read(tmp_path)["cases"][0]["summary"]["completed"] == 1
 
 
 def test_the_invariants_can_fail(tmp_path: Path, story: Any) -> None:

@@ -2,7 +2,8 @@
 
 The report is written anew after every iteration, so an earlier report stays until the first iteration ends. An
 iteration is a trial whose expectations were all judged. A trial that ended in an error, a timeout or at a limit has no
-outcomes and is left out. There is one report for a file; of several agents, the report is about the first.
+outcomes and is left out. There is one report for a file; of several agents, the report is about the first. A run of
+some cases (`--run`, `--tags`, `--only-failed`) keeps what the earlier report says of the others.
 """
 
 import hashlib
@@ -11,11 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from atp.base.git import find_checkout, top_of
 from atp.base.json_text import encode
+from atp.base.secrets import Hide
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import how_many
+from atp.engine.prepare.survey import Filter, how_many
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import whole_file
@@ -112,11 +116,28 @@ class TpsReport(Reporter):
 
     def _case(self, case: Case) -> "_CaseReport":
         if not self._cases:
+            earlier = self._earlier_cases()
+            wanted = Filter(self._options)
             for one in self._source.suite.cases:
                 own = self._options.given("runs") or one.runs is None
                 runs = self._options.runs if own else one.runs or 1
-                self._cases[one.index] = _CaseReport(one, how_many(one) * runs, self._began)
+                planned = 0 if one.only_before else how_many(one) * runs
+                made = self._cases[one.index] = _CaseReport(one, planned, self._began)
+                if self._options.only_failed or not wanted.wants(one):
+                    made.keep(earlier, self.hide)
         return self._cases[case.index]
+
+    def _earlier_cases(self) -> "list[_EarlierCase]":
+        """The cases of the report that this one replaces, if it is about the same agent and the same assessor."""
+        options = self._options
+        if self._at is None or not (options.run or options.tags or options.only_failed):
+            return []
+        try:
+            found = msgspec.json.decode((self._working_directory / self._at).read_bytes(), type=_EarlierReport)
+        except (OSError, msgspec.MsgspecError):
+            return []
+        same = (found.summary.target, found.summary.assessor) == (self._target, self._about["assessor"])
+        return found.cases if same else []
 
     def _write(self) -> None:
         if self._waiting_is_better():
@@ -141,10 +162,12 @@ class TpsReport(Reporter):
 
     def _parts(self) -> Iterator[bytes]:
         cases = list(self._cases.values())
+        most = max(case.planned for case in cases)
         summary = {
             **_time(cases, self._began),
-            "iterations": max(case.planned for case in cases),
-            "completed": min(case.completed for case in cases),
+            "iterations": most,
+            # A case with fewer iterations than others must not hold the count back when it is done.
+            "completed": min((case.completed for case in cases if case.completed < case.planned), default=most),
             "hash": self._about["hash"],
             "path": self._about["path"],
             "target": self._target,
@@ -174,6 +197,22 @@ class _CaseReport:
         self.last = 0.0
         """When the last iteration ended."""
         self._iterations: dict[tuple[int, int], tuple[bytes, list[bool]]] = {}
+        self._is_earlier = False
+        """The iterations are those of an earlier run."""
+
+    def keep(self, earlier: "Sequence[_EarlierCase]", hide: Hide) -> None:
+        """Take over the iterations of the same case in an earlier report, until there is one of this run."""
+        for one in earlier:
+            if one.summary.is_of(self._case, hide) and one.iterations and one.is_whole:
+                self._is_earlier = True
+                self.planned = one.summary.iterations
+                self.first = one.summary.timestamp / 1000
+                self.last = (one.summary.timestamp + one.summary.elapsed) / 1000
+                self._iterations = {
+                    (place, 0): (encode(iteration), [outcome.outcome for outcome in iteration.outcomes])
+                    for place, iteration in enumerate(one.iterations)
+                }
+                return
 
     @property
     def completed(self) -> int:
@@ -182,6 +221,9 @@ class _CaseReport:
 
     def add(self, trial: TrialRef, result: TrialResult, iteration: bytes, outcomes: list[bool]) -> None:
         """Add an iteration."""
+        if self._is_earlier:
+            self._is_earlier, self.first, self.last = False, None, 0.0
+            self._iterations.clear()
         self.planned = trial.siblings
         began = result.started_at
         self.first = began if self.first is None else min(self.first, began)
@@ -208,6 +250,53 @@ class _CaseReport:
             "dependencies": case.befores,
             "successes": tallies,
         }
+
+
+class _EarlierOutcome(msgspec.Struct, omit_defaults=True):
+    outcome: bool
+    reasoning: list[str] = []
+    analysis: list[str] = []
+    improvements: list[str] = []
+
+
+class _EarlierIteration(msgspec.Struct):
+    commit: str
+    prompts: list[str]
+    outcomes: list[_EarlierOutcome]
+
+
+class _EarlierSummary(msgspec.Struct, kw_only=True, rename="camel"):
+    """The summary of a report or of a case in it."""
+
+    timestamp: int
+    elapsed: int
+    iterations: int
+    target: str = ""
+    assessor: str = ""
+    name: str = ""
+    prompt_lists: list[list[str]] = []
+    expectations: list[str] = []
+
+    def is_of(self, case: Case, hide: Hide) -> bool:
+        """True if the case still says and expects the same."""
+        now = (hide(case.name or case.id), hide(case.chains), hide(case.expectations))
+        return (self.name, self.prompt_lists, self.expectations) == now
+
+
+class _EarlierCase(msgspec.Struct):
+    summary: _EarlierSummary
+    iterations: list[_EarlierIteration]
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every iteration has an outcome for each expectation."""
+        wanted = len(self.summary.expectations)
+        return all(len(one.outcomes) == wanted for one in self.iterations)
+
+
+class _EarlierReport(msgspec.Struct):
+    summary: _EarlierSummary
+    cases: list[_EarlierCase]
 
 
 def _time(cases: Sequence[_CaseReport], began: float) -> dict[str, int]:
