@@ -245,6 +245,28 @@ class CheckpointResult(Struct, omit_defaults=True, kw_only=True):
         return self.reached_at_turn is not None
 
 
+class SimulatedTurn(Struct, omit_defaults=True, kw_only=True):
+    """Why the simulated user said what it said."""
+
+    turn: int
+    """The turn that its message began; one past the last, if it had nothing more to say."""
+    reasoning: str = ""
+    """Why, in the simulator's words."""
+    goal_achieved: bool = False
+    """It has what it wanted."""
+
+
+class SimulatedUser(Struct, omit_defaults=True, kw_only=True):
+    """Who the agent talked to in a dialogue."""
+
+    persona: str = ""
+    """Who the user is."""
+    goal: str = ""
+    """What the user wants."""
+    turns: list[SimulatedTurn] = field(default_factory=list)
+    """Why it said what it said, turn by turn."""
+
+
 class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Everything about one trial: one agent × case × variation × run."""
 
@@ -280,6 +302,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What the checks found."""
     checkpoints: list[CheckpointResult] = field(default_factory=list)
     """What a dialogue reached, in the order of the case's checkpoints."""
+    simulated_user: SimulatedUser | None = None
+    """Who the agent talked to, if the case is a dialogue."""
     score: float | None = None
     """From 0 to 100; nothing if there is nothing to score."""
     dimensions: dict[str, float] = field(default_factory=dict)

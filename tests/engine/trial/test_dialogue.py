@@ -167,6 +167,45 @@ def test_a_checkpoint_that_waited_in_vain_is_told_for_what(project: Project) -> 
     assert told == "checkpoint `ask_type` held, but never, which must come first, was not reached"
 
 
+def test_a_missed_checkpoint_shows_its_assertion_and_how_near_it_came(project: Project) -> None:
+    points = [
+        {"id": "greets", "description": "it greets", "assertion": {"type": "contains", "value": "good morning"}},
+        {
+            "id": "both",
+            "assertion": {
+                "type": "all_of",
+                "assertions": [{"type": "contains", "value": "type"}, {"type": "contains", "value": "cheque"}],
+            },
+        },
+    ]
+    result = hold(project, ["I have an expense", "yes", "well"], points=points)
+    greets, both = result["assertions"]
+    assert greets["message"] == "checkpoint `greets` was not reached: it greets"
+    (last,) = greets["assertions"]
+    assert (last["type"], last["value"], last["where"]) == ("contains", "good morning", "turn 3")
+    assert 'contain "good morning", found "It is submitted."' in last["message"]
+    (nearest,) = both["assertions"]
+    assert nearest["where"] == "turn 1"  # where one of its two parts held
+    assert [part["passed"] for part in nearest["assertions"]] == [True, False]
+
+
+def test_the_journal_has_the_simulated_user_and_why_it_said_what_it_said(project: Project) -> None:
+    lines: list[Any] = [
+        {"input": "I have an expense", "goal_achieved": False, "reasoning": "I begin."},
+        {"input": "", "goal_achieved": True, "reasoning": "It asked, and that is enough."},
+    ]
+    hold(project, lines, points=[*POINTS[:1], {"id": "never", "assertion": {"type": "contains", "value": "zzz"}}])
+    (trial,) = [line for line in project.journal() if line["type"] == "trial"]
+    assert trial["result"]["simulated_user"] == {
+        "persona": "new employee",
+        "goal": "submit an expense",
+        "turns": [
+            {"turn": 1, "reasoning": "I begin."},
+            {"turn": 2, "reasoning": "It asked, and that is enough.", "goal_achieved": True},
+        ],
+    }
+
+
 def test_a_timeout_while_the_agent_works_is_the_agents(project: Project) -> None:
     project.write("agent.py", "def run(prompt):\n    import time\n    time.sleep(60)\n")
     project.write("scripts/sim.py", SIMULATOR)

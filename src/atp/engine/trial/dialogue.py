@@ -8,8 +8,15 @@ from atp.checks.run_check import run_check
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.conversation import Conversation
 from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorTurn
-from atp.suite.case import MOST_TURNS, Checkpoint
-from atp.suite.result import CheckpointResult, TrialResult, Usage, Verdict
+from atp.suite.case import MOST_TURNS, Case, Checkpoint
+from atp.suite.result import (
+    CheckpointResult,
+    SimulatedTurn,
+    SimulatedUser,
+    TrialResult,
+    Usage,
+    Verdict,
+)
 
 
 class Dialogue:
@@ -24,11 +31,14 @@ class Dialogue:
         self._reached: dict[str, Verdict] = {}
         self._early: set[str] = set()
         """Checkpoints that held when what must come before them was still missing."""
+        self._nearest: dict[str, Verdict] = {}
+        """The verdict that came nearest, on each checkpoint that was not reached."""
         self._unjudged: dict[str, str] = {}
         """Why checkpoints could not be judged on some turn."""
         self.error: str | None = None
         """Why the dialogue did not pass, in document 5's words."""
         self._simulator_usage = result.role_usage = Usage()
+        self._user = result.simulated_user = _simulated_user(trial.case)
         result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]
 
     async def run(
@@ -57,13 +67,11 @@ class Dialogue:
                 return
 
     async def _ask_simulator(self) -> SimulatedMessage:
-        simulator = self._trial.case.simulator
-        options = simulator.options.model_dump(exclude_defaults=True) if simulator and simulator.options else {}
-        metadata = options.pop("metadata", {})
+        options, metadata = _simulator_options(self._trial.case)
         says = await self._simulator.next(
             SimulatorTurn(
-                persona=str(metadata.get("persona", "")),
-                goal=str(metadata.get("goal", "")),
+                persona=self._user.persona,
+                goal=self._user.goal,
                 metadata=metadata,
                 conversation=list(self._conversation.transcript.messages),
                 turn_number=self._conversation.turns + 1,
@@ -74,6 +82,8 @@ class Dialogue:
             )
         )
         self._simulator_usage.add(says.usage)
+        turn = self._conversation.turns + 1
+        self._user.turns.append(SimulatedTurn(turn=turn, reasoning=says.reasoning, goal_achieved=says.goal_achieved))
         return says
 
     async def _check_checkpoints(self, turn: Evidence) -> None:
@@ -87,6 +97,9 @@ class Dialogue:
                 self._unjudged[point.id] = verdict.message
             elif verdict.passed:
                 held[point.id] = point, verdict
+            elif point.id not in self._nearest or _nearness(verdict) >= _nearness(self._nearest[point.id]):
+                verdict.where = f"turn {turn.turn}"
+                self._nearest[point.id] = verdict
         # One may be reached in the same turn as those that must come before it, in whatever order they are listed.
         while found := [name for name, (point, _) in held.items() if self._reached.keys() >= set(point.after)]:
             for name in found:
@@ -133,6 +146,8 @@ class Dialogue:
             verdict = Verdict(type="", outcome="unjudged", message=self._unjudged[point.id])
         elif verdict is None:
             verdict = Verdict(type="", outcome="failed", message=self._why_missing(point))
+            if point.id in self._nearest and point.id not in self._early:
+                verdict.parts = [self._nearest[point.id]]
         verdict.type, verdict.name = "checkpoint", point.id
         verdict.weight, verdict.critical = point.assertion.weight, point.assertion.critical
         return verdict
@@ -144,3 +159,22 @@ class Dialogue:
             missing = [name for name in point.after if name not in self._reached]
             return f"checkpoint `{point.id}` held, but {', '.join(missing)}, which must come first, was not reached"
         return f"checkpoint `{point.id}` was not reached: {point.description or 'its assertion never held'}"
+
+
+def _simulator_options(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options for the simulator, and the metadata among them, which say who the user is."""
+    simulator = case.simulator
+    options = simulator.options.model_dump(exclude_defaults=True) if simulator and simulator.options else {}
+    return options, options.pop("metadata", {})
+
+
+def _simulated_user(case: Case) -> SimulatedUser:
+    _, metadata = _simulator_options(case)
+    return SimulatedUser(persona=str(metadata.get("persona", "")), goal=str(metadata.get("goal", "")))
+
+
+def _nearness(verdict: Verdict) -> float:
+    """How near an assertion came to holding, from 0 to 1, as far as its verdict tells."""
+    if verdict.score is not None:
+        return verdict.score
+    return sum(part.passed for part in verdict.parts) / len(verdict.parts) if verdict.parts else 0.0
