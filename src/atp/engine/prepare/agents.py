@@ -94,7 +94,7 @@ def resolve_agents(source: CaseSource, options: Options, project: Project, notes
             target = _in_file(_stem(suite.target), project.root / _md(suite.target.lstrip("/")), project, notes)
             return [] if target is None else [target]
     if not options.name:
-        found = _around(source)
+        found = _around(source, project)
         if not found:
             notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint=NAME_ONE)
         return found
@@ -118,12 +118,20 @@ def find_agent(name: str, source: CaseSource | None, project: Project, notes: Di
     return _ad_hoc(name, project, own, notes)
 
 
-def _around(source: CaseSource) -> list[NamedAgent]:
+def _around(source: CaseSource, project: Project) -> list[NamedAgent]:
     """Return the agent whose folder contains the file."""
     for folder in [source.folder, *source.folder.parents]:
         if (folder / "package.yao").is_file():
-            return [NamedAgent(_prompt(folder.name, folder), folder)]
+            return [NamedAgent(_prompt(_folder_id(folder, project.root), folder), folder)]
     return []
+
+
+def _folder_id(folder: Path, root: Path) -> str:
+    """Name the agent in a folder as `-n` does, by the way from the root: two folders may have the same last name."""
+    for start in (root / "assistants", root):
+        if folder.is_relative_to(start) and folder != start:
+            return _id(folder.relative_to(start))
+    return folder.name
 
 
 def _md(path: str) -> str:
