@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any, TypeVar, get_origin
 
 import click
@@ -111,6 +112,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.report.protected import of_session
     from atp.stats.summary import INCOMPLETE
     from atp.usercode.importing import limit_imports
+    from atp.usercode.watchdog import Watchdog
 
     limit_imports()
     gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
@@ -133,7 +135,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     gc.freeze()  # what is loaded by now stays
     gc.enable()
     try:
-        code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave)
+        watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.options.timeout, leave=run.context.leave)
+        code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave, watchdog)
     except asyncio.CancelledError:
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)

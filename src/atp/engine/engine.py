@@ -118,6 +118,14 @@ class Engine:
             if self._workers:
                 await asyncio.wait(self._workers, timeout=2 * GRACE)
 
+    def running_timeouts(self) -> Iterator[float]:
+        """The timeouts of the trials that are running, and of the befores that they may be waiting for."""
+        for trial in tuple(self._workers.values()):  # a copy: another thread may be asking
+            one = trial
+            while one is not None:
+                yield one.timeout
+                one = one.before
+
     def _start_worker(self) -> None:
         worker = asyncio.get_running_loop().create_task(self._work())
         self._workers[worker] = None

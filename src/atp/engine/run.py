@@ -87,6 +87,11 @@ class Run:
         """True once the run has a folder."""
         return self._started is not None
 
+    def longest_timeout(self) -> float | None:
+        """The longest time that any of the running trials may take. May be called in another thread."""
+        started = self._started
+        return None if started is None else max(started.engine.running_timeouts(), default=None)
+
     async def run(self, listeners: Sequence[Listener] = ()) -> int:
         """Run the whole plan. Returns the exit code. Raises `LoadError` if the run can't be started."""
         async with self.context.opened():

@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -16,26 +17,36 @@ from atp.usercode.threads import DaemonExecutor
 Result = TypeVar("Result")
 
 
-SIGNAL_LIMIT = 1.5
-"""Seconds until the event loop must have handled a signal. After that, an agent's code is blocking the loop."""
+SIGNAL_TICK = 0.1
+SIGNAL_TICKS = 15
+"""How often a thread waits for the event loop to handle a signal. After that, an agent's code is blocking the loop.
+
+Turns of the thread, not time: on a busy computer the loop gets its turn when the thread gets so many.
+"""
 
 
 def run_to_end(
     main: Coroutine[Any, Any, Result],
     interrupt: Callable[[], None] | None = None,
     leave: Callable[[], None] = lambda: None,
+    watchdog: Callable[[asyncio.AbstractEventLoop], AbstractContextManager[None]] | None = None,
 ) -> Result:
     """Run a coroutine in a loop of its own.
 
     Unlike `asyncio.run`, it doesn't wait at the end for tasks that won't be cancelled: an agent that swallows its
     cancellation must not hold up the end of the run. `interrupt` is called in the loop when a signal comes; `leave`
-    before the process ends at once, because a second signal came or the loop did not handle the first.
+    before the process ends at once, because a second signal came or the loop did not handle the first. `watchdog`
+    is entered with the loop, in a process of ATP's own.
     """
     loop = asyncio.new_event_loop()
     loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
     asyncio.set_event_loop(loop)
     try:
-        with _signals(loop, interrupt, leave) if interrupt is not None else contextlib.nullcontext():
+        with contextlib.ExitStack() as around:
+            if interrupt is not None:
+                around.enter_context(_signals(loop, interrupt, leave))
+            if watchdog is not None:
+                around.enter_context(watchdog(loop))
             return _run(loop, main, handles_signals=interrupt is not None)
     finally:
         loop.set_exception_handler(lambda _loop, _context: None)
@@ -79,18 +90,21 @@ def _signals(
         leave()
         exits.exit_now(INTERRUPTED)
 
-    timer = threading.Timer(SIGNAL_LIMIT, leave_now)
-    timer.daemon = True
+    handled = threading.Event()
+
+    def wait_for_loop() -> None:
+        if not any(handled.wait(SIGNAL_TICK) for _ in range(SIGNAL_TICKS)):
+            leave_now()
 
     def on_loop() -> None:
-        timer.cancel()
+        handled.set()
         interrupt()
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if came:
             leave_now()  # the second signal
         came.append(number)
-        timer.start()
+        threading.Thread(target=wait_for_loop, daemon=True).start()
         with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
             loop.call_soon_threadsafe(on_loop)
 
@@ -100,7 +114,7 @@ def _signals(
         with _woken_by_signals(loop):
             yield
     finally:
-        timer.cancel()
+        handled.set()
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 

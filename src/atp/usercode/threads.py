@@ -39,9 +39,19 @@ class Raised(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
+        self._text: str | None = None
+        self._traceback: str | None = None
+
+    def describe(self) -> Raised:
+        """Make text and traceback now, in the thread of the code: the exception's own `__str__` may never return."""
+        if not isinstance(self.error, StopIteration):  # how every generator ends
+            self._text, self._traceback = str(self), self.traceback
+        return self
 
     def __str__(self) -> str:
         """The exception's class and text. The exception's own `__str__` may raise."""
+        if self._text is not None:
+            return self._text
         name = type(self.error).__name__
         try:
             text = str(self.error)
@@ -52,6 +62,8 @@ class Raised(Exception):
     @property
     def traceback(self) -> str:
         """The last frames of the traceback."""
+        if self._traceback is not None:
+            return self._traceback
         error = self.error
         try:
             return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-10))
@@ -123,7 +135,7 @@ class Thread:
             try:
                 outcome = context.run(function)
             except BaseException as error:
-                outcome = Raised(error)
+                outcome = context.run(Raised(error).describe)
             LIVE_THREADS.discard(worker)
             exit_if_forked(before)
             if last:
