@@ -133,8 +133,10 @@ class Run:
             if self.options.before_all:
                 await self._call_hook(self.options.before_all)
             self._before_all_done = True
-        except (HookError, JournalError) as error:
+        except HookError as error:
             self.stop.abort(str(error))
+        except JournalError as error:
+            self.stop.on_broken_journal(error)
 
     def record_skipped(self, suite: Suite, case: Case) -> None:
         """Record a case that its file leaves out."""
@@ -159,7 +161,7 @@ class Run:
         try:
             await self._running.engine.run(trials, count)
         except JournalError as error:
-            self.stop.abort(str(error))
+            self.stop.on_broken_journal(error)
 
     def report_incomplete_cases(self) -> None:
         """Report the cases of which a stop left trials out."""
@@ -181,7 +183,7 @@ class Run:
             started.journal.write(summary)
             started.journal.check()
         except JournalError as error:
-            self.stop.abort(str(error))
+            self.stop.on_broken_journal(error)
             summary = self._summary()
         code = summary.exit_code
         end = RunEnd.of(started.info, summary)
@@ -195,12 +197,13 @@ class Run:
     def _summary(self) -> Summary:
         counts = self._running.engine.summary
         code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
+        broken = self.stop.journal_broken and not self.stop.interrupted
         return Summary(
             at=time.time(),
             complete=self.stop.reason is None,
             reason=self.stop.reason,
             counts=counts.counts(),
-            exit_code=INCOMPLETE if self.problems and code == 0 else code,
+            exit_code=INCOMPLETE if broken or (self.problems and code == 0) else code,
             exhausted=self.stop.exhausted,
         )
 

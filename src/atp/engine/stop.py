@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from atp.base.durations import duration
 from atp.engine.prepare.options import Options
+from atp.journal.write import JournalError
 from atp.suite.meter import read_meter
 from atp.suite.result import TrialResult
 
@@ -26,6 +27,8 @@ class Stop:
         """A signal ended the run."""
         self.over_budget = False
         """A budget ran out, or something broke: the run is incomplete through no fault of the agents."""
+        self.journal_broken = False
+        """The journal can't be written, or what was written is gone: whatever the results were, they don't count."""
         self.exhausted: str | None = None
         """The budget that is used up: going on is in vain until it is raised."""
         self.act: Callable[[bool], None] = lambda cancel: None
@@ -83,6 +86,11 @@ class Stop:
     def abort(self, reason: str) -> None:
         """Stop because something that the whole run needs is broken."""
         self._budget(reason, cancel=True)
+
+    def on_broken_journal(self, error: JournalError) -> None:
+        """Stop because the journal can't be trusted any more."""
+        self.journal_broken = True
+        self.abort(str(error))
 
     def leave_rest(self, reason: str) -> None:
         """Note that the rest of the plan is not run, though nothing is wrong."""

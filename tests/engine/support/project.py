@@ -102,17 +102,15 @@ class Project:
         """Several calls of `atp test … --json` at the same time, where none minds the others."""
         return together(*(partial(self.test, *call) for call in calls))
 
-    def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, env_more: Mapping[str, str] | None = None, **more: Any) -> "subprocess.Popen[str]":
         """Call `atp` and don't wait for it."""
+        pipe = subprocess.PIPE
+        usual: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, "encoding": "utf-8"}
         process = subprocess.Popen(
             [sys.executable, "-m", "atp", *arguments],
             cwd=self.folder,
-            env=clean_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            **more,
+            env={**clean_environment(), **(env_more or {})},
+            **{**usual, **more},
         )
         self._started.append(process)
         return process

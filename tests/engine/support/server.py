@@ -26,6 +26,8 @@ class Server:
         """Their headers."""
         self.open = 0
         """Requests that are being answered now."""
+        self.broken: set[str] = set()
+        """The keys (`?key=…`) for which the agent `faulty` does not work now."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._ready = threading.Event()
@@ -162,7 +164,29 @@ async def remembers(_: Server, _request: web.Request, body: dict[str, Any]) -> w
     return web.json_response(reply(body, output=answer))
 
 
+async def faulty(server: Server, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+    """Works, or fails in the way `?how=…`, for as long as its `?key=…` is in `server.broken`."""
+    if request.query["key"] not in server.broken:
+        return await echo(server, request, body)
+    how = request.query["how"]
+    if how == "stalls":
+        await asyncio.sleep(600)
+    if how == "redirects":
+        return web.Response(status=307, headers={"Location": f"/whole?key={request.query['key']}"})
+    if how == "refuses":
+        return web.Response(status=429, text="too many", headers={"Retry-After": "0"})
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    event = json.dumps({"event_type": "progress", "payload": {"message": "x" * 1000}})
+    await response.write(f"data: {event}\n\n".encode())
+    if how == "resets" and request.transport is not None:
+        request.transport.abort()
+    while how == "floods":
+        await response.write(f"data: {event}\n\n".encode() * 100)
+    return response
+
+
 AGENTS: dict[str, Answer] = {
     function.__name__: function
-    for function in (broken, echo, endless, expense, flaky, remembers, slow, status, stream, whole)
+    for function in (broken, echo, endless, expense, faulty, flaky, remembers, slow, status, stream, whole)
 }

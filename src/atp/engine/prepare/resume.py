@@ -65,12 +65,20 @@ class Done:
             self._file.close()
 
 
+_UNJUDGED = ("errors", "blocked", "cancelled")
+"""Counts of cases that say nothing of the agent."""
+
+
 def find_unfinished(root: Path, identity: list[str]) -> Path:
-    """The newest run of the same input that did not come to its end."""
+    """The newest run of the same input that did not come to its end; or just the newest, if trials are to run again."""
+    newest = True
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is not None and _same(start, identity, root) and (summary is None or not summary.complete):
+        if start is None or not _same(start, identity, root):
+            continue
+        if summary is None or not summary.complete or (newest and any(summary.counts.get(name) for name in _UNJUDGED)):
             return run
+        newest = False
     raise _nothing("there is no unfinished run of this input", "run it without --resume, or name a run: atp runs")
 
 
