@@ -20,7 +20,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
-BLAMED = {
+BLAMED: dict[str, set[tuple[str, str | None]]] = {
     "resets": {("error", "agent")},
     "redirects": {("error", "agent")},
     "stalls": {("timeout", None)},
