@@ -155,8 +155,9 @@ class Outputs:
                 self.texts[str(path.relative_to(folder))] = path.read_text(errors="replace")
 
     def leaks(self, secret: str) -> list[str]:
-        pieces = {secret[place : place + 6] for place in range(len(secret) - 5)}
-        pieces = {one for one in pieces if "--" not in one and "KEY" not in one and sum(map(str.isalnum, one)) >= 4}
+        lines = [line for line in secret.splitlines() if not line.startswith("-----")]
+        pieces = {line[place : place + 6] for line in lines for place in range(len(line) - 5)}
+        pieces = {one for one in pieces if sum(map(str.isalnum, one)) >= 4}
         assert pieces
         return [
             f"{name}: {piece!r} in …{reading[max(0, reading.index(piece) - 60) : reading.index(piece) + 60]!r}…"
@@ -182,13 +183,18 @@ def readings(text: str) -> Iterator[str]:
         unescaped = re.sub(r"\\([\"'\\/])", r"\1", unescaped.replace("\\n", "\n"))
         yield unescaped
         yield unquote(unescaped)
-    for run in re.findall(r"[A-Za-z0-9+/_-]{12,}", unquote(unescaped)):
-        if len(run) > 5000:
-            continue  # an HTML report's data, which is unpacked above
+    yield "\n".join(_from_base64(unquote(unescaped)))
+
+
+def _from_base64(text: str) -> Iterator[str]:
+    for run in set(re.findall(r"[A-Za-z0-9+/_-]{12,}", text)):
+        if len(run) > 5000 or len(set(run)) < 6:
+            continue  # an HTML report's data, which is unpacked elsewhere; fill
         for start in range(4):
             whole = run[start : start + (len(run) - start) // 4 * 4].replace("-", "+").replace("_", "/")
-            yield base64.b64decode(whole).decode("latin-1")
-            yield base64.b64decode(whole).decode(errors="replace")
+            raw = base64.b64decode(whole)
+            yield raw.decode("latin-1")
+            yield raw.decode(errors="replace")
 
 
 def handler(forms: dict[str, str]) -> type[BaseHTTPRequestHandler]:
