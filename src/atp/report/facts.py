@@ -38,6 +38,23 @@ def is_failure(case: CaseResult) -> bool:
     return case.status in ("failed", "timeout")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def below_min_score(case: CaseResult) -> bool:
+    """True if the case failed by its score: enough of its trials passed."""
+    return case.status == "failed" and case.min_score is not None and case.reason is not None
+
+
+def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:
+    """The dimensions that no trial's score has, each with the reason."""
+    trials = list(trials)
+    known = {name for trial in trials for name in trial.dimensions}
+    return {name: why for trial in trials for name, why in trial.left_out.items() if name not in known}
+
+
 def reason(case: CaseResult, hide: Hide) -> str:
     """Why a case did not pass, in a sentence."""
     return str(hide(shown_trial(case).error or case.reason or case.status))

@@ -18,6 +18,7 @@ from atp.report.facts import (
     agent_id,
     assertion_errors,
     case_usage,
+    left_out,
     messages_count,
     milliseconds,
     no_assertions,
@@ -261,6 +262,7 @@ class ResultRecord(Record, kw_only=True):
     tags: list[str]
     score: Percent | None
     dimensions: dict[str, Share]
+    left_out: dict[str, str] = {}
     usage: UsageRecord | None
     attempt: Count
     retries: list[str]
@@ -321,6 +323,7 @@ class ResultRecord(Record, kw_only=True):
             tags=hide(case.tags),
             score=None if score is None else round(score, 2),
             dimensions=_mean_dimensions(trials),
+            left_out=hide(left_out(trials)),
             usage=UsageRecord(**used) if (used := case_usage(trials)) else None,
             attempt=max([one.attempt for one in trials], default=1),
             retries=[hide(why) for one in trials for why in one.retries],

@@ -332,6 +332,17 @@ def test_5000_cases_print_few_lines(story: Any, passed: int, failed: int, most: 
     assert f"  5,000 of 5,000 cases, {failed:,} not passed\n" in text
 
 
+def test_a_case_below_its_min_score_says_so(story: Any) -> None:
+    trial = story.trial(score=60.0, dimensions={"quality": 0.6}, left_out={"cost": "no budget_usd or max_tokens"})
+    case = story.case("c", trial, status="failed", min_score=80.0, reason="score 60 is below min_score 80")
+    text = shown(story, [case])
+    assert "  score 60 is below min_score 80\n" in text
+    assert "  score: 60 (quality 0.60; left out: cost, no budget_usd or max_tokens)\n" in text
+    assert "  Scores:  1 case below min_score, although enough trials passed\n" in text
+    assert "score:" not in shown(story, [story.case("c", trial)])
+    assert "left out: cost" in shown(story, [story.case("c", trial)], verbose=True)
+
+
 def test_several_agents_have_totals_of_their_own(story: Any) -> None:
     cases = [story.case(f"c{number}", agent="one") for number in range(3)]
     cases.append(story.case("d", story.trial(status="failed", score=20.0), agent="one"))

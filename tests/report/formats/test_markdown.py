@@ -58,6 +58,18 @@ def test_the_documents_sections(tmp_path: Path, story: Any) -> None:
     )
 
 
+def test_several_agents_have_totals_and_scores_say_what_they_leave_out(tmp_path: Path, story: Any) -> None:
+    trial = story.trial(score=60.0, dimensions={"quality": 0.6}, left_out={"cost": "no budget_usd"})
+    low = story.case("c", trial, agent="two", status="failed", min_score=80.0, reason="score 60 is below min_score 80")
+    info = story.info(agents=["one", "two"])
+    text = written(tmp_path, story, [story.case("c", agent="one"), low], info=info)
+    assert "| one   | 1 of 1 case passed (100%)           |\n" in text
+    assert "| two   | 0 of 1 case passed (0%), score 60.0 |\n" in text
+    assert "- Score: 60 (left out: cost, `no budget_usd`)\n" in text
+    assert "| Below Min Score | 1 case, although enough trials passed |\n" in text
+    assert "- Why: `score 60 is below min_score 80`\n" in text
+
+
 def test_a_stopped_run_says_so(tmp_path: Path, story: Any) -> None:
     end = {"info": story.info(cases=5), "counts": story.counts(passed=1), "reason": "interrupted"}
     text = written(tmp_path, story, [story.case()], **end)

@@ -1,7 +1,6 @@
 """Reports keep to the schemas that others published, and what doesn't is found by them: so the tests can fail."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -99,15 +98,14 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = Project(tmp_path_factory.mktemp("real"))
     project.write("agent.py", AGENT)
     project.write("scripts/checks.py", CHECKS)
-    (project.folder / "pipes").mkdir()
-    os.mkfifo(project.folder / "pipes" / "pipe")  # can't be copied, and is nobody's fault here
+    project.write("hooks.py", CHECKS)
     file = project.cases(
         {"id": "passes", "name": "Says it", "input": "hello", "tags": ["smoke", "<&>"], "expected": "hello"},
         {"id": "fails", "input": "hello", "expected": "bye"},
         {"id": "flaky", "input": "flaky", "expected": "HELLO", "pass_rate": 0.2},
         {"id": "raises", "input": "raises"},
         {"id": "unjudged", "input": "hello", "assert": {"type": "script", "script": "scripts.checks.explodes"}},
-        {"id": "nowhere", "input": "hello", "workspace": "pipes"},
+        {"id": "nowhere", "input": "hello", "before_hook": "hooks.py:explodes"},
         {"id": "later", "input": "hello", "skip": True},
         *({"id": f"hostile {name}", "input": name, "expected": "x"} for name in NASTY),
     )

@@ -220,7 +220,7 @@ def test_long_texts_are_cut_and_say_so(story: Any) -> None:
     trial = story.trial("y" * 500)
     trial.transcript.messages = [{"role": "user", "content": "x" * 5000}, {"role": "assistant", "content": "short"}]
     trial.transcript.events = [Event(type="progress", payload={"message": "z" * 5000})] * (MOST_ITEMS + 3)
-    made = trial_object(trial, lambda value: value, 1000)
+    made = trial_object(trial, CaseResult(agent="a", case="c"), lambda value: value, 1000)
     first, second = made["transcript"]["messages"]
     assert first == {"role": "user", "content": "x" * 1000 + "… (4,000 more characters are in the journal)"}
     assert second["content"] == "short"

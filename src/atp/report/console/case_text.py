@@ -8,7 +8,9 @@ from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.failure_text import FailedChecks
 from atp.report.facts import (
+    below_min_score,
     given_messages,
+    left_out,
     messages_count,
     no_assertions,
     reason,
@@ -164,9 +166,11 @@ def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) ->
         yield f"  … and {len(found) - MOST_WARNINGS} more warnings", "detail"
     if trial.workspace:
         yield f"  workspace: {one_line(hide(trial.workspace))}", "detail"
-    if verbose and trial.score is not None:
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())
-        yield f"  score: {trial.score:g}{f' ({parts})' if parts else ''}", "detail"
+    if (verbose or below_min_score(case)) and trial.score is not None:
+        parts = [", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())]
+        parts += [f"left out: {name}, {one_line(hide(why), 80)}" for name, why in left_out([trial]).items()]
+        shown = "; ".join(filter(None, parts))
+        yield f"  score: {trial.score:g}{f' ({shown})' if shown else ''}", "detail"
 
 
 def conversation_lines(case: CaseResult, trial: TrialResult, hide: Hide) -> list[Line]:

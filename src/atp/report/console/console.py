@@ -12,11 +12,12 @@ from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
-from atp.report.console.summary_text import THICK, ByAgent, Notable, Used, counted, heading, summary_lines
-from atp.report.facts import response
+from atp.report.console.summary_text import THICK, Notable, Used, agent_lines, heading, summary_lines
+from atp.report.facts import counted, response
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
+from atp.report.totals import AgentTotals
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -67,7 +68,7 @@ class Console(Listener):
         self._explained: list[Line] = []
         self._notable = Notable()
         self._used = Used()
-        self._by_agent = ByAgent()
+        self._by_agent = AgentTotals()
 
     @property
     def problems(self) -> Sequence[str]:
@@ -128,7 +129,7 @@ class Console(Listener):
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
-        agents = self._by_agent.lines(self._hide) if self._several else []
+        agents = agent_lines(self._by_agent, self._hide) if self._several else []
         lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]

@@ -7,9 +7,8 @@ from atp.base.durations import elapsed
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
-from atp.report.facts import agent_usage, dollars, not_run, trials_text
-from atp.stats.stability import case_score
-from atp.stats.summary import percent
+from atp.report.facts import agent_usage, below_min_score, counted, dollars, not_run, trials_text
+from atp.report.totals import AgentTotals
 from atp.suite.result import CaseResult, TrialResult, Usage
 
 WIDTH = 63
@@ -24,11 +23,6 @@ SLOW_MS = 1000.0
 def heading(text: str) -> list[Line]:
     """A title between two rules."""
     return [THIN, (f"  {text}", "title"), THIN]
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Line]:
@@ -111,67 +105,27 @@ class _Sum:
         self.usd += usage.cost_usd or 0.0
 
 
-class ByAgent:
-    """Adds up the cases of each agent."""
-
-    def __init__(self) -> None:
-        self._agents: dict[str, _AgentSum] = {}
-
-    def add(self, case: CaseResult) -> None:
-        """Count a case that ended."""
-        if case.status == "skipped":
-            return
-        found = self._agents.setdefault(case.agent, _AgentSum())
-        found.cases += 1
-        found.passed += case.status == "passed"
-        for trial in case.trials:
-            found.usd += agent_usage(trial).cost_usd or 0.0
-        if (score := case_score(case.trials)) is not None:
-            found.scores.append(score)
-
-    def lines(self, hide: Hide) -> list[Line]:
-        """A line for each agent."""
-        names = {agent: one_line(hide(agent), 60) for agent in self._agents}
-        width = max(map(len, names.values()), default=0)
-        return (
-            [
-                ("  By agent:", ""),
-                *((f"    {names[agent]:<{width}}  {found.text}", "") for agent, found in self._agents.items()),
-            ]
-            if names
-            else []
-        )
-
-
-class _AgentSum:
-    """The cases of one agent."""
-
-    def __init__(self) -> None:
-        self.cases = 0
-        self.passed = 0
-        self.usd = 0.0
-        self.scores: list[float] = []
-
-    @property
-    def text(self) -> str:
-        """`12 of 20 cases passed (60%), score 81.2, $0.0123`."""
-        parts = [f"{self.passed:,} of {counted(self.cases, 'case')} passed ({percent(self.passed, self.cases):g}%)"]
-        parts += [f"score {sum(self.scores) / len(self.scores):.1f}"] if self.scores else []
-        parts += [dollars(self.usd)] if self.usd else []
-        return ", ".join(parts)
+def agent_lines(totals: AgentTotals, hide: Hide) -> list[Line]:
+    """A line for each agent, where there are several."""
+    names = {agent: one_line(hide(agent), 60) for agent in totals.agents}
+    width = max(map(len, names.values()), default=0)
+    lines = [(f"    {names[agent]:<{width}}  {found.text}", "") for agent, found in totals.agents.items()]
+    return [("  By agent:", ""), *lines] if lines else []
 
 
 class Notable:
-    """Keeps the slowest and the flakiest cases of a run: worth a look although they may have passed."""
+    """Keeps the slowest and the flakiest cases of a run, and counts those that failed by their score alone."""
 
     def __init__(self) -> None:
         self._cases = 0
+        self._low = 0
         self._slow: list[tuple[float, str, str, bool]] = []
         self._flaky: list[tuple[float, str, str, str]] = []
 
     def add(self, case: CaseResult) -> None:
         """Consider a case."""
         self._cases += 1
+        self._low += below_min_score(case)
         longest, passed, runs = 0.0, 0, 0
         for trial in case.trials:
             longest = trial.duration_ms if trial.duration_ms > longest else longest
@@ -191,6 +145,10 @@ class Notable:
             return one_line(hide(case), 40) + (f" – {one_line(hide(agent), 40)}" if name_agent else "")
 
         found: list[Line] = []
+        if self._low:
+            # Else nobody understands how cases can fail whose trials passed.
+            low = f"{counted(self._low, 'case')} below min_score, although enough trials passed"
+            found.append((f"  Scores:  {low}", "error"))
         if self._slow and self._cases > MOST_NAMED:
             slow = ", ".join(
                 f"{named(case, agent)} ({f'up to {elapsed(-took)} a trial' if several else elapsed(-took)})"

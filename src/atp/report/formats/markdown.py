@@ -17,8 +17,11 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import (
     agent_id,
+    below_min_score,
     class_text,
+    counted,
     is_failure,
+    left_out,
     no_assertions,
     not_run,
     reason,
@@ -30,6 +33,7 @@ from atp.report.facts import (
 )
 from atp.report.files import Spool
 from atp.report.reporter import SpooledReport
+from atp.report.totals import AgentTotals
 from atp.stats.stability import case_score, stability
 from atp.stats.summary import percent
 from atp.suite.case import Case
@@ -56,6 +60,8 @@ class MarkdownReport(SpooledReport):
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         super().__init__(path, secrets)
         self._several = False
+        self._totals = AgentTotals()
+        self._low = 0
 
     def start(self, info: RunInfo) -> None:
         """Results name their agent where there are several."""
@@ -64,6 +70,8 @@ class MarkdownReport(SpooledReport):
 
     def case_part(self, result: CaseResult) -> bytes:
         """The section of a case; before it, on the first line, the case's row of the stability table."""
+        self._totals.add(result)
+        self._low += below_min_score(result)
         row = _stability_row(result, self.hide, self._several) if result.repeated else []
         return _bytes(["\t".join(row), *case_section(result, self.hide, self._several)])
 
@@ -73,7 +81,10 @@ class MarkdownReport(SpooledReport):
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """Write all sections."""
-        file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide)]))
+        file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide, self._low)]))
+        if self._several:
+            totals = [(plain(self.hide(agent)), found.text) for agent, found in self._totals.agents.items()]
+            file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
             rows = [row.split("\t") for item in results if (row := item.partition(b"\n")[0].decode())]
@@ -83,7 +94,7 @@ class MarkdownReport(SpooledReport):
         file.writelines(skipped)
 
 
-def summary_section(end: RunEnd, hide: Hide) -> list[str]:
+def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:
     """Document 4's summary; the rarer counts only where they are not zero."""
     info, counts = end.info, end.counts
     rows = [
@@ -94,6 +105,7 @@ def summary_section(end: RunEnd, hide: Hide) -> list[str]:
     ]
     rows += [("Not Run", str(not_run(end)))] if not_run(end) else []
     rows.append(("Pass Rate", f"{counts['overall_pass_rate']:g}%"))
+    rows += [("Below Min Score", f"{counted(low, 'case')}, although enough trials passed")] if low else []
     if info.trials > info.cases:
         rows.append(_passed_row(counts, info.runs))
     rows.append(("Duration", elapsed(end.duration_ms)))
@@ -162,7 +174,8 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
     if case.repeated:
         yield f"- {stability_text(case)}"
     if (score := case_score(case.trials)) is not None:
-        yield f"- Score: {score:.4g}"
+        without = "; ".join(f"{plain(name)}, {code(hide(why))}" for name, why in left_out(case.trials).items())
+        yield f"- Score: {score:.4g}" + (f" (left out: {without})" if without else "")
     if trial.checkpoints:
         reached = sum(one.passed for one in trial.checkpoints)
         missing = [code(hide(one.id)) for one in trial.checkpoints if one.required and not one.passed]

@@ -1,5 +1,6 @@
 """The details of cases and trials in the HTML report: everything recorded, with secrets masked and long texts cut."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -7,9 +8,11 @@ from msgspec import Struct
 from atp.base.json_text import encode
 from atp.base.secrets import Hide
 from atp.journal.records import RunInfo
+from atp.report.differences import compared_values
+from atp.report.html.pictures import attached_pictures
 from atp.report.records import stability_fields
 from atp.report.rerun import case_command
-from atp.suite.result import Artifact, CaseResult, TrialResult
+from atp.suite.result import Artifact, CaseResult, TrialResult, Verdict
 
 MOST_ITEMS = 2000
 """The most messages, events, calls or log lines of a trial in the report; the journal has all."""
@@ -34,13 +37,26 @@ def longest_text(size: int, passed: bool) -> int:
     return passed_one if passed else failed_one
 
 
-def trial_object(trial: TrialResult, hide: Hide, longest: int) -> dict[str, Any]:
+def trial_object(trial: TrialResult, case: CaseResult, hide: Hide, longest: int) -> dict[str, Any]:
     """A trial as an object with the names of its fields; empty values are left out."""
     shaper = _Shaper(hide, longest)
     made = shaper.struct(trial)
+    for verdict, shaped in _with_parts(trial.verdicts, made.get("verdicts", [])):
+        if verdict.passed:
+            continue
+        pair = compared_values(verdict, case, trial)
+        if pair != (verdict.expected, verdict.found):
+            shaped["compared"] = [shaper.value(value) for value in pair]
     if shaper.left_out:
         made["more"] = shaper.left_out
     return made
+
+
+def _with_parts(verdicts: list[Verdict], shaped: list[dict[str, Any]]) -> Iterator[tuple[Verdict, dict[str, Any]]]:
+    """Yield every verdict, those inside groups included, with its object."""
+    for verdict, made in zip(verdicts, shaped, strict=False):
+        yield verdict, made
+        yield from _with_parts(verdict.parts, made.get("parts", []))
 
 
 def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> dict[str, Any]:
@@ -52,6 +68,10 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
         "expected": shaper.value(case.expected),
         "command": _printable(case_command(case, info, hide)),
         "required_rate": case.required_rate,
+        "user": hide(case.user),
+        "team": hide(case.team),
+        "metadata": shaper.value(case.metadata) if case.metadata else None,
+        "pictures": attached_pictures(case) or None,
     }
     if case.repeated:
         made["variations"] = stability_fields(case).get("variations")

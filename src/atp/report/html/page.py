@@ -10,14 +10,17 @@ from typing import Any
 from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.facts import not_run
 from atp.report.records import MetadataRecord, SummaryRecord, environment
+from atp.report.rerun import run_command
 
 SCRIPTS = (
     "dom.js",
     "data.js",
     "state.js",
     "text.js",
+    "markdown.js",
     "diff.js",
     "charts.js",
     "grid.js",
@@ -65,9 +68,29 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
         "summary": SummaryRecord.of(end, hide),
         "environment": environment(end.info, hide),
         "metadata": MetadataRecord.of(end, hide),
+        "made_with": _made_with(end.info, hide),
         "notes": [hide(note) for note in end.info.notes],
         "damaged": end.damaged,
         "planned": {"cases": end.info.cases, "trials": end.info.trials},
+    }
+
+
+_ROLES = {"assessor": "Judge", "simulator": "Simulator", "generator": "Generator", "role_connector": "Model of roles"}
+
+
+def _made_with(info: RunInfo, hide: Hide) -> dict[str, Any]:
+    """The command, the code and the models that made the run."""
+    commit = " ".join(
+        filter(None, (info.commit, info.branch and f"({info.branch})", "with changes" * bool(info.dirty)))
+    )
+    return {
+        "command": run_command(info, hide),
+        "commit": hide(commit) or None,
+        "roles": {label: hide(info.options[name]) for name, label in _ROLES.items() if info.options.get(name)},
+        "models": [f"{name}: {model}" if name != model else name for name, model in hide(info.models).items()],
+        "python": info.python,
+        "platform": info.platform,
+        "job": hide(info.ci_job),
     }
 
 
@@ -108,9 +131,9 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """The content security policy: only our style and script, by their hashes; no requests; no markup from texts."""
+    """The content security policy: our style and script, by their hashes, and pictures in the file; no requests."""
     return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from atp.base.secrets import Hide
 from atp.base.text import cut
-from atp.report.facts import agent_usage, no_assertions, reason, shown_trial, total_usage, warnings
+from atp.report.facts import agent_usage, below_min_score, no_assertions, reason, shown_trial, total_usage, warnings
 from atp.report.records import SkippedRecord, stability_fields
 from atp.stats.stability import case_score
 from atp.suite.case import Case
@@ -35,6 +35,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "error": cut(reason(case, hide), LONGEST) if case.status != "passed" else None,
         "duration_ms": round(sum(one.duration_ms for one in case.trials), 1),
         "score": None if score is None else round(score, 2),
+        "low": below_min_score(case) or None,
         "checks": _checks(trial),
         "usage": _spent([agent_usage(one) for one in case.trials]),
         "role_usage": _spent([one.role_usage for one in case.trials if one.role_usage is not None]),

@@ -13,7 +13,7 @@ function quotesOf(trial) {
   return found;
 }
 
-function checksPart(trial, about) {
+function checksPart(trial) {
   const verdicts = trial.verdicts ?? [];
   if (!verdicts.length) {
     const none = (trial.warnings ?? []).includes("no assertions") ? "Nothing was checked: the case has no assertions." : "No check was reached.";
@@ -25,13 +25,15 @@ function checksPart(trial, about) {
     "section",
     { class: "part checks" },
     h("h2", null, "Checks ", h("span", { class: "aside" }, `${passed} of ${verdicts.length} passed`)),
-    h("ul", { class: "verdicts" }, order.map(({ verdict, name }) => verdictItem(verdict, name, trial, about))),
+    h("ul", { class: "verdicts" }, order.map(({ verdict, name }) => verdictItem(verdict, name))),
   );
 }
 
-function verdictItem(verdict, name, trial, about) {
+function verdictItem(verdict, name) {
   const bad = verdict.outcome !== "passed";
-  const title = verdict.name ?? verdict.message ?? verdict.type;
+  // The name of a failed exact check is the value that it looked for, which stands below.
+  const named = verdict.judged || verdict.type === "checkpoint" || !bad;
+  const title = (named ? (verdict.name ?? verdict.message) : (verdict.message ?? verdict.name)) ?? verdict.type;
   const message = verdict.message && verdict.message !== title ? verdict.message : "";
   return h(
     "li",
@@ -40,11 +42,11 @@ function verdictItem(verdict, name, trial, about) {
     h(
       "div",
       { class: "body" },
-      h("p", { class: "title" }, say(verdict.name === undefined ? title : words(title), 600), " ", labels(verdict)),
+      h("p", { class: "title" }, say(words(title), 600), " ", labels(verdict)),
       message && h("p", { class: "message", dir: "auto" }, verdict.outcome === "unjudged" && h("b", null, "Not judged: "), say(message, 4000)),
-      bad && compared(verdict, trial, about),
+      bad && compared(verdict),
       quotations(verdict, name),
-      verdict.parts && h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`, trial, about))),
+      verdict.parts && h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`))),
     ),
   );
 }
@@ -60,14 +62,10 @@ function labels(verdict) {
   return h("span", { class: "labels" }, made.map((text) => h("span", { class: "label" }, say(text, 60))), verdict.where && h("span", { class: "where" }, "in ", say(verdict.where, 160)));
 }
 
-/** Expected against found. Where the check shows only the beginning of a whole answer, the whole is compared. */
-function compared(verdict, trial, about) {
-  let { expected, found } = verdict;
-  if (expected === undefined && found === undefined) return null;
-  const cut = (value) => typeof value === "string" && value.endsWith("…");
-  const last = trial.transcript?.turns?.at(-1)?.output;
-  if (verdict.type === "equals" && about.expected !== undefined && last !== undefined && (cut(expected) || cut(found))) [expected, found] = [about.expected, last];
-  return versus(expected, found);
+/** Expected against found. `compared` has both as they compare best, where the check's own values are cut or unlike. */
+function compared(verdict) {
+  const [expected, found] = verdict.compared ?? [verdict.expected, verdict.found];
+  return expected === undefined && found === undefined ? null : versus(expected ?? undefined, found ?? undefined);
 }
 
 function quotations(verdict, name) {

@@ -87,20 +87,32 @@ async function element(id) {
   return document.getElementById(id);
 }
 
-/** The cases that did not pass, by reason. Reasons that differ only in numbers and quotations are one. */
+/**
+ * The cases that did not pass, by reason, the most frequent first. Reasons that differ only in numbers, or in what was
+ * found, are one; what was expected must be the same.
+ */
 function reasons(rows) {
   const groups = new Map();
   for (const row of rows) {
     const why = row.error || row.status;
-    const alike = why.toLowerCase().replace(/"[^"]*"|'[^']*'|`[^`]*`/g, "“”").replace(/\d+/g, "0");
-    const key = hash(`${row.status} ${row.blame ?? ""} ${alike}`);
+    const key = hash(`${row.status} ${row.blame ?? ""} ${alike(why)}`);
     row.why = key;
     if (!groups.has(key)) groups.set(key, { key, why, status: row.status, blame: row.blame, rows: [], same: true });
     const group = groups.get(key);
     group.same &&= group.why === why;
     group.rows.push(row);
   }
-  return [...groups.values()].sort((a, b) => RANK.indexOf(a.status) - RANK.indexOf(b.status) || b.rows.length - a.rows.length);
+  return [...groups.values()].sort((a, b) => b.rows.length - a.rows.length || RANK.indexOf(a.status) - RANK.indexOf(b.status));
+}
+
+const QUOTATION = /"[^"]*"|'[^']*'|`[^`]*`/g;
+
+/** A reason without what may differ between cases that failed for the same reason. */
+function alike(why) {
+  const place = why.search(/\bfound\b/);
+  const [expected, found] = place < 0 ? [why, ""] : [why.slice(0, place), why.slice(place)];
+  const kept = expected.match(QUOTATION) ?? [];
+  return [expected.replace(QUOTATION, "“”").replace(/\d+/g, "0"), ...kept, found.replace(QUOTATION, "“”").replace(/\d+/g, "0")].join("\n").toLowerCase();
 }
 
 function hash(text) {

@@ -1,7 +1,7 @@
 // What is known of a trial besides what was said: score, usage, artifacts, retries, warnings, logs, how to run it again.
 
 function factsPart(row, trial, about) {
-  return h("aside", { class: "facts", "aria-label": "Facts" }, [againPart(about), scorePart(trial), usagePart(trial), checkpointsPart(trial), artifactsPart(trial), troublePart(trial), factList(row, trial)].filter(Boolean));
+  return h("aside", { class: "facts", "aria-label": "Facts" }, [againPart(about), scorePart(trial), usagePart(trial), checkpointsPart(trial), userPart(trial, about), artifactsPart(trial), troublePart(trial), factList(row, trial)].filter(Boolean));
 }
 
 function againPart(about) {
@@ -38,6 +38,20 @@ function checkpointsPart(trial) {
   if (!trial.checkpoints?.length) return null;
   const item = (point) => h("li", null, icon(point.reached_at_turn ? "passed" : point.required === false ? "skipped" : "failed", point.reached_at_turn ? "reached" : "not reached"), say(point.id, 120), h("span", { class: "dim" }, point.reached_at_turn ? `turn ${point.reached_at_turn}` : point.required === false ? "optional, not reached" : "not reached"));
   return h("section", null, h("h3", null, "Checkpoints"), h("ul", { class: "points" }, trial.checkpoints.map(item)));
+}
+
+/** Who the agent talked to: the simulated user of a dialogue, and what the case itself says of its user. */
+function userPart(trial, about) {
+  const { persona, goal } = trial.simulated_user ?? {};
+  const facts = [["Persona", persona], ["Goal", goal], ["User", about.user], ["Team", about.team]].filter(([, value]) => value);
+  if (!facts.length && !about.metadata) return null;
+  return h(
+    "section",
+    { class: "who-part" },
+    h("h3", null, trial.simulated_user ? "Simulated user" : "Run as"),
+    facts.length > 0 && h("dl", { class: "pairs tight" }, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, say(value, 2000))])),
+    about.metadata && h("details", null, h("summary", null, "Metadata"), block(about.metadata)),
+  );
 }
 
 function artifactsPart(trial) {

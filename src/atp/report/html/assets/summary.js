@@ -9,6 +9,7 @@ const BLAMES = {
   internal: "ATP itself broke, not the agent",
 };
 const GROUPS_FIRST = 5;
+const GROUPS_PRINTED = 100;
 const CASES_FIRST = 4;
 
 function summaryView() {
@@ -51,9 +52,15 @@ function aboutRun(summary, metadata) {
     given,
     agents.length > 0 && [" against ", agents.map((one, place) => [place ? ", " : "", one])],
     summary.connector && [" on ", say(summary.connector, 60)],
-    summary.runs_per_case > 1 && `, ${summary.runs_per_case} runs each`,
+    summary.runs_per_case > 1 && `, ${runsEach(summary)}`,
     h("span", { class: "dim" }, ` · ${when(metadata.started_at)}`),
   ];
+}
+
+/** `6 runs each`, or `up to 6 runs each` where cases differ. */
+function runsEach(summary) {
+  const same = data.rows.every((row) => row.planned % summary.runs_per_case === 0); // of variations, each has as many
+  return `${same ? "" : "up to "}${summary.runs_per_case} runs each`;
 }
 
 function baseName(path) {
@@ -71,7 +78,8 @@ function whyPart() {
   const list = h("ol", { class: "why" });
   const more = h("p", { class: "more" });
   const draw = (most) => {
-    list.replaceChildren(...data.groups.slice(0, most).map((group) => h("li", null, reasonItem(group))));
+    const made = Math.max(most, GROUPS_PRINTED); // the folded ones are there for the printer
+    list.replaceChildren(...data.groups.slice(0, made).map((group, place) => h("li", { class: place < most ? null : "folded" }, reasonItem(group))));
     const rest = data.groups.length - most;
     const click = () => draw(most + 50);
     more.replaceChildren(rest > 0 ? h("button", { type: "button", class: "quiet", on: { click } }, `Show ${plural(rest, "more reason")}`) : "");
@@ -106,6 +114,7 @@ function figuresPart() {
   const trials = data.rows.flatMap((row) => row.trials);
   const passed = trials.filter((trial) => trial.status === "passed").length;
   const planned = data.rows.reduce((sum, row) => sum + row.planned, 0);
+  const low = data.rows.filter((row) => row.low).length;
   const [cost, judged] = [spent(data.rows, "usage", "cost_usd"), spent(data.rows, "role_usage", "cost_usd")];
   const [tokens, judgedTokens] = [spent(data.rows, "usage", "tokens"), spent(data.rows, "role_usage", "tokens")];
   const scores = data.rows.map((row) => row.score).filter((score) => typeof score === "number");
@@ -117,7 +126,7 @@ function figuresPart() {
     h(
       "dl",
       null,
-      figure("Pass rate", planned ? percent(passed, planned) : "–", planned === data.rows.length ? plural(planned, "trial") : `${number(passed)} of ${plural(planned, "trial")}`),
+      figure("Pass rate", planned ? percent(passed, planned) : "–", [planned === data.rows.length ? plural(planned, "trial") : `${number(passed)} of ${plural(planned, "trial")}`, low > 0 && `; ${plural(low, "case")} below min_score`]),
       figure("Duration", duration(summary.duration_ms), trials.length > 1 && `${duration(middle)} median, ${duration(late)} p95`),
       scores.length > 0 && figure("Score", (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1), "mean of cases, of 100"),
       figure("Cost", cost === undefined ? "not reported" : money(cost), judged !== undefined && `and ${money(judged)} for judging`, cost === undefined),

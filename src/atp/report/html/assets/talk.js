@@ -3,6 +3,7 @@
 function talkPart(trial, about) {
   const seen = trial.transcript ?? {};
   const quotes = quotesOf(trial);
+  const pictures = about.pictures ?? {};
   const steps = talkSteps(trial);
   if (!steps.length) return h("section", { class: "part" }, h("h2", null, "Conversation"), h("p", { class: "dim" }, about.input === undefined ? "Nothing was said." : "Nothing was said. It was to begin with:"), about.input !== undefined && block(about.input), about.input_data && [h("p", { class: "dim" }, "Input data"), block(about.input_data)]);
   const inherited = steps.filter((step) => step.inherited);
@@ -13,8 +14,8 @@ function talkPart(trial, about) {
     { class: "part talk" },
     h("h2", null, "Conversation ", h("span", { class: "aside" }, [plural(turns, "turn"), (seen.tool_calls ?? []).length && plural(seen.tool_calls.length, "tool call")].filter(Boolean).join(", "))),
     strip(trial),
-    inherited.length > 0 && h("details", { class: "inherited" }, h("summary", null, `${plural(inherited.length, "message")} from the cases before it`), h("ol", { class: "steps" }, inherited.map((step) => stepItem(step, quotes)))),
-    h("ol", { class: "steps" }, own.map((step) => stepItem(step, quotes))),
+    inherited.length > 0 && h("details", { class: "inherited" }, h("summary", null, `${plural(inherited.length, "message")} from the cases before it`), h("ol", { class: "steps" }, inherited.map((step) => stepItem(step, quotes, pictures)))),
+    h("ol", { class: "steps" }, own.map((step) => stepItem(step, quotes, pictures))),
     Object.entries(trial.more ?? {}).map(([name, count]) => h("p", { class: "dim" }, `${number(count)} more of the ${name.replace("_", " ")} are in the journal.`)),
   );
 }
@@ -29,16 +30,25 @@ function withData(steps, data) {
 /** Everything in the order in which it happened, as far as that is known. */
 function talkSteps(trial) {
   const seen = trial.transcript ?? {};
-  const messages = seen.messages ?? [];
+  const messages = answered(seen);
   const inherited = seen.inherited ?? 0;
   const held = turnStarts(messages, inherited, seen.turns ?? []);
   const steps = [];
   messages.slice(0, held[0]?.from ?? messages.length).forEach((message, place) => steps.push({ kind: "message", message, inherited: place < inherited, given: place >= inherited }));
   held.forEach(({ turn, from, to }) => steps.push(...turnSteps(trial, turn, messages.slice(from, to)).map((step) => ({ ...step, inherited: from < inherited }))));
   const known = new Set(held.map(({ turn }) => turn.turn));
+  const last = trial.simulated_user?.turns?.at(-1);
+  if (last && !known.has(last.turn)) steps.push({ kind: "note", text: `The simulated user ${last.goal_achieved ? "has what it wanted" : "has nothing more to say"}`, reasoning: last.reasoning });
   const others = [...(seen.events ?? []), ...(seen.tool_calls ?? [])].some((one) => !known.has(one.turn ?? 1));
   if (others) for (const number of [...new Set([...(seen.events ?? []), ...(seen.tool_calls ?? [])].map((one) => one.turn ?? 1))].sort((a, b) => a - b)) if (!known.has(number)) steps.push(...turnSteps(trial, { turn: number }, []));
   return steps;
+}
+
+/** The messages without the empty answer that stands for an agent which crashed or was too late. */
+function answered({ messages = [], turns = [] }) {
+  const last = messages.at(-1);
+  const empty = last?.role === "assistant" && !content(last) && !toolCalls(last).length;
+  return empty && turns.length < messages.filter((one) => one.role === "user").length ? messages.slice(0, -1) : messages;
 }
 
 /** Which messages belong to which turn. A turn begins with the last user message before an answer. */
@@ -62,7 +72,8 @@ function turnSteps(trial, turn, messages) {
   const waiting = [...calls];
   const steps = [{ kind: "turn", turn }];
   const rest = messages.slice(1);
-  if (messages.length) steps.push({ kind: "message", message: messages[0] });
+  const said = (trial.simulated_user?.turns ?? []).find((one) => one.turn === turn.turn);
+  if (messages.length) steps.push({ kind: "message", message: messages[0], simulated: Boolean(said), reasoning: said?.reasoning });
   const last = rest.findLastIndex((message) => message.role === "assistant" && !toolCalls(message).length);
   const flush = () => {
     const left = waiting.splice(0).map((call) => ({ kind: "call", call, at: call.at_ms }));
@@ -106,13 +117,13 @@ function content(message) {
   return Array.isArray(said) ? said.length > 0 : said !== null && said !== undefined && said !== "";
 }
 
-function stepItem(step, quotes) {
+function stepItem(step, quotes, pictures) {
   const at = typeof step.at === "number" ? h("time", null, `+${duration(step.at)}`) : null;
   switch (step.kind) {
     case "turn":
       return h("li", { class: "step turn" }, h("span", null, `Turn ${step.turn.turn}`), step.turn.duration_ms !== undefined && h("span", { class: "dim" }, duration(step.turn.duration_ms)));
     case "message":
-      return messageItem(step, quotes);
+      return messageItem(step, quotes, pictures);
     case "call":
       return callItem(step.call, at, quotes);
     case "event":
@@ -122,27 +133,40 @@ function stepItem(step, quotes) {
     case "checkpoint":
       return h("li", { class: "step checkpoint" }, h("p", null, icon("passed"), "Checkpoint ", h("b", null, say(step.point.id, 200)), " reached"));
     default:
-      return h("li", { class: "step note" }, h("p", { class: "dim" }, step.text));
+      return h("li", { class: "step note" }, h("p", { class: "dim" }, step.text, step.reasoning && [": ", say(step.reasoning, 2000)]));
   }
 }
 
 const ROLES = { user: "User", assistant: "Agent", system: "System", developer: "Developer", tool: "Tool" };
 
-function messageItem({ message, given, inherited }, quotes) {
+function messageItem({ message, given, inherited, simulated, reasoning }, quotes, pictures) {
   const role = typeof message.role === "string" ? message.role : "?";
   const kind = Object.hasOwn(ROLES, role) ? role : "other";
   return h(
     "li",
     { class: `step message is-${kind}` },
-    h("p", { class: "who" }, h("b", null, ROLES[kind] ?? say(role, 40)), message.name && h("span", { class: "dim" }, " ", say(message.name, 60)), given && h("span", { class: "label" }, "given"), inherited && h("span", { class: "label" }, "before")),
-    parts(message).map((one) => one(quotes)),
+    h("p", { class: "who" }, h("b", null, ROLES[kind] ?? say(role, 40)), message.name && h("span", { class: "dim" }, " ", say(message.name, 60)), given && h("span", { class: "label" }, "given"), simulated && h("span", { class: "label" }, "simulated"), inherited && h("span", { class: "label" }, "before")),
+    parts(message, quotes, pictures),
+    reasoning && h("p", { class: "reasoning dim" }, "Why: ", say(reasoning, 2000)),
   );
 }
 
-function parts(message) {
-  const said = message.content;
-  if (!Array.isArray(said)) return [(quotes) => block(said ?? "", { quotes })];
-  return said.map((one) => (quotes) => (one && one.type === "text" && typeof one.text === "string" ? block(one.text, { quotes }) : h("div", { class: "attached" }, h("span", { class: "label" }, say(one?.type ?? "part", 40)), block(one, { first: 300 }))));
+/** What a message says: text, and what is attached to it. */
+function parts(message, quotes, pictures) {
+  const told = message.content;
+  if (told === "") return h("p", { class: "dim" }, "an empty text");
+  if (!Array.isArray(told)) return said(told ?? "", { quotes });
+  return told.map((one) => (one && one.type === "text" && typeof one.text === "string" ? said(one.text, { quotes }) : attached(one, pictures)));
+}
+
+const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
+
+function attached(part, pictures) {
+  const address = typeof part?.source === "string" ? part.source : typeof part?.image_url === "string" ? part.image_url : part?.image_url?.url;
+  const picture = typeof address === "string" ? [address, pictures[address] ?? ""].find((one) => PICTURE.test(one)) : undefined;
+  if (!picture) return h("div", { class: "attached" }, h("span", { class: "label" }, say(part?.type ?? "part", 40)), block(part, { first: 300 }));
+  const name = address === picture ? "a picture" : address.replace(/^file:\/\//, "");
+  return h("figure", { class: "attached picture" }, h("img", { src: picture, alt: visible(name), loading: "lazy" }), h("figcaption", { class: "dim" }, say(name, 200)));
 }
 
 function callItem(call, at, quotes) {

@@ -38,7 +38,7 @@ function stableCell(row) {
     "span",
     { class: "case-cell" },
     h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), data.several && h("span", { class: "dim" }, " ", say(row.agent, 40))),
-    h("span", { class: "sub" }, classOf(row), row.status === "passed" && row.rate < 1 ? ", enough for its pass_rate" : ""),
+    h("span", { class: "sub" }, classOf(row), row.status === "passed" && row.rate < 1 ? ", enough for its pass_rate" : row.low ? ", but failed: its score is too low" : ""),
   );
 }
 
@@ -84,13 +84,17 @@ function byCell(row) {
 
 /** Where, when and with what it ran. */
 function makeRun() {
-  const { summary, metadata, environment, notes } = data.run;
+  const { summary, metadata, environment, notes, made_with: made } = data.run;
   const known = [
     ["Run", metadata.run_id],
     ["Input", metadata.input.join(", ")],
     ["Agents", data.agents.join(", ")],
+    ["Command", made.command],
+    ["Commit", made.commit],
     ["Connector", summary.connector],
-    ["Runs per case", summary.runs_per_case],
+    ...Object.entries(made.roles),
+    ["Models", made.models.join(", ")],
+    ["Runs", summary.runs_per_case > 1 ? runsEach(summary) : "1 of each case"],
     ["Trials at a time", metadata.parallel],
     ["Began", when(metadata.started_at)],
     ["Ended", when(metadata.completed_at)],
@@ -99,6 +103,8 @@ function makeRun() {
     ["Exit code", summary.exit_code],
     ["Journal", metadata.journal],
     ["ATP", metadata.version],
+    ["Python", [made.python, made.platform && `on ${made.platform}`].filter(Boolean).join(" ")],
+    ["Job", made.job],
   ];
   const pairs = (list) => h("dl", { class: "pairs" }, list.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => [h("dt", null, say(name, 60)), h("dd", null, say(words(value), 2000))]));
   const element = h(

@@ -1,0 +1,50 @@
+"""The pictures that a case attaches to its messages, for the HTML report.
+
+Only the case's own messages are looked at: a file that an agent names is never read.
+"""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from atp.suite.result import CaseResult
+
+LARGEST = 500_000
+"""Bytes of a picture that is shown."""
+_KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+"""How pictures begin. A file that begins otherwise is not shown, whatever its name is."""
+
+
+def attached_pictures(case: CaseResult) -> dict[str, str]:
+    """The `file://` addresses of pictures in the case's messages, with their content as `data:` addresses."""
+    if not isinstance(case.input, list) or not case.file:
+        return {}
+    folder = Path(case.file).parent
+    found = {address: _content(folder / unquote(address.removeprefix("file://"))) for address in _addresses(case.input)}
+    return {address: content for address, content in found.items() if content is not None}
+
+
+def _addresses(messages: list[Any]) -> Iterator[str]:
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else ():
+            address = part.get("source") or part.get("image_url") if isinstance(part, dict) else None
+            if isinstance(address, dict):
+                address = address.get("url")
+            if isinstance(address, str) and address.startswith("file://"):
+                yield address
+
+
+def _content(path: Path) -> str | None:
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return None
+        data = path.read_bytes()
+    except OSError:
+        return None
+    kind = next((name for start, name in _KINDS.items() if data.startswith(start)), None)
+    if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
+        return None
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
