@@ -337,10 +337,10 @@ def test_a_case_below_its_min_score_says_so(story: Any) -> None:
     case = story.case("c", trial, status="failed", min_score=80.0, reason="score 60 is below min_score 80")
     text = shown(story, [case])
     assert "  score 60 is below min_score 80\n" in text
-    assert "  score: 60 (quality 0.60; left out: cost, no budget_usd or max_tokens)\n" in text
+    assert "  score: 60 (quality 0.60)\n  left out of the score: cost (no budget_usd or max_tokens)\n" in text
     assert "  Scores:  1 case below min_score, although enough trials passed\n" in text
     assert "score:" not in shown(story, [story.case("c", trial)])
-    assert "left out: cost" in shown(story, [story.case("c", trial)], verbose=True)
+    assert "left out of the score: cost" in shown(story, [story.case("c", trial)], verbose=True)
 
 
 def test_several_agents_have_totals_of_their_own(story: Any) -> None:

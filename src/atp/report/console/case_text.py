@@ -167,10 +167,11 @@ def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) ->
     if trial.workspace:
         yield f"  workspace: {one_line(hide(trial.workspace))}", "detail"
     if (verbose or below_min_score(case)) and trial.score is not None:
-        parts = [", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())]
-        parts += [f"left out: {name}, {one_line(hide(why), 80)}" for name, why in left_out([trial]).items()]
-        shown = "; ".join(filter(None, parts))
-        yield f"  score: {trial.score:g}{f' ({shown})' if shown else ''}", "detail"
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in trial.dimensions.items())
+        yield f"  score: {trial.score:g}{f' ({parts})' if parts else ''}", "detail"
+        if without := left_out([trial]):
+            why = ", ".join(f"{name} ({one_line(hide(told), 80)})" for name, told in without.items())
+            yield f"  left out of the score: {why}", "detail"
 
 
 def conversation_lines(case: CaseResult, trial: TrialResult, hide: Hide) -> list[Line]:
