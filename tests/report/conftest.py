@@ -35,7 +35,8 @@ def counts(**given: Any) -> dict[str, Any]:
     summary.variations = summary.variations or summary.ran
     summary.runs = summary.runs or summary.ran
     summary.passed_runs = summary.passed_runs or summary.passed
-    summary.stable = summary.stable or summary.passed
+    if summary.runs > summary.ran:
+        summary.repeated = summary.repeated or summary.ran
     return summary.counts()
 
 

@@ -150,7 +150,7 @@ def test_figures_fit_together(statuses: list[Status]) -> None:
 
 def test_variations_are_an_axis_of_their_own() -> None:
     trials = [trial("passed"), trial("passed"), trial("failed", variation=1), trial("passed", variation=1)]
-    found = by_variation(trials)
+    found = by_variation(CaseResult(agent="a", case="c", trials=trials))
     assert [one.pass_rate for one in found.values()] == [100, 50]
 
 
@@ -164,7 +164,7 @@ def test_a_case_that_was_cut_short_is_not_stable() -> None:
 
 def test_only_the_variation_that_was_cut_short_is_unknown() -> None:
     trials = [trial(variation=0, run=1), trial(variation=0, run=2), trial(variation=1, run=1)]
-    found = by_variation(trials, planned=2)
-    assert [(one.stable, one.pass_rate) for one in found.values()] == [(True, 100.0), (False, 50.0)]
     case = CaseResult(agent="a", case="c", trials=trials, planned=6, planned_runs=2)
+    found = by_variation(case)
+    assert [(one.stable, one.pass_rate) for one in found.values()] == [(True, 100.0), (False, 50.0)]
     assert (case.missing, case.variations, case.repeated) == (3, 3, True)

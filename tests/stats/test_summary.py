@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.stats.stability import case_status
+from atp.stats.stability import case_stability, case_status
 from atp.stats.summary import Summary, percent
 from atp.suite.result import Blame, CaseResult, Status, Transcript, TrialResult, Turn
 
@@ -70,6 +70,26 @@ def test_document_4_s_summary() -> None:
     assert repeated["overall_pass_rate"] == 96.8
 
 
+@given(st.lists(st.none() | st.floats(0, 100), min_size=1, max_size=4), st.floats(0, 100), st.sampled_from([None, 0.5]))
+def test_a_case_that_fails_by_its_score_has_no_full_rates(
+    scores: list[float | None], least: float, rate: float | None
+) -> None:
+    """Whatever the figures are called, a failed case is never stable, and its pass rate is below 100%."""
+    trials = [TrialResult(key="k", agent="a", case="c", score=one) for one in scores]
+    status = case_status(trials, rate, least)
+    made = CaseResult(
+        agent="a", case="c", trials=trials, status=status, min_score=least, required_rate=rate, planned=len(trials)
+    )
+    counts, found = summary(made).counts(), case_stability(made)
+    if status == "failed":
+        assert (counts["failed"], counts["stable_cases"], found.stable) == (1, 0, False)
+        assert counts["overall_pass_rate"] < 100
+        assert found.pass_rate < 100
+    else:
+        assert (counts["passed"], counts["overall_pass_rate"], found.pass_rate) == (1, 100, 100)
+    assert counts["passed_runs"] == found.passed
+
+
 PASSED, FAILED = case("passed"), case("failed")
 ERROR, BLOCKED = case(("error", "environment")), case("blocked")
 
@@ -113,7 +133,7 @@ def test_no_case_leaves_the_denominator(cases: list[list[Outcome]], skipped: int
     parts = ("passed", "failed", "errors", "blocked", "cancelled", "skipped")
     assert counts["total"] == sum(counts[name] for name in parts) == len(cases) + skipped
     assert counts["total_runs"] == sum(len(outcomes) for outcomes in cases)
-    assert counts["stable_cases"] + counts["unstable_cases"] == len(cases)
+    assert counts["stable_cases"] + counts["unstable_cases"] == sum(len(outcomes) > 1 for outcomes in cases)
     everything_passed = bool(cases) and all(status == "passed" for outcomes in cases for status, _ in outcomes)
     assert (made.exit_code() == 0) == everything_passed
 

@@ -11,7 +11,7 @@ from atp.base.json_text import encode
 from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.stats.stability import Stability, blames_agent, stability
+from atp.stats.stability import Stability, blames_agent, case_stability
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
 from atp.suite.result import CaseResult, TrialResult, Usage
@@ -46,13 +46,6 @@ def counted(number: int, noun: str) -> str:
 def below_min_score(case: CaseResult) -> bool:
     """True if the case failed by its score: enough of its trials passed."""
     return case.status == "failed" and case.min_score is not None and case.reason is not None
-
-
-def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:
-    """The dimensions that no trial's score has, each with the reason."""
-    trials = list(trials)
-    known = {name for trial in trials for name in trial.dimensions}
-    return {name: why for trial in trials for name, why in trial.left_out.items() if name not in known}
 
 
 def reason(case: CaseResult, hide: Hide) -> str:
@@ -136,7 +129,7 @@ def dollars(usd: float) -> str:
 
 def stability_text(case: CaseResult) -> str:
     """The stability of a case in a line: `Runs: 2/3 passed (66.7%), unstable`; with variations, what was counted."""
-    found = stability(case.trials, case.planned)
+    found = case_stability(case)
     rate = percent(found.passed, found.planned)
     variations = case.variations
     label = "Runs" if variations == 1 else "Variations" if variations == found.planned else "Trials"
@@ -147,6 +140,13 @@ def stability_text(case: CaseResult) -> str:
     if case.required_rate is not None:
         text += f", {100 * case.required_rate:g}% needed"
     return text
+
+
+def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:
+    """The parts of the score that no trial of a case has data for, and why, if it has a score."""
+    scored = [one for one in trials if one.score is not None]
+    known = {name for one in scored for name in one.dimensions}
+    return {name: why for one in scored for name, why in one.left_out.items() if name not in known}
 
 
 def class_text(found: Stability) -> str:

@@ -29,7 +29,15 @@ from atp.report.facts import (
     timestamp,
     warnings,
 )
-from atp.stats.stability import Classification, Stability, by_variation, case_score, stability
+from atp.stats.stability import (
+    Classification,
+    Stability,
+    by_variation,
+    case_score,
+    case_stability,
+    missed_score,
+    passed_trials,
+)
 from atp.stats.summary import percent
 from atp.suite.case import Case
 from atp.suite.result import Artifact, Blame, CaseResult, Status, ToolCall, TrialResult, Turn, Verdict
@@ -262,7 +270,7 @@ class ResultRecord(Record, kw_only=True):
     tags: list[str]
     score: Percent | None
     dimensions: dict[str, Share]
-    left_out: dict[str, str] = {}
+    left_out: dict[str, str] | UnsetType = UNSET
     usage: UsageRecord | None
     attempt: Count
     retries: list[str]
@@ -292,7 +300,7 @@ class ResultRecord(Record, kw_only=True):
         seen, points = trial.transcript, trial.checkpoints
         output = hide(seen.output)
         score = case_score(trials)
-        passed = sum([one.status == "passed" for one in trials])
+        passed = passed_trials(trials, missed_score(case))
         made = cls(
             id=hide(case.case),
             name=hide(case.name or case.case),
@@ -323,7 +331,7 @@ class ResultRecord(Record, kw_only=True):
             tags=hide(case.tags),
             score=None if score is None else round(score, 2),
             dimensions=_mean_dimensions(trials),
-            left_out=hide(left_out(trials)),
+            left_out=hide(left_out(trials)) or UNSET,
             usage=UsageRecord(**used) if (used := case_usage(trials)) else None,
             attempt=max([one.attempt for one in trials], default=1),
             retries=[hide(why) for one in trials for why in one.retries],
@@ -558,8 +566,8 @@ def environment(info: RunInfo, hide: Hide) -> dict[str, Any]:
 
 def stability_fields(case: CaseResult) -> dict[str, Any]:
     """Document 4's stability fields of a case that ran more than once, for the case and for each variation."""
-    made = _stability_fields(stability(case.trials, case.planned))
-    variations = by_variation(case.trials, case.planned_runs)
+    made = _stability_fields(case_stability(case))
+    variations = by_variation(case)
     if len(variations) > 1:
         made["iterations"] = len(variations)
         made["variations"] = [

@@ -11,7 +11,7 @@ from msgspec import Struct
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.stats.score import below
-from atp.suite.result import Status, TrialResult
+from atp.suite.result import CaseResult, Status, TrialResult
 
 Classification = Literal["stable", "mostly_stable", "unstable", "highly_unstable"]
 
@@ -62,7 +62,7 @@ class Stability(Struct, kw_only=True):
     planned: int
     """How many trials were planned: more than `runs` if the run was stopped."""
     passed: int
-    """How many trials passed."""
+    """How many trials passed. Where the case failed only by its `min_score`, those below it don't count."""
     failed: int
     """How many trials did not pass, for whatever reason."""
     pass_rate: float
@@ -89,14 +89,32 @@ class Stability(Struct, kw_only=True):
     """The population's standard deviation of the scores."""
 
 
-def stability(trials: Sequence[TrialResult], planned: int = 0) -> Stability:
+def missed_score(case: CaseResult) -> float | None:
+    """The `min_score` of a case that failed for no other reason than its score; None for all other cases."""
+    if case.min_score is None or case.status != "failed":
+        return None
+    return case.min_score if case_status(case.trials, case.required_rate) == "passed" else None
+
+
+def passed_trials(trials: Iterable[TrialResult], min_score: float | None = None) -> int:
+    """How many trials passed; with a `min_score` that their case missed, only those that reach it."""
+    return sum([one.status == "passed" and below(one.score, min_score) is None for one in trials])
+
+
+def case_stability(case: CaseResult) -> Stability:
+    """The stability of a case over all its trials."""
+    return stability(case.trials, case.planned, missed_score(case))
+
+
+def stability(trials: Sequence[TrialResult], planned: int = 0, min_score: float | None = None) -> Stability:
     """The stability of a case, over all its trials or those of one variation; there is at least one.
 
-    `planned` is how many there were to be, if the run may have been stopped before all of them had run.
+    `planned` is how many there were to be, if the run may have been stopped before all of them had run; `min_score` the
+    score that the case missed, if it did.
     """
     total = len(trials)
     planned = max(planned, total)
-    passed = sum(trial.status == "passed" for trial in trials)
+    passed = passed_trials(trials, min_score)
     pass_rate = 100 * passed / planned
     took = [trial.duration_ms for trial in trials]
     scores = [trial.score for trial in trials if trial.score is not None]
@@ -120,15 +138,13 @@ def stability(trials: Sequence[TrialResult], planned: int = 0) -> Stability:
     )
 
 
-def by_variation(trials: Iterable[TrialResult], planned: int = 0) -> dict[int, Stability]:
-    """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another.
-
-    `planned` is how many repeats each was to have.
-    """
+def by_variation(case: CaseResult) -> dict[int, Stability]:
+    """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another."""
     groups: dict[int, list[TrialResult]] = {}
-    for trial in trials:
+    for trial in case.trials:
         groups.setdefault(trial.variation, []).append(trial)
-    return {variation: stability(groups[variation], planned) for variation in sorted(groups)}
+    missed = missed_score(case)
+    return {variation: stability(groups[variation], case.planned_runs, missed) for variation in sorted(groups)}
 
 
 def classify(pass_rate: float) -> Classification:

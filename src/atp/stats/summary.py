@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.stats.stability import blames_agent
+from atp.stats.stability import blames_agent, missed_score, passed_trials
 from atp.suite.result import CaseResult
 
 PASSED, FAILED, BAD_INPUT, INCOMPLETE = range(4)
@@ -29,8 +29,10 @@ class Summary:
         """Cases that were left out."""
         self.skipped_by_test = 0
         """Skipped cases that were planned: the test itself asked to be left out, when it ran."""
+        self.repeated = 0
+        """Cases with more than one trial. Only of those it can be said whether they are stable."""
         self.stable = 0
-        """Cases of which every trial that was planned passed."""
+        """Repeated cases of which every trial that was planned passed."""
         self.variations = 0
         """Variations of the prompt, of all cases that ran; a case without any is one."""
         self.runs = 0
@@ -47,12 +49,14 @@ class Summary:
             self.skipped_by_test += 1
             return
         runs, missing = len(case.trials), case.missing
-        passed = sum([trial.status == "passed" for trial in case.trials])
+        passed = passed_trials(case.trials, missed_score(case))
         self.variations += case.variations
         self.runs += runs
         self.passed_runs += passed
         self.missing_runs += missing
-        self.stable += passed == runs + missing
+        if case.repeated:
+            self.repeated += 1
+            self.stable += passed == runs + missing
         match case.status:
             case "passed":
                 self.passed += 1
@@ -94,7 +98,7 @@ class Summary:
             "passed_runs": self.passed_runs,
             "overall_pass_rate": percent(self.passed_runs, self.runs + self.missing_runs),
             "stable_cases": self.stable,
-            "unstable_cases": self.ran - self.stable,
+            "unstable_cases": self.repeated - self.stable,
         }
         if self.missing_runs:
             made["planned_runs"] = self.runs + self.missing_runs

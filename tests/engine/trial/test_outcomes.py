@@ -423,6 +423,12 @@ def test_min_score(project: Project) -> None:
     assert ran.statuses == {"high": "failed", "low": "passed"}
     # completeness 1 of 0.3, efficiency 0.1 of 0.2; quality and cost have no data and are left out
     assert ran.results["low"]["score"] == 64.0
+    without = {"quality": "no judged or behavioural checks", "cost": "no budget_usd or max_tokens"}
+    assert ran.results["low"]["left_out"] == without
+    assert (ran.results["high"]["pass_rate"], ran.results["low"]["pass_rate"]) == (0.0, 100.0)
+    shown = project.atp("test", "suite.yaml", "-v", "-o", "report.md").out
+    assert "efficiency 0.10; left out: quality: no judged" in shown
+    assert "- Score: 64 (left out: quality: no judged" in (project.folder / "report.md").read_text()
     assert "64" in ran.results["high"]["error"]
 
 

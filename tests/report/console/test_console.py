@@ -204,7 +204,7 @@ def test_variations_are_told_apart_from_runs(story: Any) -> None:
 def test_the_summary_tells_variations_apart_from_runs(story: Any) -> None:
     def summary(cases: int, variations: int, runs: int, trials: int) -> str:
         info = story.info(cases=cases, trials=trials, runs=runs)
-        counts = story.counts(passed=cases, variations=variations, runs=trials, passed_runs=trials)
+        counts = story.counts(passed=cases, variations=variations, runs=trials, passed_runs=trials, stable=cases)
         return shown(story, [], end=story.end(info, counts=counts))
 
     repeated = summary(2, 2, 5, 10)

@@ -61,7 +61,9 @@ def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
         yield f"  Trials:  {number} ({trials_text(planned, variations, runs)}), {rate}", ""
     else:
         yield f"  Runs:    {number}, {rate}", ""
-    yield f"  Stable:  {counts['stable_cases']} of {counted(cases, 'case')}", ""
+    repeated = counts["stable_cases"] + counts["unstable_cases"]
+    which = "case" if repeated == cases else "repeated case"
+    yield f"  Stable:  {counts['stable_cases']} of {counted(repeated, which)}", ""
 
 
 class Used:

@@ -34,7 +34,7 @@ from atp.report.facts import (
 from atp.report.files import Spool
 from atp.report.reporter import SpooledReport
 from atp.report.totals import AgentTotals
-from atp.stats.stability import case_score, stability
+from atp.stats.stability import case_score, case_stability
 from atp.stats.summary import percent
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult, Verdict
@@ -202,7 +202,7 @@ def _failure(verdict: Verdict, hide: Hide, depth: int) -> Iterator[str]:
 
 
 def _stability_row(case: CaseResult, hide: Hide, name_agent: bool) -> list[str]:
-    found = stability(case.trials, case.planned)
+    found = case_stability(case)
     variations, planned = case.variations, found.planned
     runs = str(planned) if variations == 1 else trials_text(planned, variations, planned // variations)
     agent = f" ({plain(hide(case.agent), 60)})" if name_agent else ""
