@@ -153,7 +153,7 @@ def parses(found: dict[str, str], text: str) -> None:
         inner = {one.type for token in tokens for one in token.children or []}
         assert inner <= {"text", "text_special", "code_inline", "strong_open", "strong_close", "softbreak"}, file
         assert "html_block" not in {one.type for one in tokens}
-        assert sum(one.type == "heading_open" for one in tokens) == (6 if file == "out.md" else 3)
+        assert sum(one.type == "heading_open" for one in tokens) == (7 if file == "out.md" else 3)
     assert [line.partition(" ")[0] for line in found["notes"].splitlines()] == ["::error", "::error"]
 
 

@@ -12,7 +12,7 @@ from tests.waiting import until
 AGENT = """
     import os, signal
 
-    def run(prompt, context):
+    def run(prompt, context, messages):
         if prompt == "raises":
             raise RuntimeError("no")
         if prompt == "kills" and not os.path.exists("killed"):
@@ -293,7 +293,7 @@ def test_nobody_who_could_write_it(project: Project) -> None:
     ran = project.atp("test", project.cases("a"), "-n", "agent.py:run", "-r", "report.beautiful", "-o", "x.html")
     assert ran.code == 2
     assert "unknown-reporter" in ran.err
-    project.write("reporters.py", "def odd(x):\n    return x\n")
+    project.write("reporters.py", "def odd(x, y):\n    return x\n")
     ran = project.atp("test", "cases.jsonl", "-n", "agent.py:run", "-r", "reporters.py:odd", "-o", "x.html")
     assert ran.code == 2
     assert "-r reporters.py:odd: it can't be called: `reporters.py:odd`: it takes `x`" in ran.err
