@@ -15,7 +15,7 @@ from tests.agents.support.talk import LimitPassed, Talk, run
 
 from atp.agents.adapter import Adapter, AgentError, AgentTimeout, Reply
 from atp.base.errors import ConfigurationError
-from atp.suite.capabilities import Capabilities
+from atp.suite.capabilities import ONLY_ANSWERS
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +130,7 @@ class TestWhatItSays:
     def test_text(self, talk: Talk) -> None:
         agent = boxed("text", protocol="text")
         assert run(talk.ask(agent, "Hi")).output == r"You said: 'Hi\n' in s-1"
-        assert talk.adapter(agent).capabilities == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
+        assert talk.adapter(agent).capabilities == ONLY_ANSWERS
         assert talk.logs[0] == "thinking"
 
     def test_ten_megabytes_out_and_in(self, talk: Talk) -> None:

@@ -44,7 +44,7 @@ def test_kwargs_get_everything(talk: Talk) -> None:
     assert given == {
         "messages": [{"role": "user", "content": "a"}],
         "prompt": "Hi",
-        "task": {"description": "Hi"},
+        "task": {"description": "Hi", "input_data": {"messages": [{"role": "user", "content": "a"}]}},
         "context": {**context, "config": {"model": "m"}, "state": None},
         "options": {"model": "m", "mode": "x"},
         "workspace": str(talk.workspace),

@@ -348,7 +348,7 @@ def test_copies_of_the_process_end_with_the_run(project: Project, function: str)
 
 MISTAKES = {
     "missing": "def rnu(prompt): ...",
-    "parameter": "def run(promt): ...",
+    "parameter": "def run(promt, more): ...",
     "value": "run = 17",
     "syntax": "def run(:",
     "raises": "1 / 0",

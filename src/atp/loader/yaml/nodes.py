@@ -18,6 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.source import DEEPEST, MOST_VALUES, Source, place_of
 from atp.loader.validate import DataPath, Unfilled
+from atp.suite.record import Filled
 
 try:
     _Base: Any = yaml.CSafeLoader
@@ -252,7 +253,7 @@ class _Walk:
                 hint = f'write `{meant}`, or "{text}" in quotes'
                 message = f"`{text}` is taken as {meant} where true or false belongs, and as text elsewhere"
                 self.notes.warn("ambiguous-boolean", message, self.places.at(node.start_mark), hint)
-                return text
+                return Filled(text)  # text that may stand for a value of another type, as a variable's
             case "not-finite":
                 self.not_finite(node)
                 return Unfilled(text)
