@@ -11,7 +11,7 @@ import click
 
 from atp.base.diagnostics import has_errors
 from atp.base.diagnostics_text import printable, render
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
     from atp.agents.adapter import Finding

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from atp.base.diagnostics_text import printable
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 
 
 @click.group("models", invoke_without_command=True)

@@ -9,7 +9,7 @@ import click
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 
 
 @click.command("runs")

@@ -4,7 +4,7 @@ from typing import get_args
 
 import click
 
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 from atp.loader.schema import SchemaName, schema
 
 _REPORTS = ("report", "events")

@@ -7,7 +7,7 @@ import click
 
 from atp.base.diagnostics_text import printable, render
 from atp.cli.inputs import load_files, takes_files
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 from atp.loader.outline import lines_text, outline, text
 from atp.suite.case import Case
 

@@ -1,10 +1,13 @@
-"""Makes sure that stdin, stdout and stderr are open, and reserves stdout for a command's own output."""
+"""Makes sure that stdin, stdout and stderr are open, reserves stdout for a command's own output, and prints JSON."""
 
 import contextlib
 import io
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
+
+import click
 
 
 class Closed(io.TextIOWrapper):
@@ -49,3 +52,14 @@ def stdout_reserved() -> Iterator[None]:
         with contextlib.suppress(OSError):  # the reader is gone
             ours.close()  # what stands in `sys.stdout` by now may be an agent's
         sys.stdout = stream
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, readable where stdout can show it and escaped where not."""
+    import json  # not before there is something to print
+
+    from atp.base.json_text import unsteered
+
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, ensure_ascii=not is_utf8, indent=2)
+    click.echo(unsteered(text.encode("utf-8", "surrogatepass")).decode())

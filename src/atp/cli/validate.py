@@ -8,7 +8,7 @@ import click
 
 from atp.base.diagnostics_text import printable, render, summary
 from atp.cli.inputs import load_files, takes_files
-from atp.cli.output import print_json
+from atp.cli.streams import print_json
 
 
 @click.command("validate")
