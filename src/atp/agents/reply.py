@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from atp.agents.adapter import Reply, TurnRequest
+from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.events import is_meant, read_event
-from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
+from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.numbers import is_number
 from atp.base.text import cut
 from atp.suite.result import ToolCall, Usage
@@ -48,6 +48,7 @@ class Answer:
     def __init__(self, request: TurnRequest) -> None:
         self._request = request
         self._pieces: list[str] = []
+        self._size = 0
         self._whole = False
         self.reply = Reply(tool_calls=[], artifacts=[])
         request.so_far = self.finish
@@ -64,9 +65,10 @@ class Answer:
     def yielded(self, value: Any, at_ms: float = 0.0) -> None:
         """Add a value that a generator yielded, `at_ms` milliseconds after the trial's start; 0 means now.
 
-        Raises what `emit` raises when a limit is passed.
+        Raises what `emit` raises when a limit is passed, and `AgentError` if all that was yielded is too large.
         """
         if isinstance(value, str):
+            self._count(len(value))
             if self._whole and value:
                 raise broken(f"it goes on after its answer, {cut(self.reply.output, SHOWN)}", value)
             self._pieces.append(value)
@@ -76,7 +78,8 @@ class Answer:
             self.given_back(value)
 
     def given_back(self, value: Any) -> None:
-        """Add a value that a function returned: the whole answer, or a reply in parts."""
+        """Add a value that a function returned: the whole answer, or a reply in parts. Raises `AgentError`."""
+        self._count(_size(value))
         if type(value) is dict and value and value.keys() <= PARTS:
             try:
                 self._parts(value)
@@ -84,6 +87,11 @@ class Answer:
                 raise broken(error, value) from error
         else:
             self._answer(value)
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        if self._size > LARGEST_OUTPUT:
+            raise AgentError(f"agent error: answered with more than {LARGEST_OUTPUT // 1024 // 1024} MB")
 
     def _answer(self, value: Any) -> None:
         if value is None:
@@ -211,3 +219,19 @@ def _arguments(given: Any) -> Any:
         return read_json(given.encode(), "arguments")
     except (ProtocolError, UnicodeEncodeError):
         return given
+
+
+def _size(value: Any) -> int:
+    """The length of a value as JSON, roughly, and no further than matters."""
+    if isinstance(value, str):
+        return len(value)
+    size, waiting = 0, [value]
+    while waiting and size <= LARGEST_OUTPUT:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            size += sum(map(len, one))
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        size += len(one) if isinstance(one, str) else 2
+    return size

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.events import read_event
 from atp.agents.protocol import read_response
-from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
+from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut, cut_start
 from atp.usercode.printed import LONGEST, KeptLines
 
-LARGEST_OUTPUT = 64 * 1024 * 1024
-"""Bytes that an agent may write to stdout."""
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line on stderr that may be an event."""
 _KEPT = 4 * LONGEST

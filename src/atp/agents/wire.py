@@ -10,6 +10,8 @@ from atp.base.text import cut
 
 RAW_LENGTH = 2000
 """Characters of an agent's message that go into a report."""
+LARGEST_OUTPUT = 64 * 1024 * 1024
+"""Bytes. An agent that answers with more is stopped."""
 
 
 class ProtocolError(Exception):

@@ -15,8 +15,7 @@ from typing import Any
 
 from atp.agents.adapter import AgentError
 from atp.agents.child import Child, Command
-from atp.agents.stdio import LARGEST_OUTPUT
-from atp.agents.wire import ProtocolError, broken, read_json, write_json
+from atp.agents.wire import LARGEST_OUTPUT, ProtocolError, broken, read_json, write_json
 
 LAST_SECONDS = 1.0
 """Seconds that a worker gets to exit by itself once its request pipe is closed."""
