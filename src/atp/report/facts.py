@@ -11,7 +11,7 @@ from atp.base.json_text import encode
 from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.stats.stability import Stability, blames_agent, case_stability
+from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
 from atp.suite.result import CaseResult, TrialResult, Usage
@@ -45,7 +45,7 @@ def counted(number: int, noun: str) -> str:
 
 def below_min_score(case: CaseResult) -> bool:
     """True if the case failed by its score: enough of its trials passed."""
-    return case.status == "failed" and case.min_score is not None and case.reason is not None
+    return missed_score(case) is not None
 
 
 def reason(case: CaseResult, hide: Hide) -> str:
