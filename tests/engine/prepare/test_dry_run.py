@@ -66,7 +66,7 @@ def test_exact_expectations_need_no_judge_and_give_a_tps_report(project: Project
     assert ran.statuses == {"warm": "failed", "cool": "passed"}
     found = report(project)
     summary, (warm, cool) = found["summary"], found["cases"]
-    assert (summary["iterations"], summary["completed"], summary["path"]) == (4, 2, "ocean.test.md")
+    assert (summary["iterations"], summary["completed"], summary["path"]) == (4, 4, "ocean.test.md")
     assert (summary["target"], summary["assessor"]) == ("agents/ocean.md", "agents/judge.md")
     assert warm["summary"]["successes"] == [2, 4, 4]
     assert [one["prompts"] for one in warm["iterations"]] == [["warm the ocean"]] * 2 + [["leave it"]] * 2
