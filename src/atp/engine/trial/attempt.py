@@ -10,6 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from atp.agents.adapter import AgentError, AgentTimeout
 from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
 
 Result = TypeVar("Result")
+Record = TypeVar("Record", bound=Struct)
 LONGEST_BACKOFF = 60.0
 """Seconds to wait before trying again. A server that asks for more is not asked again."""
 Actor = Literal["agent", "judge", "simulator", "hook", "test", "start", "nobody"]
@@ -262,11 +266,11 @@ class Attempt:
         """The result of a trial that does not end although its time is up."""
         self.time_out()
         self._result.duration_ms = self.duration_ms
-        return copy.deepcopy(self._result)
+        return _copy(self._result)
 
     def copy_result(self) -> TrialResult:
         """Go on with a copy of the result, as it is now, and return the copy."""
-        self._result = copy.deepcopy(self._result)
+        self._result = _copy(self._result)
         return self._result
 
     def _may_retry(self, error: AgentError) -> bool:
@@ -356,6 +360,24 @@ async def _in_thread(call: Callable[[], Result]) -> Result | None:
         return work.result()
     work.cancel()
     return None
+
+
+def _copy(result: TrialResult) -> TrialResult:
+    """A copy that code which was left to itself can't add to. Of what it has, only calls of tools are changed later.
+
+    Not a deep copy: an agent may have told of very many events, and other trials' deadlines would wait for it.
+    """
+    copied = _with_own_lists(result)
+    copied.transcript = _with_own_lists(result.transcript)
+    copied.transcript.tool_calls = [copy.copy(call) for call in result.transcript.tool_calls]
+    copied.transcript.usage = copy.copy(result.transcript.usage)
+    copied.role_usage = copy.copy(result.role_usage)
+    return copied
+
+
+def _with_own_lists(record: Record) -> Record:
+    values = {name: getattr(record, name) for name in record.__struct_fields__}
+    return replace(record, **{name: copy.copy(one) for name, one in values.items() if isinstance(one, list | dict)})
 
 
 def _is_cancelled() -> bool:
