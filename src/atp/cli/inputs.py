@@ -80,7 +80,7 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
     with masking(Secrets(secrets)):
         files = [load_path(path, load_context(options, env)) for path in find_files(paths, notes)]
         if check and not has_errors(notes):
-            from atp.engine.prepare.case_checks import check_suite
+            from atp.engine.prepare.impossible_cases import check_suite
 
             for one in files:
                 if one.suite is not None and one.ok:

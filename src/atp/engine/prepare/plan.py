@@ -11,8 +11,8 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
-from atp.engine.prepare.case_checks import check_cases, unknown_connectors
 from atp.engine.prepare.identity import Identities
+from atp.engine.prepare.impossible_cases import check_cases, unknown_connectors
 from atp.engine.prepare.keys import CaseFiles, agent_inputs, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource

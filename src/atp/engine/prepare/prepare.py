@@ -7,7 +7,7 @@ from typing import Any
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
 from atp.base.project import find_root
 from atp.base.secrets import masking
-from atp.engine.prepare.case_checks import check_hooks
+from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures

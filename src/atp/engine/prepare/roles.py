@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.engine.prepare.case_checks import report_missing
+from atp.engine.prepare.impossible_cases import report_missing
 from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, is_varied
