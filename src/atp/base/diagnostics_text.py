@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from atp.base.diagnostics import Diagnostic
+from atp.base.numbers import counted
 from atp.base.secret_values import blot_out_written
 from atp.base.secrets import blot_out, current_secrets
 
@@ -28,13 +29,8 @@ def summary(files: int, cases: int, diagnostics: Iterable[Diagnostic]) -> str:
     errors = warnings = 0
     for one in diagnostics:
         errors, warnings = errors + (one.severity == "error"), warnings + (one.severity == "warning")
-    counts = [count(files, "file"), count(cases, "case"), count(errors, "error"), count(warnings, "warning")]
+    counts = [counted(files, "file"), counted(cases, "case"), counted(errors, "error"), counted(warnings, "warning")]
     return ", ".join(counts)
-
-
-def count(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:

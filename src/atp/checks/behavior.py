@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.canonical_json import canonical
+from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
@@ -117,7 +118,7 @@ def _no_repeated_actions(assertion: Behavior, evidence: Evidence) -> Named:
     if len(found) <= assertion.max_repeats:
         return Named([])
     allowed = f", {assertion.max_repeats} allowed" if assertion.max_repeats else ""
-    return Named([f"{_counted(len(found), 'repeated action')}{allowed}: {_call(found[0], calls)}"])
+    return Named([f"{counted(len(found), 'repeated action')}{allowed}: {_call(found[0], calls)}"])
 
 
 def _efficient_tool_use(assertion: Behavior, evidence: Evidence) -> Named:
@@ -127,11 +128,11 @@ def _efficient_tool_use(assertion: Behavior, evidence: Evidence) -> Named:
     if len(found.places) > assertion.max_redundant_calls:
         allowed = f", {assertion.max_redundant_calls} allowed" if assertion.max_redundant_calls else ""
         first = _call(found.places[0], calls)
-        problems.append(f"{_counted(len(found.places), 'redundant call')}{allowed}: {first}")
+        problems.append(f"{counted(len(found.places), 'redundant call')}{allowed}: {first}")
     most = evidence.case.limits.max_steps if assertion.max_tool_calls is None else None
     own = calls if evidence.turn is not None else evidence.transcript.tool_calls  # befores have limits of their own
     if most is not None and len(own) > most:
-        problems.append(f"{_counted(len(own), 'tool call')}, at most {most} allowed (max_steps)")
+        problems.append(f"{counted(len(own), 'tool call')}, at most {most} allowed (max_steps)")
     return Named(problems, found.unique / len(calls) if calls else None)
 
 
@@ -172,7 +173,7 @@ def _broken(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
         if place is not None:
             yield f"forbidden tool used: {_call(place, calls)}"
     if rules.max_tool_calls is not None and len(calls) > rules.max_tool_calls:
-        yield f"{_counted(len(calls), 'tool call')}, at most {rules.max_tool_calls} allowed"
+        yield f"{counted(len(calls), 'tool call')}, at most {rules.max_tool_calls} allowed"
 
 
 def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
@@ -181,7 +182,7 @@ def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
         if first_call(calls, tool) is None:
             yield f"`{tool}` was not used"
     if rules.min_tool_calls is not None and len(calls) < rules.min_tool_calls:
-        yield f"{_counted(len(calls), 'tool call')}, at least {rules.min_tool_calls} wanted"
+        yield f"{counted(len(calls), 'tool call')}, at least {rules.min_tool_calls} wanted"
     if rules.tool_order:
         missing = out_of_order(rules.tool_order, calls)
         if missing is not None:
@@ -191,7 +192,3 @@ def _missing(rules: Behavior, calls: list[ToolCall]) -> Iterator[str]:
 def _call(place: int, calls: list[ToolCall]) -> str:
     call = calls[place]
     return f"call {place + 1}, {cut(call.name, 60)}({show(arguments_of(call), SHORT)}) in turn {call.turn}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

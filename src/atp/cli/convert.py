@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from atp.base.diagnostics_text import count, printable, render
+from atp.base.diagnostics_text import printable, render
 from atp.base.files import write_file
+from atp.base.numbers import counted
 from atp.cli.inputs import load_files, takes_files
 from atp.loader.load import FileDialect, dialect_of
 from atp.loader.writing import write
@@ -54,7 +55,7 @@ def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:
         write_file(Path(output), written.text)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror or error}") from error
-    lost = f", {count(len(written.losses), 'thing')} lost" if written.losses else ""
+    lost = f", {counted(len(written.losses), 'thing')} lost" if written.losses else ""
     click.echo(f"wrote {printable(output)}{lost}")
     if suite.path and Path(output).resolve().parent != Path(suite.path).resolve().parent:
         click.echo("note: paths in it now start from another folder", err=True)

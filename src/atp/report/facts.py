@@ -38,11 +38,6 @@ def is_failure(case: CaseResult) -> bool:
     return case.status in ("failed", "timeout")
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def below_min_score(case: CaseResult) -> bool:
     """True if the case failed by its score: enough of its trials passed."""
     return missed_score(case) is not None

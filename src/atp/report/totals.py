@@ -1,6 +1,7 @@
 """Adds up the cases of each agent of a run."""
 
-from atp.report.facts import agent_usage, counted, dollars
+from atp.base.numbers import counted
+from atp.report.facts import agent_usage, dollars
 from atp.stats.stability import case_score
 from atp.stats.summary import percent
 from atp.suite.result import CaseResult

@@ -29,7 +29,7 @@ class NotJson(Exception):
 
 
 def plain(value: Any) -> Any:
-    """A copy result of JSON types only, which code that keeps the original can't change later. Raises `NotJson`."""
+    """A copy of the value in JSON types, which code that keeps the original can't change later. Raises `NotJson`."""
     try:
         return _plain(value)
     except RecursionError:

@@ -427,8 +427,8 @@ def test_min_score(project: Project) -> None:
     assert ran.results["low"]["left_out"] == without
     assert (ran.results["high"]["pass_rate"], ran.results["low"]["pass_rate"]) == (0.0, 100.0)
     shown = project.atp("test", "suite.yaml", "-v", "-o", "report.md").out
-    assert "efficiency 0.10; left out: quality: no judged" in shown
-    assert "- Score: 64 (left out: quality: no judged" in (project.folder / "report.md").read_text()
+    assert "left out of the score: quality (no judged" in shown
+    assert "- Score: 64 (left out: quality, `no judged" in (project.folder / "report.md").read_text()
     assert "64" in ran.results["high"]["error"]
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from atp.base.diagnostics_text import count, printable
+from atp.base.diagnostics_text import printable
 from atp.base.durations import duration
+from atp.base.numbers import counted
 from atp.base.secrets import mask
 from atp.checks.before_run import compiled_expectations, wordings
 from atp.checks.case_checks import assertions_of
@@ -76,8 +77,8 @@ class DryRun:
         if self._listed > MOST:
             yield f"… and {self._listed - MOST} more"
         yield ""
-        asked = f"{count(self._calls, 'call')} of agents"
-        yield f"{count(cases, 'case')}, {count(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
+        asked = f"{counted(self._calls, 'call')} of agents"
+        yield f"{counted(cases, 'case')}, {counted(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
         if to_make := trials - self._listed:
             yield f"{to_make} trials have prompts that are still to be made; their calls are not counted"
         if self._judge_calls:

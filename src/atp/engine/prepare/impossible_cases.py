@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
-from atp.base.diagnostics_text import count
 from atp.base.errors import ConfigurationError
+from atp.base.numbers import counted
 from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.engine.prepare.agents import DescribedAgent, Project, resolve_agents
@@ -96,7 +96,7 @@ def report_missing(
     except ConfigurationError as error:
         cases = dict(reversed(examples))  # a case may need the same thing several times
         for name, place in examples[:1]:
-            more = f", and {count(len(cases) - 1, 'more case')}" if len(cases) > 1 else ""
+            more = f", and {counted(len(cases) - 1, 'more case')}" if len(cases) > 1 else ""
             notes.error(code, f"case `{name}`{more}: {what}: {error}", place, error.hint)
         if not examples:
             notes.error(code, f"{what}: {error}", hint=error.hint)

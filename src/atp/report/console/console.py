@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from atp.base.json_text import whole_text
+from atp.base.numbers import counted
 from atp.base.secrets import hider
 from atp.base.text import INFO, Line, harmless, one_line, some_lines, without_commands
 from atp.journal.listeners import Listener, RunEnd
@@ -13,7 +14,7 @@ from atp.journal.records import NAME, RunInfo
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
 from atp.report.console.summary_text import THICK, Notable, Used, agent_lines, heading, summary_lines
-from atp.report.facts import counted, response
+from atp.report.facts import response
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atp.base.durations import elapsed
+from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
-from atp.report.facts import agent_usage, below_min_score, counted, dollars, not_run, trials_text
+from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
 from atp.report.totals import AgentTotals
 from atp.suite.result import CaseResult, TrialResult, Usage
 

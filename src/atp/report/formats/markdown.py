@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from atp.base.durations import elapsed
 from atp.base.json_text import encode, whole_text
+from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import harmless, one_line
 from atp.engine.prepare.identity import Identity
@@ -19,7 +20,6 @@ from atp.report.facts import (
     agent_id,
     below_min_score,
     class_text,
-    counted,
     is_failure,
     left_out,
     no_assertions,
