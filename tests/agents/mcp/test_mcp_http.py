@@ -75,7 +75,7 @@ def test_a_token(talk: Talk, http: HttpServer, monkeypatch: pytest.MonkeyPatch) 
     adapter = stage.agent_with(ex={"url": url, "headers": {"Authorization": "Bearer ${SHOP_TOKEN}"}})
     run(ask(stage, adapter))
     assert stage.results == [3]
-    assert adapter.secrets == {"a-long-token"}
+    assert adapter.secrets == {"a-long-token", "Bearer a-long-token"}
 
     error = run(fail(stage, stage.agent_with(ex={"url": url})))
     assert str(error) == f"the MCP server `ex` can't be reached: {url}: HTTP 401"

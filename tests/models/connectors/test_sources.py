@@ -77,7 +77,7 @@ def test_tables_of_the_project() -> None:
     assert found.settings == {"top_p": 0.5, "max_tokens": 9, "anything": 1}
     assert (found.prices, found.timeout, found.retries) == (Prices(input=3, output=15), 9.0, 0)
     assert found.headers == {"anthropic-version": "2023-06-01", "X-Auth": "Token abcdefgh"}
-    assert found.secrets == {"k-123456", "abcdefgh"}
+    assert found.secrets == {"k-123456", "abcdefgh", "Token abcdefgh"}
     assert found.where == "atp.toml"
 
 

@@ -179,6 +179,7 @@ class _Reader:
         for name, value in raw.items():
             if not value.isprintable() or not name.isprintable():
                 raise self._wrong(f"has a line break in the header `{name}`")
+            self._keep_secret(value)
             self._keep_secret(value.rpartition(" ")[2])
         version = self._text(table, "version")
         if kind == ANTHROPIC and version is not None:
