@@ -70,7 +70,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     }
     assert names == {f"atp/{one}" for one in files(ROOT / "src/atp")} | infos
     assert "atp/py.typed" in names
-    assert "[console_scripts]\natp = atp.cli.main:main" in entries
+    assert "[console_scripts]\natp = atp.__main__:main" in entries
     assert "[pytest11]" in entries
     assert "Operating System :: POSIX :: Linux" in about.get_all("Classifier", [])
 

@@ -91,7 +91,7 @@ def test_it_is_refused_as_a_judge_unless_told_otherwise(project: Project) -> Non
     assert refused.code == 2
     assert "weak must not judge" in refused.err
     assert project.runs() == []
-    ran = project.test("quiz.test.md", "--run", "Capital", "--assessor", "tiny", "--weak-judge", "--timeout", "40s")
+    ran = project.test("quiz.test.md", "--run", "Capital", "--assessor", "tiny", "--weak-judge", "--timeout", "10m")
     result = ran.results["capital"]
     # Whatever it decides, or fails to: it was asked, and an answer that is none passes nobody.
     assert (result["status"], result.get("blame")) in [("passed", None), ("failed", None), ("error", "judge")]

@@ -82,7 +82,9 @@ def test_openai_and_json(talk: Talk) -> None:
     assert run(talk.ask(agent, "Hi")).output == "chat: Hi"
     agent = serving(protocol="json", path="/own", body={"prompt": "{{prompt}}"}, output_path="$.answer.text")
     assert run(talk.ask(agent, "Hi")).output == "own: Hi"
-    assert talk.adapter(agent).capabilities == Capabilities(tool_calls=False, tokens=False, cost=False, steps=False)
+    assert talk.adapter(agent).capabilities == Capabilities(
+        tool_calls=False, tokens=False, cost=False, steps=False, history=False
+    )
 
 
 def test_waits_until_it_is_well(talk: Talk) -> None:
