@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.work import lines_executed
 
 from atp.base.sse import SseMessage, SseParser, TooLong
 
@@ -104,9 +105,26 @@ _WORDS = [
 ]
 
 
-@given(st.lists(st.sampled_from(_WORDS), max_size=40), st.lists(st.integers(0, 200), max_size=8))
-def test_same_as_the_reference(words: list[bytes], cuts: list[int]) -> None:
-    stream = b"".join(words)
+STREAMS = st.lists(st.sampled_from(_WORDS) | st.binary(max_size=3), max_size=40).map(b"".join)
+CUTS = st.lists(st.integers(0, 200), max_size=8)
+
+
+@given(STREAMS, CUTS)
+def test_same_as_the_reference(stream: bytes, cuts: list[int]) -> None:
+    check_stream(stream, cuts)
+
+
+@pytest.mark.no_cover  # coverage traces as well, and only one can
+@pytest.mark.parametrize("unit", [b"x", b"\r", b"\n", b"data\n", b":\n", b"data: x\n\n"])
+def test_work_grows_no_faster_than_the_stream(unit: bytes) -> None:
+    def work(times: int) -> int:
+        return lines_executed(lambda: parse(*(bytes([byte]) for byte in unit * times), longest=10**6))
+
+    work(10)
+    assert work(2_000) < 2.3 * work(1_000)
+
+
+def check_stream(stream: bytes, cuts: list[int]) -> None:
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     pieces = [stream[a:b] for a, b in pairwise(places)]
     assert parse(*pieces) == reference(stream)

@@ -3,10 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
+import jsonpath_rfc9535
 import pytest
-from pydantic import ValidationError
+from hypothesis import example, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 from tests.checks.conftest import make_assertion
 
+from atp.base.found_json import MISSING
+from atp.checks.json_paths import look_up, names_one_place
+from atp.checks.patterns import TooSlow, allow_searching
+from atp.suite.paths import JsonPathText, full_path
 from atp.suite.result import Verdict
 
 Judge = Callable[..., Verdict]
@@ -248,3 +256,98 @@ def test_member_names_beyond_ascii(judge: Judge, path: str, found: Any) -> None:
 def test_a_path_that_is_none_says_why() -> None:
     with pytest.raises(ValidationError, match=r"expected '.', '..' or a bracketed selection, found 'b'"):
         make_assertion({"type": "json_path", "path": "$.a b"})
+
+
+SEGMENTS = [
+    *(
+        ".status",
+        ".items",
+        "['a b']",
+        "[0]",
+        "[-1]",
+        "[*]",
+        ".*",
+        "..*",
+        "..id",
+        "..[0]",
+        "[::2]",
+        "[1:0:-1]",
+        "[0,'x']",
+    ),
+    *(
+        "[?@.id == 2]",
+        "[?@.id]",
+        "[?!@.id]",
+        "[?@.tags && @.id > 0 || @ == null]",
+        "[?length(@) >= 1]",
+        "[?count(@.*)>1]",
+    ),
+    *("[?match(@, 'o.')]", "[?search(@.tags[0], '[ab]+')]", "[?value(@..id) == 1]", "[?@[?@.id]]", "[?$.count == 3]"),
+    *(
+        ".用户",
+        "['it\\'s']",
+        '["\\u00e9"]',
+        "[9007199254740991]",
+        "[?@ < 'z']",
+        " ",
+        "$",
+        "@",
+        "[",
+        "]",
+        "?",
+        "(",
+        "'",
+        "\\",
+    ),
+]
+PATHS = st.tuples(st.sampled_from(["$", "", "items", "@"]), st.lists(st.sampled_from(SEGMENTS), max_size=4)).map(
+    lambda parts: parts[0] + "".join(parts[1])
+) | st.text(max_size=12)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3) | st.just(DATA),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["status", "items", "id", "tags", "a b", "用户", "é"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_PATH: TypeAdapter[str] = TypeAdapter(JsonPathText)
+
+
+def _accepted(path: str) -> list[str]:
+    """The path, unless it is refused for being no JSONPath."""
+    try:
+        return [_PATH.validate_python(path)]
+    except ValidationError as error:
+        (why,) = error.errors()
+    assert why["type"] == "json_path"
+    return []
+
+
+def check_path(path: str, value: Any) -> None:
+    """A path is refused when it is loaded, or finds a value, several, or none within its time."""
+    if path not in _accepted(path):
+        return
+    allow_searching()
+    try:
+        found = look_up(path, value)
+    except TooSlow:
+        return
+    if names_one_place(path):
+        nodes = jsonpath_rfc9535.find(full_path(path), value)
+        assert found is MISSING if not nodes else found == nodes[0].value
+
+
+@settings(max_examples=150)
+@hypothesis.given(PATHS, VALUES)
+@example("$" + "[?@" * 300 + "]" * 300, DATA)
+@example("$" + ".a" * 3_000, DATA)
+@example("$" + "..*" * 200, 1)
+@example("$" + ".*" * 200, DATA)
+@example("$" + "[?@" * 29 + ".a" + "]" * 29, DATA)
+@example("$[?" + "(" * 28 + "@.a" + ")" * 28 + "]", DATA)
+@example("$[?" + "!(" * 28 + "@.a" + ")" * 28 + "]", DATA)
+@example("$[" + "9" * 5_000 + "]", DATA)
+@example("$['\ud800']", {"\ud800": 1})
+def test_any_path_is_refused_or_finds_values(path: str, value: Any) -> None:
+    check_path(path, value)

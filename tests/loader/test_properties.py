@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.damage import damaged
 
 from atp.loader import Loaded
 from atp.loader.load import FileDialect, load_text
@@ -102,39 +103,6 @@ def test_the_seeds_themselves_are_in_order(dialect: FileDialect) -> None:
 @example("%YAML 9.9\n---\na", "yaml")
 def test_any_text(source: str, dialect: FileDialect) -> None:
     check(source, dialect)
-
-
-SIGNS = "{ } [ ] : , \" ' - # // &a *a <<: ${ ${X $${ ! | > ? \\u \\ud800 --- ..."
-WORDS = 'null true 1e999 .nan -1 0x1 NaN é type config assertions id: "id" tests:'
-SNIPPETS = st.sampled_from(
-    [*SIGNS.split(" "), *WORDS.split(" "), "\n", "\t", "  ", "\r", "\0", "\x85", "\u2028", "\x1b[31m"]
-)
-
-
-@st.composite
-def damaged(draw: st.DrawFn, seed: str) -> str:
-    """A file with pieces deleted, doubled, swapped and put in: characters and lines."""
-    source = seed
-    for _ in range(draw(st.integers(1, 4))):
-        unit = draw(st.sampled_from(["characters", "lines"]))
-        parts = list(source) if unit == "characters" else source.splitlines(keepends=True)
-        if not parts:
-            break
-        i, j = sorted((draw(st.integers(0, len(parts) - 1)), draw(st.integers(0, len(parts) - 1))))
-        j = min(j, i + 12)
-        match draw(st.sampled_from(["delete", "double", "swap", "insert", "cut"])):
-            case "delete":
-                del parts[i : j + 1]
-            case "double":
-                parts[i:i] = parts[i : j + 1]
-            case "swap":
-                parts[i], parts[j] = parts[j], parts[i]
-            case "insert":
-                parts.insert(i, draw(SNIPPETS))
-            case "cut":
-                del parts[i:]
-        source = "".join(parts)
-    return source
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])

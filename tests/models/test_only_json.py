@@ -61,6 +61,14 @@ def test_whatever_stands_beside_it(before: str, after: str) -> None:
     assert (only_json(text) is not MISSING) == (without_fence(text).strip("\ufeff \t\r\n") == VALUE)
 
 
+@pytest.mark.parametrize(
+    "text", ["~" * 300_000 + "`\n{}\n~~~", "`" * 300_000 + "x`\n{}\n```", "~" * 300_000 + "\n1\n~~~"]
+)
+def test_a_fence_of_any_length_is_read_once(text: str) -> None:
+    """A pattern that tries every length of the fence would take minutes."""
+    assert only_json(text) is MISSING
+
+
 def test_a_key_twice_is_an_error() -> None:
     with pytest.raises(NotJson, match="`ok` stands twice"):
         only_json('```\n{"ok": false, "ok": true}\n```')

@@ -113,9 +113,10 @@ class Stderr:
         line, skipped = bytes(self._buffer), self._skipped
         self._buffer.clear()
         self._skipped = 0
-        if self._events and b'"event_type"' in line and line.lstrip().startswith(b"{"):
-            if skipped:
-                raise broken(f"an event of {len(line) + skipped} bytes is too long", line)
+        is_object = self._events and line.lstrip().startswith(b"{")
+        if is_object and skipped:  # whether it is an event may stand in what was skipped
+            raise broken(f"a JSON object of {len(line) + skipped} bytes on stderr is too long for an event", line)
+        if is_object and b'"event_type"' in line:
             self._emit(line)
         elif line:
             self._keep(line, skipped)

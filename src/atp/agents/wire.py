@@ -53,9 +53,11 @@ class _Repeated(Exception):
 
 
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) != len(keys):
-        raise _Repeated(next(key for number, key in enumerate(keys) if key in keys[:number]))
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _Repeated(key)
+        seen.add(key)
 
 
 def _unread(number: str) -> None:

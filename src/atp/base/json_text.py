@@ -1,4 +1,4 @@
-"""Encodes any value as one line of JSON that every parser and terminal accepts."""
+"""Encodes any value as one line of JSON that every parser and terminal accepts; names what decoding raises."""
 
 import re
 from typing import Any
@@ -8,6 +8,8 @@ import msgspec
 DEEPEST = 200
 """How deep a value that has to be repaired may be nested; deeper values are replaced by words."""
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for damaged bytes: for JSON that is broken or of another type, broken UTF-8, endless brackets."""
 _ENCODER = msgspec.json.Encoder()
 # JSON escapes the controls below U+0020 by itself. These steer a terminal, turn its text around or end a line for some
 # readers: DEL, C1, U+200E-F, U+2028-E, U+2066-9, and halves of surrogate pairs, in UTF-8.

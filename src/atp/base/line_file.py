@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from atp.base.files import write_file
+from atp.base.json_text import UNREADABLE
 
 
 class StoredLine(NamedTuple):
@@ -120,7 +121,7 @@ def _end_of_last_line(file: int) -> int:
     begin = text.rfind(b"\n") + 1
     try:
         msgspec.json.decode(text[begin:])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         os.ftruncate(file, begin)
         return begin
     os.write(file, b"\n")  # an editor saved the file without its last line break

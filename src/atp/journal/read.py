@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.diagnostics import load_error
+from atp.base.json_text import UNREADABLE
 from atp.base.project import unreadable
 from atp.journal.records import FORMAT, NAME, Before, Kept, Line, RunInfo, Skipped, Summary, Trial
 
@@ -35,7 +36,7 @@ def read_lines(
             if trials or not raw.startswith(_TRIALS):
                 try:
                     line = _DECODER.decode(raw) if raw.endswith(b"\n") else None
-                except msgspec.MsgspecError:
+                except UNREADABLE:
                     line = None
                 if line is not None:
                     yield offset, line
@@ -47,7 +48,7 @@ def read_lines(
 def _check_format(raw: bytes, path: Path) -> None:
     try:
         found = msgspec.json.decode(raw, type=_Format).format
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return  # a damaged line
     if found > FORMAT:
         message = f"{path} has format {found}, and this version of ATP reads journals up to format {FORMAT}"
@@ -55,7 +56,7 @@ def _check_format(raw: bytes, path: Path) -> None:
 
 
 def decode_trial(raw: bytes) -> Trial:
-    """The record of a trial's line. Raises `MsgspecError` for any other line."""
+    """The record of a trial's line. Raises one of `UNREADABLE` for any other line."""
     line = _DECODER.decode(raw)
     if not isinstance(line, Trial):
         raise msgspec.ValidationError("not the line of a trial")

@@ -1,10 +1,10 @@
 """The records of a journal: one JSON object a line, told apart by `type`. docs/journal.md describes each key."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from atp.suite.result import CaseInfo, TrialResult
+from atp.suite.result import CaseInfo, Moment, TrialResult
 
 NAME = "journal.jsonl"
 FORMAT = 1
@@ -52,7 +52,7 @@ class RunInfo(
     """The journal's format. Journals from before there was a number have none, and are read as format 1."""
     id: str
     """The run's id."""
-    at: float
+    at: Moment
     """Seconds since 1970: when the run started, or last went on."""
     version: str
     """ATP's version."""
@@ -108,7 +108,7 @@ class RunInfo(
     """The run goes on with what the lines above tell."""
     resumed: int = 0
     """How many trials are taken over from the lines above."""
-    first_started_at: float | None = None
+    first_started_at: Moment | None = None
     """Of a run that went on: when it first started, in seconds since 1970."""
     duration_before_resume_ms: float = 0.0
     """Of a run that went on: how long it took before, breaks left out."""
@@ -161,7 +161,7 @@ class Kept(Line, omit_defaults=True, kw_only=True):
 
     key: str
     """Its key."""
-    index: int = 0
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Where its case stands in its file by now."""
     file: str = ""
     """The file its case stands in."""
@@ -181,7 +181,7 @@ class Before(Line, kw_only=True):
 class Summary(Line, kw_only=True):
     """The end of a run."""
 
-    at: float
+    at: Moment
     """Seconds since 1970."""
     complete: bool
     """Nothing is left to do."""

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
+from atp.base.json_text import UNREADABLE
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut
@@ -297,7 +298,7 @@ def error_text(body: Any) -> str:
     if isinstance(body, bytes):
         try:
             body = msgspec.json.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             body = body.decode(errors="replace")
     for name in ("error", "message", "detail"):
         if isinstance(body, dict) and body.get(name):
@@ -323,7 +324,7 @@ def _too_large() -> str:
 def _decode(raw: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise MalformedAnswer(f"it is not JSON: {error}" if raw.strip() else "it is empty") from error
     if not isinstance(value, dict):
         raise MalformedAnswer("it is not an object")

@@ -159,7 +159,9 @@ def trials_text(trials: int, variations: int, runs: int) -> str:
 
 
 def not_run(end: RunEnd) -> int:
-    """How many cases were planned and never ended, because the run was stopped."""
+    """How many cases were planned and never ended, because the run was stopped; not those that a journal lost since."""
+    if end.damaged:
+        return 0
     ended = end.counts.get("total_cases", end.info.cases) + end.counts.get("skipped_by_test", 0)
     return max(0, end.info.cases - int(ended))
 

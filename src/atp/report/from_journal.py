@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.base.project import unreadable
@@ -14,6 +15,9 @@ from atp.journal.records import NAME, Kept, Line, RunInfo, Skipped, Summary, Tri
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.result import CaseInfo, TrialResult
+
+_COUNTED = ("total", "passed", "failed", "errors", "blocked", "cancelled", "skipped", "total_cases", "total_runs")
+"""Counts that mean the same in every version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class RecordedRun:
         for case in collector.rest():
             counts.add_case(case)
             listener.case(case)
-        return self._ended(summary or self._unfinished(last, counts), len(damaged))
+        return self._ended(summary or self._unfinished(last, counts), counts.counts(), len(damaged))
 
     def _unfinished(self, last: float, counts: Counts) -> Summary:
         """The summary of a run without one: the run is still running, or was killed."""
@@ -76,13 +80,24 @@ class RecordedRun:
         code = counts.exit_code(stopped=True)
         return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
 
-    def _ended(self, summary: Summary, damaged: int) -> RunEnd:
-        """The end of the run. A finished run whose journal was damaged since must not look whole."""
-        end = RunEnd.of(self.info, summary)
-        if not damaged or not summary.complete:
+    def _ended(self, summary: Summary, counts: dict[str, Any], damaged: int) -> RunEnd:
+        """The end of the run; `counts` are those of the lines. A finished run that lost lines must not look whole."""
+        told = {name: _told_or_counted(summary.counts.get(name), count) for name, count in counts.items()}
+        end = replace(RunEnd.of(self.info, summary), counts=told)
+        if not summary.complete:
             return end
-        what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
-        return replace(end, reason=f"{damaged} {what} passed over", damaged=True)
+        differs = next((name for name in _COUNTED if told[name] != counts[name]), None)
+        if damaged:
+            what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
+            reason = f"{damaged} {what} passed over"
+        elif differs:
+            reason = (
+                "the lines of the journal are not those that its summary counts: "
+                f"`{differs}` is {told[differs]} in the summary, {counts[differs]} in the lines"
+            )
+        else:
+            return end
+        return replace(end, counts=counts, reason=reason, damaged=True)
 
     def _lines(self, damaged: list[int]) -> Iterator[Line | _ReadTrial]:
         """The lines since the run was last resumed, and earlier trials as far as they still count."""
@@ -128,6 +143,11 @@ class RecordedRun:
                 if offset < starts[-1][0] and isinstance(line, Trial):
                     self._earlier[line.result.key] = offset
         return starts[-1]
+
+
+def _told_or_counted(told: Any, counted: Any) -> Any:
+    """The count of a summary, unless it is damaged."""
+    return told if type(told) is type(counted) else counted
 
 
 def _identity(one: _ReadTrial) -> tuple[str, str, int, int, int]:

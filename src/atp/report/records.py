@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from atp.base.errors import Error
+from atp.base.json_text import UNREADABLE
 from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
@@ -531,7 +532,7 @@ def read_report(data: bytes) -> Report:
         found = msgspec.json.decode(data, type=_Format).format
         if found <= FORMAT:
             return msgspec.json.decode(data, type=Report)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ReportError(f"this is no JSON report: {error}", "write one with -o report.json") from error
     message = f"the report has format {found}, and this version of ATP reads reports up to format {FORMAT}"
     raise ReportError(message, "read it with the version that wrote it, or a newer one")

@@ -9,6 +9,10 @@ from pydantic_core import PydanticCustomError
 
 from atp.suite.record import JsonObject
 
+DEEPEST_PATH = 30
+"""Levels of brackets in a path: filters in filters are compiled, written and evaluated by recursion."""
+MOST_STEPS = 200
+"""Steps of a path: no JSON that ATP reads is nested deeper."""
 _NAME = r"[A-Za-z_\u0080-\uD7FF\uE000-\U0010FFFF][A-Za-z0-9_\u0080-\uD7FF\uE000-\U0010FFFF]*"
 _QUOTED_OR_NAME = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?P<dots>\.\.?)(?P<name>{_NAME})""", re.DOTALL)
 
@@ -45,11 +49,23 @@ def _check_path(path: str) -> str:
     import jsonpath_rfc9535  # loaded when a file has a path at all
 
     try:
-        jsonpath_rfc9535.compile(full_path(path))
-    except (jsonpath_rfc9535.JSONPathError, RecursionError) as error:
-        why = str(error).partition("\n")[0].partition(", line ")[0] or "too deep"
+        if _depth(path) > DEEPEST_PATH:
+            raise ValueError(f"it is nested deeper than {DEEPEST_PATH} levels")
+        if len(jsonpath_rfc9535.compile(full_path(path)).segments) > MOST_STEPS:
+            raise ValueError(f"it has more than {MOST_STEPS} steps")
+    except (jsonpath_rfc9535.JSONPathError, ValueError) as error:  # Python reads no index of thousands of digits
+        why = str(error).partition("\n")[0].partition(", line ")[0]
         raise PydanticCustomError("json_path", "not a JSONPath: {why}", {"why": why}) from error
     return path
+
+
+def _depth(path: str) -> int:
+    """How deep the brackets of a path are nested, without those in quotes."""
+    depth = deepest = 0
+    for sign in re.findall(r"[\[(\])]", _QUOTED_OR_NAME.sub("", path)):
+        depth += 1 if sign in "[(" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _check_schema(schema: Any) -> Any:

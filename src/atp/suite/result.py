@@ -3,9 +3,9 @@
 These are made by the thousand and written to the journal as they are, so they are plain structs, not validated records.
 """
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 if TYPE_CHECKING:
     from atp.suite.case import Case
@@ -16,6 +16,8 @@ Blame = Literal["agent", "simulator", "judge", "environment", "internal"]
 Outcome = Literal["passed", "failed", "unjudged"]
 Origin = Literal["listed", "generated", "cycled"]
 """Where a variation of a prompt comes from."""
+Moment = Annotated[float, Meta(ge=0, le=253_402_300_799)]
+"""Seconds since 1970, up to the year 9999. Only decoding checks the limits: a damaged line has any number."""
 
 
 class ToolCall(Struct, omit_defaults=True, kw_only=True):
@@ -284,7 +286,7 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The agent's name."""
     case: str
     """The case's id."""
-    index: int = 0
+    index: Annotated[int, Meta(ge=0)] = 0
     """The case's place in its file."""
     variation: int = 0
     """Which variation of the prompt, from 0."""
@@ -314,7 +316,7 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What was said and seen."""
     role_usage: Usage | None = None
     """What judging and simulating used. Nothing of it is the agent's, and no limit of the case is about it."""
-    started_at: float = 0.0
+    started_at: Moment = 0.0
     """Seconds since 1970."""
     duration_ms: float = 0.0
     """How long it took."""

@@ -4,10 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.damage import SNIPPETS, damaged
 from tests.roles.support.doubles import talk
 
+from atp.base.found_json import MISSING
+from atp.base.jsonc import NotJson
+from atp.models.structured import only_json
 from atp.roles.judge.answer import Quotable, Shown, expects_absence, read_answer
 from atp.roles.judge.prompt import Question, Wanted
 from atp.roles.judge.record import make_record
@@ -151,3 +155,56 @@ def test_the_users_words_may_stand_beside_the_agents_and_speak_against_it() -> N
 )
 def test_expectations_of_absence_say_so(expectation: str, absent: bool) -> None:
     assert expects_absence(expectation) is absent
+
+
+ASKED = (THERE, NOT_THERE)
+ANSWER = json.dumps(
+    {
+        "verdicts": [
+            {"number": 1, "reason": "so it is", "met": True, "evidence": ["I booked flight LH 400."], "absence": False},
+            {"number": 2, "reason": "no word of it", "met": True, "evidence": [], "absence": True},
+        ]
+    },
+    indent=1,
+)
+PIECES = [
+    *SNIPPETS,
+    "true",
+    "false",
+    "1.0",
+    "1e9",
+    "[]",
+    "{}",
+    '"number": 1,',
+    "```",
+    "\n```json\n",
+    '"met": null',
+    "met",
+]
+
+
+def check_answer(text: str) -> None:
+    """Any answer gives a decision with its evidence, or none and a complaint, for each thing that was asked."""
+    try:
+        data = only_json(text)
+    except NotJson:
+        return
+    if data is MISSING:
+        return
+    reading = read_answer(data, Question(asked=ASKED, wanted="met"), Shown(RECORD))
+    assert len(reading.judgements) == len(ASKED)
+    decided = [one for one in reading.judgements if one.met is not None]
+    assert bool(reading.complaints) == (len(decided) < len(ASKED))
+    assert all(one.reason for one in reading.judgements)
+    assert all(Shown(RECORD).all.has(quote) for one in decided for quote in one.evidence)
+    if reading.judgements[0].met:
+        assert any(Shown(RECORD).by_agent.has(quote) for quote in reading.judgements[0].evidence)
+
+
+@settings(max_examples=150)
+@given(damaged(ANSWER, PIECES))
+@example(ANSWER)
+@example("[" * 5_000 + "]" * 5_000)
+@example(ANSWER.replace("1", "9" * 5_000))
+def test_no_answer_decides_without_evidence(text: str) -> None:
+    check_answer(text)

@@ -127,7 +127,7 @@ def _scalar(value: str) -> Any:
     """Return a number, bool or None if the text is one in JSON, else the text."""
     try:
         read = msgspec.json.decode(value)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return value
     too_long = isinstance(read, int) and abs(read) >= 2**63
     return value if isinstance(read, dict | list) or too_long else read

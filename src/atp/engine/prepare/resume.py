@@ -2,10 +2,10 @@
 
 import os
 from pathlib import Path
-
-import msgspec
+from typing import BinaryIO
 
 from atp.base.diagnostics import LoadError, load_error
+from atp.base.json_text import UNREADABLE
 from atp.base.project import runs_folder
 from atp.journal.folder import all_runs
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
@@ -27,7 +27,7 @@ class Done:
         """When the run started and how long it has taken so far."""
         self.start: RunInfo | None = None
         """How the run last started or went on."""
-        self._file = journal.open("rb") if journal else None
+        self._file: BinaryIO | None = None
         if journal is not None:
             for offset, line in read_lines(journal):
                 self.times.add(line)
@@ -38,6 +38,7 @@ class Done:
                         self._offsets.pop(line.result.key, None)
                     else:
                         self._offsets[line.result.key] = offset
+            self._file = journal.open("rb")
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -53,7 +54,7 @@ class Done:
         self._file.seek(offset)
         try:
             result = decode_trial(self._file.readline()).result
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             result = None
         if result is None or result.key != key:
             raise JournalError(f"{self._file.name} was cut or changed since the run went on with it")

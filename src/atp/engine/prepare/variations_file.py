@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
+from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile
 from atp.engine.prepare.keys import digest
 from atp.roles.ask import RoleClient
@@ -133,7 +134,7 @@ def _parse(path: Path, data: bytes) -> list[Line]:
             if not line.chain or line.number < 0:
                 raise msgspec.ValidationError("a variation has at least one prompt and a number from 0")
             lines.append(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             if number == len(raws) and not isinstance(error, msgspec.ValidationError):
                 continue  # a process was killed while it wrote the line
             message = f"this line is no variation: {error}"

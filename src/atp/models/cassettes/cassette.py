@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
 from atp.base.secrets import mask
 from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain
@@ -29,6 +30,7 @@ _FEW_MISSES = 20
 """The first misses, for which the nearest entry is searched thoroughly, because people read them."""
 _COMPARED_BYTES = 16 * 1024 * 1024
 """Bytes of entries that a thorough search compares."""
+_RESTORE = "take the file from version control, or delete it and record again"
 _SHOWN = 3
 """How many differences a miss names."""
 
@@ -126,7 +128,13 @@ class Cassette:
     def _answer(self, key: str, repeat: int) -> Any:
         if (key, repeat) in self._secret_answers:
             return self._secret_answers[key, repeat]
-        return json.loads(bytes(_DECODER.decode(self._known[key, repeat].read()).answer))
+        return self._value(_DECODER.decode(self._known[key, repeat].read()).answer)
+
+    def _value(self, raw: msgspec.Raw) -> Any:
+        try:
+            return json.loads(bytes(raw))
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits
+            raise CassetteError(f"an entry in {self.folder} can't be read: {error}", _RESTORE) from error
 
     def _record(self, boundary: Boundary, parts: Any, key: str, repeat: int, value: Any) -> Any:
         try:
@@ -163,7 +171,7 @@ class Cassette:
         nearest: list[Difference] = []
         weight = float("inf")
         for entry, place, _ in _entries(self._files[boundary]):
-            found = list(differences(json.loads(bytes(entry.parts)), parts))
+            found = list(differences(self._value(entry.parts), parts))
             apart = sum(one.weight for one in found)
             if apart < weight:
                 nearest, weight = found, apart
@@ -179,13 +187,13 @@ def _entries(file: LineFile) -> Iterator[tuple[_Entry, StoredLine, bytes]]:
     """The entries of a file, without a last line that a crash cut off. Raises `CassetteError`."""
     for number, (place, line) in enumerate(file.lines(), 1):
         try:
-            entry = _DECODER.decode(line)
-        except msgspec.MsgspecError as error:
+            entry = _DECODER.decode(str(line, "utf-8"))  # in bytes, the encoding of the parts would not be checked
+        except UNREADABLE as error:
             if not line.endswith(b"\n"):
                 return
             raise CassetteError(
                 f"{file.path}:{number} is no entry of a cassette: {error}",
-                "take the file from version control, or delete it and record again",
+                _RESTORE,
             ) from error
         yield entry, place, line
 

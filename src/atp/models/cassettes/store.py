@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from atp.base.found_json import MISSING
+from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
 from atp.base.secrets import mask
 from atp.models.cassettes.parts import key_of, line_of, plain
@@ -81,9 +83,8 @@ class Cache:
         """
         key = key_of(plain(parts))
         async with self._locks.locked(key):
-            found = self._find(key)
-            kept = None if found is None else json.loads(bytes(found.answer))
-            if found is None or not usable(kept):
+            kept = self._find(key)
+            if kept is MISSING or not usable(kept):
                 kept = plain(await call())
                 self._keep(key, kept)
         return kept
@@ -95,12 +96,16 @@ class Cache:
         for reset in (self._segments, self._read, self._known):
             reset.clear()
 
-    def _find(self, key: str) -> _Cached | None:
+    def _find(self, key: str) -> Any:
+        """The kept answer, or `MISSING`."""
         if key not in self._known:
             with contextlib.suppress(OSError):  # reported when an answer is to be kept
                 self._catch_up()
         place = self._known.get(key)
-        return None if place is None else _DECODER.decode(place.read())
+        try:
+            return MISSING if place is None else json.loads(bytes(_DECODER.decode(place.read()).answer))
+        except (ValueError, RecursionError):  # damaged: the call is made again
+            return MISSING
 
     def _catch_up(self) -> None:
         """Read the lines that this process or others have added to the folder."""
@@ -113,7 +118,7 @@ class Cache:
                 if not line.endswith(b"\n"):  # cut off, or being written now
                     break
                 self._read[name] = place.offset + place.length
-                with contextlib.suppress(msgspec.MsgspecError):  # damaged: the call will be made again
+                with contextlib.suppress(*UNREADABLE):  # damaged: the call is made again
                     self._known[_DECODER.decode(line).key] = place
 
     def _forget(self, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from atp.base.git import find_checkout, top_of
-from atp.base.json_text import encode
+from atp.base.json_text import UNREADABLE, encode
 from atp.base.secrets import Hide
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
@@ -134,7 +134,7 @@ class TpsReport(Reporter):
             return []
         try:
             found = msgspec.json.decode((self._working_directory / self._at).read_bytes(), type=_EarlierReport)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *UNREADABLE):
             return []
         same = (found.summary.target, found.summary.assessor) == (self._target, self._about["assessor"])
         return found.cases if same else []
