@@ -33,7 +33,7 @@ READERS: dict[str, tuple[int, st.SearchStrategy[tuple[Any, ...]], Callable[..., 
     "json in text": (5_000, st.tuples(damaged(ANSWER, PIECES) | st.text()), check_search),
     "json path": (2_000, st.tuples(PATHS, VALUES), check_path),
     "judge": (5_000, st.tuples(damaged(ANSWER, PIECES)), check_answer),
-    "journal": (500, st.tuples(damaged_bytes(JOURNAL)), check_journal),
+    "journal": (250, st.tuples(damaged_bytes(JOURNAL)), check_journal),
     "cassette": (1_000, st.tuples(damaged_bytes(CASSETTE)), check_cassette),
     "cache": (1_000, st.tuples(damaged_bytes(CACHED)), check_cache),
 }

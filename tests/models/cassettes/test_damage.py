@@ -88,6 +88,7 @@ def test_the_cassette_itself_is_whole() -> None:
 @example(CASSETTE.replace(b'"new"', b"[" * 5_000 + b"]" * 5_000))
 @example(CASSETTE[:-1])
 @example(b"")
+@example(CASSETTE + b"{}")
 def test_a_damaged_cassette_is_replayed_or_refused_by_name(data: bytes) -> None:
     check_cassette(data)
 

@@ -189,7 +189,8 @@ def _entries(file: LineFile) -> Iterator[tuple[_Entry, StoredLine, bytes]]:
         try:
             entry = _DECODER.decode(str(line, "utf-8"))  # in bytes, the encoding of the parts would not be checked
         except UNREADABLE as error:
-            if not line.endswith(b"\n"):
+            # Other JSON was not cut off: the next line is appended behind it, and it is refused then.
+            if not line.endswith(b"\n") and not isinstance(error, msgspec.ValidationError):
                 return
             raise CassetteError(
                 f"{file.path}:{number} is no entry of a cassette: {error}",
