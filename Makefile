@@ -52,7 +52,7 @@ test-all: ready ## The same with slow tests, then the tests with Python 3.12 and
 	$(PYTEST) -m "not fuzz"
 	tools/test-pythons.sh 3.12 3.13
 
-fuzz: ready ## Long proofs: generated files, injected faults
+fuzz: ready ## Long proofs: generated and damaged files, injected faults, secrets in every form
 	$(PYTEST) --dist worksteal -m fuzz
 
 coverage: ready ## Show which lines the tests don't reach
