@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from urllib.parse import quote, quote_plus
 
+import msgspec
 import pytest
 
 from atp.base.secrets import Secrets, current_secrets, hider, mask, masking
@@ -76,6 +78,17 @@ def test_other_text_stays(secret: str, text: str) -> None:
 def test_lines_of_a_secret_are_masked_where_they_stand_alone() -> None:
     shown = [Secrets([PEM]).mask(line) for line in PEM.splitlines()]
     assert shown == ["-----BEGIN PRIVATE KEY-----", "***", "***", "-----END PRIVATE KEY-----"]
+
+
+class _Record(msgspec.Struct, kw_only=True):
+    secret: str
+    parts: list["_Record"] = []
+    left: Any = msgspec.UNSET
+
+
+def test_every_field_of_a_record_is_masked_and_its_keys_stay() -> None:
+    record = _Record(secret="a secret", parts=[_Record(secret="secret", left={"secret": 1})])
+    assert Secrets(["secret"]).mask(record) == _Record(secret="a ***", parts=[_Record(secret="***", left={"***": 1})])
 
 
 def test_keys_lists_and_numbers() -> None:

@@ -176,6 +176,8 @@ class PairedCalls:
 
     def unfinished(self) -> list[str]:
         """Return warnings about calls whose outcome never came."""
+        if not self._open:
+            return []
         calls = {number: call for of_key in self._open.values() for number, (_, call) in of_key.items()}
         names = dict.fromkeys(calls[number].name for number in sorted(calls))
         return [f"a call of the tool `{cut(name, 100)}` was started, and its outcome never came" for name in names]

@@ -12,6 +12,9 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, overload
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 MASK = "***"
 SHORTEST_SECRET = 6
 """Shorter values are not masked: harmless text would be full of masks."""
@@ -73,6 +76,9 @@ class _Search:
             return {self.masked(key, numbers): self.masked(item, numbers) for key, item in value.items()}
         if isinstance(value, list):
             return [self.masked(item, numbers) for item in value]
+        if isinstance(value, Struct):
+            names = value.__struct_fields__
+            return replace(value, **{name: self.masked(getattr(value, name), numbers) for name in names})
         return MASK if numbers and is_number(value) and value in numbers else value
 
 
@@ -218,23 +224,24 @@ def _made(values: frozenset[str]) -> Secrets:
     return Secrets(values)
 
 
-def _secrets_of(values: Iterable[str]) -> Secrets:
+def secrets_of(values: Iterable[str]) -> Secrets:
+    """These values as `Secrets`."""
     return values if isinstance(values, Secrets) else _made(frozenset(values))
 
 
 def mask(value: Any, secrets: Iterable[str], numbers: bool = True) -> Any:
     """The value with every secret in it replaced, also one that was read as a number unless `numbers` is False."""
-    return _secrets_of(secrets).mask(value, numbers)
+    return secrets_of(secrets).mask(value, numbers)
 
 
 def blot_out(text: str, secrets: Iterable[str]) -> str:
     """The text with as many asterisks as each secret has characters."""
-    return _secrets_of(secrets).blot_out(text)
+    return secrets_of(secrets).blot_out(text)
 
 
 def hider(secrets: Iterable[str]) -> Hide:
     """A function that masks these secrets, but no numbers. Without secrets it costs a call and nothing more."""
-    return _secrets_of(secrets).mask
+    return secrets_of(secrets).mask
 
 
 _CURRENT: ContextVar[Secrets] = ContextVar("secrets")

@@ -15,24 +15,25 @@ from atp.suite.case import Case
 
 EARLIER_MESSAGES = Need("history", "the earlier messages of the conversation")
 """What a case needs that begins with messages which nobody says in the trial."""
+_NEEDED_BY_LIMITS = {
+    "allowed_tools": Need("tool_calls", "which tools it called (`allowed_tools`)"),
+    "max_steps": Need("steps", "its steps (`max_steps`)"),
+    "max_tokens": Need("tokens", "its tokens (`max_tokens`)"),
+    "budget_usd": Need("cost", "its cost (`budget_usd`)"),
+}
 _ABOUT_TOOLS = ("tool_called", "not_tool_called", "tool_result")
 
 
 def needs(case: Case) -> Iterator[Need]:
     """What an agent must be able to report, and to be given, for a case to mean anything."""
-    limits = case.limits
-    if limits.allowed_tools is not None:
-        yield Need("tool_calls", "which tools it called (`allowed_tools`)")
-    if limits.max_steps is not None:
-        yield Need("steps", "its steps (`max_steps`)")
-    if limits.max_tokens is not None:
-        yield Need("tokens", "its tokens (`max_tokens`)")
-    if limits.budget_usd is not None:
-        yield Need("cost", "its cost (`budget_usd`)")
+    if limits := case.limits.given():
+        yield from (need for limit, need in _NEEDED_BY_LIMITS.items() if limit in limits)
     if len(case.messages) > 1:
         yield EARLIER_MESSAGES
-    exact, _ = compiled_expectations(case)
-    for assertion in [*case.asserted, *exact.values()]:
+    assertions = case.asserted
+    if case.expectations:
+        assertions = [*assertions, *compiled_expectations(case)[0].values()]
+    for assertion in assertions:
         yield from assertion.needs(assertion.negate)
 
 

@@ -121,6 +121,7 @@ class Evidence:
         """The turns, tool calls, events and artifacts of the befores, if there are any."""
         self.earlier_gap: str | None = None
         """Says that a before made tool calls that the agent did not describe, if one did."""
+        self._answer: Subject | None = None
         self.own = False
         """True if only the case's own turns count."""
 
@@ -155,9 +156,15 @@ class Evidence:
         own: list[Any] = getattr(self.transcript, what)
         return own if self.earlier is None else [*getattr(self.earlier, what), *own]
 
-    @cached_property
+    @property
     def answer(self) -> Subject:
         """The answer of the agent."""
+        # Not a cached_property, which takes a lock each time in Python 3.11: nearly every check reads the answer.
+        if self._answer is None:
+            self._answer = self._find_answer()
+        return self._answer
+
+    def _find_answer(self) -> Subject:
         turns = self.transcript.turns
         if self.turn is not None:
             output = next((one.output for one in turns if one.turn == self.turn), None)
@@ -209,6 +216,7 @@ _COMPUTED = tuple(name for name, one in vars(Evidence).items() if isinstance(one
 
 
 def _forget_computed(evidence: Evidence) -> Evidence:
+    evidence._answer = None
     for name in _COMPUTED:
         evidence.__dict__.pop(name, None)
     return evidence

@@ -114,10 +114,11 @@ def unseen(case: Case, transcript: Transcript) -> list[str]:
     """A warning about limits and checks that hold only because the agent told of nothing that it did."""
     if transcript.tells_of_actions:
         return []
-    held = dict.fromkeys(need.why for need in needs(case) if need.what == "tool_calls")
+    held = [need.why for need in needs(case) if need.what == "tool_calls"]
     if not held:
         return []
-    return [f"unobserved: the agent told of no tool calls, events or steps, so nothing shows {', '.join(held)}"]
+    shown = ", ".join(dict.fromkeys(held))
+    return [f"unobserved: the agent told of no tool calls, events or steps, so nothing shows {shown}"]
 
 
 def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from atp.base.found_json import SearchCutShort
-from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
-from atp.checks.verdicts import show, unjudged
+from atp.checks.verdicts import short, show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.result import Verdict
 from atp.usercode.threads import in_thread
@@ -115,5 +114,5 @@ def name_of(assertion: Assertion) -> str | None:
     for key in _naming[kind]:
         value = getattr(assertion, key)
         if value is not None:
-            return cut(value, 80) if isinstance(value, str) else show(value, 80)
+            return short(value, 80) if isinstance(value, str) else show(value, 80)
     return None

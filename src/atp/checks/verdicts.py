@@ -66,11 +66,16 @@ def small(value: Any, most: int = READABLE) -> Any:
     if value is None or value is True or value is False or type(value) is float:
         return value
     if isinstance(value, str):
-        return cut(value, most)
+        return short(value, most)
     if type(value) is int:
         return _shown_int(value)
     text, whole = _text(value, most)
     return value if whole else text
+
+
+def short(text: str, most: int) -> str:
+    """The beginning of a text. The journal masks a whole secret, so only what is cut has to be masked here."""
+    return text if len(text) <= most else cut(text, most)
 
 
 def show(value: Any, most: int = READABLE) -> str:
@@ -81,7 +86,7 @@ def show(value: Any, most: int = READABLE) -> str:
 def _text(value: Any, most: int) -> tuple[str, bool]:
     """The beginning of a value's JSON, and whether that is all of the value."""
     if isinstance(value, str):
-        return _ENCODE(cut(value, most)), len(value) <= most
+        return _ENCODE(short(value, most)), len(value) <= most
     beginning, room = _beginning(value, most)
     text = _ENCODE(beginning)
     return cut(text, most), room > 0 and len(text) <= most

@@ -134,7 +134,7 @@ class CaseItem(pytest.Item):
         if score is not None:
             self.user_properties.append(("score", score))
         if result.status == "skipped":
-            pytest.skip(reason(result, hider(planned.run.secrets)))
+            pytest.skip(hider(planned.run.secrets)(reason(result)))
         if is_failure(result):
             raise CaseFailed(result)
         if result.status != "passed":
@@ -149,7 +149,7 @@ class CaseItem(pytest.Item):
         result = excinfo.value.result
         hide, several = hider(self.planned.run.secrets), len(self.planned.unit.agents) > 1
         _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has printed the name
-        return "\n".join([reason(result, hide), *(text for text, _ in lines)])
+        return "\n".join([hide(reason(result)), *(text for text, _ in lines)])
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the case is written."""

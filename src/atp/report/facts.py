@@ -8,7 +8,6 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from atp.base.json_text import encode
-from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
@@ -43,9 +42,9 @@ def below_min_score(case: CaseResult) -> bool:
     return missed_score(case) is not None
 
 
-def reason(case: CaseResult, hide: Hide) -> str:
+def reason(case: CaseResult) -> str:
     """Why a case did not pass, in a sentence."""
-    return str(hide(shown_trial(case).error or case.reason or case.status))
+    return shown_trial(case).error or case.reason or case.status
 
 
 def milliseconds(value: float) -> int:
@@ -77,9 +76,9 @@ def response(output: Any) -> str:
     return "" if output is None else encode(output).decode()
 
 
-def assertion_errors(trial: TrialResult, hide: Hide) -> list[str]:
+def assertion_errors(trial: TrialResult) -> list[str]:
     """Why the failed checks failed."""
-    return [hide(one.message or f"{one.type} failed") for one in trial.verdicts if one.outcome == "failed"]
+    return [one.message or f"{one.type} failed" for one in trial.verdicts if one.outcome == "failed"]
 
 
 def warnings(trials: list[TrialResult]) -> list[str]:
@@ -140,6 +139,8 @@ def stability_text(case: CaseResult) -> str:
 def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:
     """The parts of the score that no trial of a case has data for, and why, if it has a score."""
     scored = [one for one in trials if one.score is not None]
+    if len(scored) == 1:
+        return scored[0].left_out
     known = {name for one in scored for name in one.dimensions}
     return {name: why for one in scored for name, why in one.left_out.items() if name not in known}
 

@@ -1,10 +1,10 @@
 """The records of the JSON report and of the JSONL events. The JSON Schema is derived from them.
 
-Each record has an `of` that makes the record from what a run recorded, with secrets masked. A key that is absent from
-the report is `UNSET` in its record.
+Each record has an `of` that makes the record from what a run recorded. Secrets are masked when a record is written, by
+`Reporter.masked_json`. A key that is absent from the report is `UNSET` in its record.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -12,7 +12,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from atp.base.errors import Error
 from atp.base.json_text import UNREADABLE
-from atp.base.secrets import Hide
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import (
@@ -83,21 +82,21 @@ class AssertionRecord(Record, kw_only=True):
     assertions: "list[AssertionRecord] | UnsetType" = UNSET
 
     @classmethod
-    def of(cls, verdict: Verdict, hide: Hide) -> Self:
+    def of(cls, verdict: Verdict) -> Self:
         """The record of a verdict; the parts of a group are records, too."""
         made = cls(type=verdict.type, passed=verdict.passed)
         if verdict.expected is not None:
-            made.value = hide(verdict.expected)
+            made.value = verdict.expected
         if verdict.name is not None and verdict.name != verdict.expected:
-            made.name = hide(verdict.name)
+            made.name = verdict.name
         if verdict.outcome == "unjudged":
             made.unjudged = True
         if verdict.message:
-            made.message = hide(verdict.message)
+            made.message = verdict.message
         if not verdict.passed and verdict.found is not None:
-            made.found = hide(verdict.found)
+            made.found = verdict.found
         if verdict.where is not None:
-            made.where = hide(verdict.where)
+            made.where = verdict.where
         if verdict.score is not None:
             made.score = verdict.score
         if verdict.weight != 1:
@@ -105,9 +104,9 @@ class AssertionRecord(Record, kw_only=True):
         if verdict.critical:
             made.critical = True
         if verdict.judged:
-            made.judged, made.evidence = True, hide(verdict.evidence)
+            made.judged, made.evidence = True, verdict.evidence
         if verdict.parts:
-            made.assertions = [cls.of(part, hide) for part in verdict.parts]
+            made.assertions = [cls.of(part) for part in verdict.parts]
         return made
 
 
@@ -120,10 +119,10 @@ class TurnRecord(Record, kw_only=True):
     duration_ms: Count
 
     @classmethod
-    def of(cls, turn: Turn, hide: Hide) -> Self:
+    def of(cls, turn: Turn) -> Self:
         """The record of a turn."""
         took = milliseconds(turn.duration_ms)
-        return cls(turn=turn.turn, input=hide(turn.input), output=hide(turn.output), duration_ms=took)
+        return cls(turn=turn.turn, input=turn.input, output=turn.output, duration_ms=took)
 
 
 class CheckpointRecord(Record, kw_only=True):
@@ -145,14 +144,14 @@ class ToolCallRecord(Record, kw_only=True):
     duration_ms: Count | UnsetType = UNSET
 
     @classmethod
-    def of(cls, call: ToolCall, hide: Hide) -> Self:
+    def of(cls, call: ToolCall) -> Self:
         """The record of a tool call."""
         return cls(
-            name=hide(call.name),
-            arguments=hide(call.arguments),
-            result=hide(call.result),
+            name=call.name,
+            arguments=call.arguments,
+            result=call.result,
             turn=call.turn,
-            error=UNSET if call.error is None else hide(call.error),
+            error=UNSET if call.error is None else call.error,
             duration_ms=UNSET if call.duration_ms is None else milliseconds(call.duration_ms),
         )
 
@@ -167,14 +166,14 @@ class ArtifactRecord(Record, kw_only=True):
     sha256: str | UnsetType = UNSET
 
     @classmethod
-    def of(cls, artifact: Artifact, hide: Hide) -> Self:
+    def of(cls, artifact: Artifact) -> Self:
         """The record of an artifact."""
         return cls(
-            name=hide(artifact.name),
+            name=artifact.name,
             kind=artifact.kind,
-            content_type=UNSET if artifact.content_type is None else hide(artifact.content_type),
+            content_type=UNSET if artifact.content_type is None else artifact.content_type,
             size_bytes=UNSET if artifact.size_bytes is None else artifact.size_bytes,
-            sha256=UNSET if artifact.sha256 is None else hide(artifact.sha256),
+            sha256=UNSET if artifact.sha256 is None else artifact.sha256,
         )
 
 
@@ -227,18 +226,18 @@ class RunDetailRecord(Record, kw_only=True):
     assertion_errors: list[str] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, trial: TrialResult, hide: Hide) -> Self:
+    def of(cls, trial: TrialResult) -> Self:
         """The record of a trial."""
         return cls(
             run=trial.run,
             variation=trial.variation,
             status=trial.status,
             duration_ms=milliseconds(trial.duration_ms),
-            output=hide(trial.transcript.output),
-            error=hide(trial.error),
+            output=trial.transcript.output,
+            error=trial.error,
             score=trial.score,
             blame=trial.blame or UNSET,
-            assertion_errors=assertion_errors(trial, hide) or UNSET,
+            assertion_errors=assertion_errors(trial) or UNSET,
         )
 
 
@@ -295,54 +294,53 @@ class ResultRecord(Record, kw_only=True):
     run_details: list[RunDetailRecord] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, case: CaseResult, hide: Hide) -> Self:
+    def of(cls, case: CaseResult) -> Self:
         """The record of a case. Where trials differ, `shown_trial` stands for all of them."""
         trial, trials = shown_trial(case), case.trials
         seen, points = trial.transcript, trial.checkpoints
-        output = hide(seen.output)
+        output = seen.output
         score = case_score(trials)
         passed = passed_trials(trials, missed_score(case))
         made = cls(
-            id=hide(case.case),
-            name=hide(case.name or case.case),
-            agent_id=hide(case.agent),
+            id=case.case,
+            name=case.name or case.case,
+            agent_id=case.agent,
             status=case.status,
-            input=hide(case.input),
+            input=case.input,
             output=output,
-            expected=hide(case.expected),
+            expected=case.expected,
             duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
-            error=None if case.status == "passed" else hide(case.reason or trial.error or case.error),
+            error=None if case.status == "passed" else case.reason or trial.error or case.error,
             blame=None if case.status == "passed" else trial.blame,
             pass_rate=percent(passed, len(trials) + case.missing),
             messages_count=messages_count(case, trial),
             response=response(output),
-            assertions=[AssertionRecord.of(one, hide) for one in trial.verdicts],
-            assertion_errors=assertion_errors(trial, hide),
-            turns=[TurnRecord.of(one, hide) for one in seen.turns],
+            assertions=[AssertionRecord.of(one) for one in trial.verdicts],
+            assertion_errors=assertion_errors(trial),
+            turns=[TurnRecord.of(one) for one in seen.turns],
             total_turns=len(seen.turns),
             checkpoints=[
-                CheckpointRecord(id=hide(one.id), reached_at_turn=one.reached_at_turn, passed=one.passed)
-                for one in points
+                CheckpointRecord(id=one.id, reached_at_turn=one.reached_at_turn, passed=one.passed) for one in points
             ],
-            missing_checkpoints=[hide(one.id) for one in points if one.required and not one.passed],
-            tool_calls=[ToolCallRecord.of(one, hide) for one in seen.tool_calls],
-            artifacts=[ArtifactRecord.of(one, hide) for one in seen.artifacts],
-            file=hide(case.file),
+            missing_checkpoints=[one.id for one in points if one.required and not one.passed],
+            tool_calls=[ToolCallRecord.of(one) for one in seen.tool_calls],
+            artifacts=[ArtifactRecord.of(one) for one in seen.artifacts],
+            file=case.file,
             line=case.line,
-            tags=hide(case.tags),
+            tags=case.tags,
             score=None if score is None else round(score, 2),
             dimensions=_mean_dimensions(trials),
-            left_out=hide(left_out(trials)) or UNSET,
+            left_out=left_out(trials) or UNSET,
             usage=UsageRecord(**used) if (used := case_usage(trials)) else None,
             attempt=max([one.attempt for one in trials], default=1),
-            retries=[hide(why) for one in trials for why in one.retries],
-            warnings=hide(warnings(trials)),
+            retries=[why for one in trials for why in one.retries],
+            warnings=warnings(trials),
             no_assertions=no_assertions(trials),
         )
         if case.repeated:
             for name, value in stability_fields(case).items():
                 setattr(made, name, value)
-            made.run_details = [RunDetailRecord.of(one, hide) for one in trials]
+            made.run_details = [RunDetailRecord.of(one) for one in trials]
         return made
 
 
@@ -359,28 +357,28 @@ class SkippedRecord(Record, kw_only=True):
     reason: str | UnsetType = UNSET
 
     @classmethod
-    def of(cls, file: str | None, case: Case, hide: Hide) -> Self:
+    def of(cls, file: str | None, case: Case) -> Self:
         """The record of a case that its file leaves out."""
         return cls(
-            id=hide(case.id),
-            name=hide(case.name or case.id),
-            file=hide(file),
+            id=case.id,
+            name=case.name or case.id,
+            file=file,
             line=case.place.line,
-            tags=hide(case.tags),
-            reason=UNSET if case.skip_reason is None else hide(case.skip_reason),
+            tags=case.tags,
+            reason=UNSET if case.skip_reason is None else case.skip_reason,
         )
 
     @classmethod
-    def of_result(cls, case: CaseResult, hide: Hide) -> Self:
+    def of_result(cls, case: CaseResult) -> Self:
         """The record of a case that was left out when it ran, by the test itself, against one agent."""
         return cls(
-            id=hide(case.case),
-            name=hide(case.name or case.case),
-            file=hide(case.file),
+            id=case.case,
+            name=case.name or case.case,
+            file=case.file,
             line=case.line,
-            tags=hide(case.tags),
-            agent_id=hide(case.agent),
-            reason=reason(case, hide),
+            tags=case.tags,
+            agent_id=case.agent,
+            reason=reason(case),
         )
 
 
@@ -414,19 +412,19 @@ class SummaryRecord(Record, kw_only=True):
     exit_code: Count
 
     @classmethod
-    def of(cls, end: RunEnd, hide: Hide) -> Self:
+    def of(cls, end: RunEnd) -> Self:
         """The record of a run's end."""
         info = end.info
         return cls(
             **end.counts,
             not_run=not_run(end),
             duration_ms=milliseconds(end.duration_ms),
-            agent_id=hide(agent_id(info)),
-            agents=hide(info.agents),
-            connector=hide(info.connector),
+            agent_id=agent_id(info),
+            agents=info.agents,
+            connector=info.connector,
             runs_per_case=info.runs,
             run_id=info.id,
-            stopped=hide(end.reason),
+            stopped=end.reason,
             exit_code=end.exit_code,
         )
 
@@ -444,7 +442,7 @@ class MetadataRecord(Record, kw_only=True):
     resumed: Count
 
     @classmethod
-    def of(cls, end: RunEnd, hide: Hide) -> Self:
+    def of(cls, end: RunEnd) -> Self:
         """The record of a run."""
         info = end.info
         return cls(
@@ -452,8 +450,8 @@ class MetadataRecord(Record, kw_only=True):
             completed_at=timestamp(end.ended_at),
             version=info.version,
             run_id=info.id,
-            input=hide(info.input),
-            journal=hide(info.folder),
+            input=info.input,
+            journal=info.folder,
             parallel=info.parallel,
             resumed=info.resumed,
         )
@@ -488,20 +486,20 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
     version: str
 
     @classmethod
-    def of(cls, info: RunInfo, hide: Hide) -> Self:
+    def of(cls, info: RunInfo) -> Self:
         """The event of a run that starts."""
         return cls(
             format=FORMAT,
             timestamp=timestamp(info.started_at),
-            agent_id=hide(agent_id(info)),
+            agent_id=agent_id(info),
             total_cases=info.cases,
-            agents=hide(info.agents),
+            agents=info.agents,
             total_runs=info.trials,
             runs_per_case=info.runs,
             run_id=info.id,
-            input=hide(info.input),
-            connector=hide(info.connector),
-            environment=environment(info, hide),
+            input=info.input,
+            connector=info.connector,
+            environment=environment(info),
             resumed=info.resumed,
             version=info.version,
         )
@@ -558,10 +556,10 @@ def _schema(title: str, record: Any) -> dict[str, Any]:
     return {"$schema": dialect, "title": title, **schema, "$defs": definitions}
 
 
-def environment(info: RunInfo, hide: Hide) -> dict[str, Any]:
+def environment(info: RunInfo) -> dict[str, Any]:
     """The test environment under document 4's keys."""
     names = {"user": "user_id", "team": "team_id"}
-    made: dict[str, Any] = hide({names.get(name, name): value for name, value in info.environment.items()})
+    made: dict[str, Any] = {names.get(name, name): value for name, value in info.environment.items()}
     return made
 
 
@@ -599,7 +597,9 @@ def _stability_fields(found: Stability) -> dict[str, Any]:
     return made
 
 
-def _mean_dimensions(trials: Iterable[TrialResult]) -> dict[str, float]:
+def _mean_dimensions(trials: Sequence[TrialResult]) -> dict[str, float]:
+    if len(trials) == 1:
+        return {name: round(value, 4) for name, value in trials[0].dimensions.items()}
     values: dict[str, list[float]] = {}
     for trial in trials:
         for name, value in trial.dimensions.items():

@@ -105,7 +105,7 @@ def _is_about_quality(verdict: Verdict, seen: bool) -> bool:
         return True
     if verdict.type == "behavior":
         return seen or not verdict.passed
-    return any(_is_about_quality(part, seen) for part in verdict.parts)
+    return bool(verdict.parts) and any(_is_about_quality(part, seen) for part in verdict.parts)
 
 
 def _points(verdict: Verdict) -> float:

@@ -44,8 +44,10 @@ def _worst(trials: Sequence[TrialResult]) -> Status:
     return next((status for status in WORST_FIRST if status in seen), "skipped")
 
 
-def case_score(trials: Iterable[TrialResult]) -> float | None:
+def case_score(trials: Sequence[TrialResult]) -> float | None:
     """The mean of the trials' scores; trials in error have none."""
+    if len(trials) == 1:
+        return trials[0].score
     return mean([trial.score for trial in trials if trial.score is not None])
 
 
@@ -98,7 +100,8 @@ def missed_score(case: CaseResult) -> float | None:
 
 def passed_trials(trials: Iterable[TrialResult], min_score: float | None = None) -> int:
     """How many trials passed; with a `min_score` that their case missed, only those that reach it."""
-    return sum([one.status == "passed" and below(one.score, min_score) is None for one in trials])
+    passed = [one for one in trials if one.status == "passed"]
+    return len(passed) if min_score is None else sum(below(one.score, min_score) is None for one in passed)
 
 
 def case_stability(case: CaseResult) -> Stability:

@@ -26,13 +26,14 @@ async def call(
     log: Callable[[str], None] | None = None,
     printed: Printed | None = None,
     on_yield: Callable[[Any], None] | None = None,
+    blocks: bool | None = None,
 ) -> Any:
     """Call a function that is not ours, and return its value. Raises `Raised` with whatever the function raised.
 
     `log` is called with each line that the function printed, after the call has ended in any way. A caller that makes
     several calls for one log passes the same `printed` to them. `on_yield` is called with each item of a generator, and
-    what `on_yield` raises is raised unchanged. On cancellation the call is abandoned: blocking code runs on in its
-    thread until it prints.
+    what `on_yield` raises is raised unchanged. A caller that knows whether the function may block says so by
+    `blocks`. On cancellation the call is abandoned: blocking code runs on in its thread until it prints.
     """
     own = Printed() if printed is None else printed
     code = ForeignCode()
@@ -42,7 +43,9 @@ async def call(
     try:
         with Hosting():
             restore_streams()  # a thread that an earlier call left behind may have closed them
-            if is_async(function):
+            if blocks is None:
+                blocks = not is_async(function)
+            if not blocks:
                 value = await value_of(lambda: function(*args, **kwargs), context, blocks=False, on_yield=on_yield)
             else:
                 value = await value_of(lambda: _watched(function, args, kwargs), context, on_yield=on_yield)

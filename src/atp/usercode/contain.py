@@ -38,8 +38,10 @@ async def value_of(
     unchanged. Without `on_yield`, the generator itself is the value.
     """
     value = _value(await Thread(context).call(call, last=True)) if blocks else context.run(call)
-    if inspect.isawaitable(value):
-        value = _value(await contained(value if inspect.iscoroutine(value) else _awaited(value), context))
+    if inspect.iscoroutine(value):
+        value = _value(await contained(value, context))
+    elif inspect.isawaitable(value):
+        value = _value(await contained(_awaited(value), context))
     if on_yield is not None and inspect.isasyncgen(value):
         ours = contextvars.copy_context()
         value = _value(await contained(_stream(value, lambda item: ours.run(on_yield, item)), context))

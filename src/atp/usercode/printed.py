@@ -239,9 +239,12 @@ class _Capture:
 
     def restore(self) -> list[str]:
         try:
-            closed = [number for number, event in self._poll.poll(0) if event & select.POLLNVAL]
+            found = self._poll.poll(0)
         except RuntimeError:  # another thread is polling
             return []
+        if not found:
+            return []
+        closed = [number for number, event in found if event & select.POLLNVAL]
         for number, copy in self._copies:
             if number in closed:
                 with suppress(OSError):

@@ -30,11 +30,8 @@ class Parameters:
         """`by_name` gives the values by the names of their parameters, if they differ from the values' own."""
         self._by_position = by_position
         self._by_name = by_name if isinstance(by_name, dict) else {name: name for name in by_name}
-
-    @property
-    def names(self) -> tuple[str, ...]:
+        self.names = (*by_position, *self._by_name.values())
         """The offered values that the function takes."""
-        return (*self._by_position, *self._by_name.values())
 
     def arguments(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the named arguments of a call."""
@@ -145,6 +142,8 @@ class Callee:
             self._unused.append(function)
         self._function: Callable[..., Any] = function
         self.parameters = match_by_name(function, offered, "an agent", lone="prompt")
+        self.is_async = is_async(function)
+        """True if a call can't block. So it is for every instance of a class."""
 
     def find(self, conversation: str) -> Callable[..., Any] | None:
         """The callable of a conversation. None if an instance has to be made first."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.waiting import WAIT_LIMIT
 
-from atp.engine.trial.deadline import Deadline
+from atp.engine.trial.deadline import Deadline, Deadlines
 
 FOREVER = 3600
 
@@ -13,8 +13,10 @@ FOREVER = 3600
 def test_a_later_trial_with_less_time_is_stopped_first() -> None:
     ended: list[str] = []
 
+    deadlines = Deadlines()
+
     async def trial(name: str, seconds: float) -> None:
-        deadline = Deadline(seconds, lambda: None)
+        deadline = Deadline(deadlines, seconds, lambda: None)
         try:
             await asyncio.sleep(FOREVER)
         except asyncio.CancelledError:
@@ -32,9 +34,10 @@ def test_a_later_trial_with_less_time_is_stopped_first() -> None:
 
 def test_one_that_is_lifted_stops_nothing_and_those_after_it_still_pass() -> None:
     async def main() -> None:
-        Deadline(0.05, pytest.fail).cancel()
+        deadlines = Deadlines()
+        Deadline(deadlines, 0.05, pytest.fail).cancel()
         await asyncio.sleep(0.2)
-        late = Deadline(0.05, pytest.fail)
+        late = Deadline(deadlines, 0.05, pytest.fail)
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(FOREVER)
         assert late.is_cause_of_cancellation()
@@ -45,7 +48,7 @@ def test_one_that_is_lifted_stops_nothing_and_those_after_it_still_pass() -> Non
 
 def test_a_cancellation_of_somebody_else_is_not_ours() -> None:
     async def main() -> None:
-        deadline = Deadline(FOREVER, pytest.fail)
+        deadline = Deadline(Deadlines(), FOREVER, pytest.fail)
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
@@ -59,7 +62,7 @@ def test_a_cancellation_of_somebody_else_is_not_ours() -> None:
 
 def test_a_trial_that_does_not_end_is_given_up() -> None:
     async def stubborn(given_up: asyncio.Event) -> Deadline:
-        deadline = Deadline(0.05, given_up.set)
+        deadline = Deadline(Deadlines(), 0.05, given_up.set)
         while not given_up.is_set():
             try:
                 await given_up.wait()
@@ -75,7 +78,7 @@ def test_a_trial_that_does_not_end_is_given_up() -> None:
 
 def test_time_stands_still_until_the_trial_can_begin() -> None:
     async def main() -> None:
-        deadline = Deadline(0.05, pytest.fail)
+        deadline = Deadline(Deadlines(), 0.05, pytest.fail)
         deadline.pause(FOREVER)
         await asyncio.sleep(0.2)
         deadline.resume()
@@ -89,7 +92,7 @@ def test_time_stands_still_until_the_trial_can_begin() -> None:
 
 def test_what_never_begins_is_stopped_too() -> None:
     async def main() -> None:
-        deadline = Deadline(FOREVER, pytest.fail)
+        deadline = Deadline(Deadlines(), FOREVER, pytest.fail)
         deadline.pause(0.05)
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(FOREVER)
@@ -98,3 +101,28 @@ def test_what_never_begins_is_stopped_too() -> None:
         deadline.cancel()
 
     asyncio.run(asyncio.wait_for(main(), WAIT_LIMIT))
+
+
+def test_deadlines_that_are_due_together_are_all_called_also_if_one_raises() -> None:
+    given_up: list[int] = []
+
+    async def main() -> None:
+        deadlines = Deadlines()
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+
+        async def trial(number: int) -> None:
+            def give_up() -> None:
+                given_up.append(number)
+                raise OSError
+
+            deadline = Deadline(deadlines, 0.05, give_up)
+            while number not in given_up:
+                try:
+                    await asyncio.sleep(0.01)
+                except asyncio.CancelledError:
+                    assert deadline.is_cause_of_cancellation()
+
+        await asyncio.gather(*(trial(number) for number in range(3)))
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_LIMIT))
+    assert sorted(given_up) == [0, 1, 2]

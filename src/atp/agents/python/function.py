@@ -41,7 +41,12 @@ class FunctionAdapter(Adapter):
             parameters = self._callee.parameters
             args, kwargs = parameters.arguments(self._values.select(parameters.names, request))
             value = await call(
-                function, args, kwargs, printed=printed, on_yield=lambda item: answer.yielded(_plain(item))
+                function,
+                args,
+                kwargs,
+                printed=printed,
+                on_yield=lambda item: answer.yielded(_plain(item)),
+                blocks=not self._callee.is_async,
             )
             answer.given_back(_plain(value))
         except Raised as raised:

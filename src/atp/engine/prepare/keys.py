@@ -25,12 +25,14 @@ from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.usercode.code_path import find_script
 
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
 
 def digest(*parts: Any) -> str:
     """Hash JSON values."""
     found = blake2b(digest_size=16)
     for part in parts:
-        found.update(msgspec.json.encode(part, order="deterministic"))
+        found.update(_ENCODER.encode(part))
         found.update(b"\0")
     return found.hexdigest()
 

@@ -60,7 +60,8 @@ class Survey:
         if case.only_before:
             return
         self.count += 1
-        self.variations[case.runs] = self.variations.get(case.runs, 0) + how_many(case)
+        runs = case.runs
+        self.variations[runs] = self.variations.get(runs, 0) + how_many(case)
         self.narrowed = self.narrowed or case.agents is not None
         for reason in unjudgeable(case, ()):
             self.doubtful.setdefault((reason, _narrowed(case)), case)

@@ -134,11 +134,12 @@ class Attempt:
     async def _converse(self, conversation: Conversation) -> None:
         """Talk with the agent, and check the result."""
         case = self._trial.case
-        if case.mode == "script":
+        mode = case.mode
+        if mode == "script":
             await self._run_script()
             return
         exceeded: LimitExceeded | None = None
-        if case.mode != "dialogue":
+        if mode != "dialogue":
             try:
                 await conversation.run()
             except LimitExceeded as error:
@@ -388,7 +389,7 @@ def _is_cancelled() -> bool:
 
 def _hide_split_secrets(transcript: Transcript, secrets: Secrets) -> None:
     """Blot out secrets that an agent has told piece by piece, in events that follow each other."""
-    if not secrets or len(transcript.events) < 2:
+    if len(transcript.events) < 2 or not secrets:
         return
     places: dict[tuple[int, str, str], list[Event]] = {}
     for event in transcript.events:
@@ -423,7 +424,10 @@ def _conclude(case: Case, result: TrialResult, reason: str | None = None) -> End
 
 
 def _first(outcome: Outcome, verdicts: list[Verdict]) -> Verdict | None:
-    return next((verdict for verdict in verdicts if verdict.outcome == outcome), None)
+    for verdict in verdicts:
+        if verdict.outcome == outcome:
+            return verdict
+    return None
 
 
 def _ending_of(error: BaseException) -> Ending:

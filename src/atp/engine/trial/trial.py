@@ -8,7 +8,7 @@ from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.attempt import Attempt, Ending
 from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
-from atp.engine.trial.deadline import Deadline
+from atp.engine.trial.deadline import Deadline, Deadlines
 from atp.suite.result import Status, TrialResult
 
 Abandon = Callable[[TrialResult], None]
@@ -22,6 +22,7 @@ class TrialRunner:
         self.befores = Befores()
         """The befores of the run."""
         self._context = context
+        self._deadlines = Deadlines()
 
     async def run(self, trial: Trial, abandon: Abandon) -> TrialResult:
         """The result of a trial. Nothing that happens in it is raised from here.
@@ -72,7 +73,7 @@ class TrialRunner:
             result.simulator_digest = self._context.roles.simulator_digest(trial.case, trial.source)
         self._context.services.recordings.begin_trial()
         attempt = Attempt(trial, result, self._context, start)
-        deadline = Deadline(trial.timeout, lambda: abandon(attempt.abandoned()))
+        deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(attempt.abandoned()))
         try:
             await attempt.run(deadline)
         except asyncio.CancelledError:

@@ -117,7 +117,7 @@ def _which(case: CaseResult, trial: TrialResult) -> str:
 
 def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details: bool = False) -> list[Line]:
     """A case that did not pass, for the list at the end: why, its file and its line; with `details`, its checks."""
-    trial, why = shown_trial(case), reason(case, hide)
+    trial, why = shown_trial(case), hide(reason(case))
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
     blame = f" (blame: {trial.blame})" if trial.blame not in (None, "agent") else ""

@@ -97,7 +97,8 @@ class Console(Listener):
         """Print a case that ended."""
         self._cases += 1
         self._notable.add(result)
-        self._by_agent.add(result)
+        if self._several:
+            self._by_agent.add(result)
         for trial in result.trials:
             self._used.add(trial)
         bad = result.status not in ("passed", "skipped")

@@ -47,7 +47,6 @@ class AgentReport(Reporter):
 
     def __init__(self, path: Path | None, secrets: Sequence[str], client: "RoleClient", options: Options) -> None:
         super().__init__(path, secrets)
-        self._secrets = secrets
         self._client = client
         self._options = options
 

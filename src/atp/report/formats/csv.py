@@ -92,7 +92,7 @@ def _trial(trial: TrialResult) -> dict[str, Any]:
         "status": trial.status,
         "blame": trial.blame,
         "error": trial.error,
-        "failed_checks": "\n".join(assertion_errors(trial, str)),
+        "failed_checks": "\n".join(assertion_errors(trial)),
         "checks_passed": sum(one.passed for one in trial.verdicts),
         "checks": len(trial.verdicts),
         "score": None if trial.score is None else round(trial.score, 2),

@@ -62,7 +62,7 @@ class CtrfReport(SpooledReport):
         extra = {"stopped": hide(end.reason), "exitCode": end.exit_code, "journal": hide(info.folder)}
         about = {
             "appName": hide(agent_id(info)),
-            "extra": environment(info, hide) | {"connector": hide(info.connector)},
+            "extra": hide(environment(info) | {"connector": info.connector}),
         }
         head = {
             "reportFormat": "CTRF",
@@ -120,7 +120,7 @@ def _test(case: CaseResult, hide: Hide) -> dict[str, Any]:
     if case.status != "passed":
         lines = went_wrong(case, shown_trial(case), hide)
         text = "\n".join(line.removeprefix("  ") for line, _ in lines)
-        made |= {"message": one_line(reason(case, hide), 1000), "trace": text}
+        made |= {"message": one_line(hide(reason(case)), 1000), "trace": text}
     extra: dict[str, Any] = {
         "agent": hide(case.agent),
         "blame": shown_trial(case).blame,

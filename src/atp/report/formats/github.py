@@ -75,7 +75,7 @@ class Annotations(Listener):
         if case.file:
             where = f"file={_property(one_line(hide(_in_repository(case.file))))},line={case.line or 1},col=1,"
         lines = [one_line(line.strip()) for line, _ in went_wrong(case, shown_trial(case), hide)]
-        text = "\n".join(lines) or one_line(reason(case, hide))
+        text = "\n".join(lines) or one_line(hide(reason(case)))
         return f"::error {where}title={_property(title(case.name, case.case, hide))}::{_data(text)}"
 
 

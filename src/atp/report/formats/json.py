@@ -2,7 +2,6 @@
 
 from typing import IO
 
-from atp.base.json_text import encode
 from atp.journal.listeners import RunEnd
 from atp.report.files import Spool
 from atp.report.records import FORMAT, MetadataRecord, ResultRecord, SkippedRecord, SummaryRecord, environment
@@ -20,26 +19,26 @@ class JsonReport(SpooledReport):
     def case(self, result: CaseResult) -> None:
         """Add to `results[]`; to `skipped[]` if the test itself asked to be left out."""
         if result.status == "skipped" and self._skipped is not None:
-            skipped = SkippedRecord.of_result(result, self.hide)
-            self._add(self._skipped, self.place(self._order, result), encode(skipped))
+            skipped = SkippedRecord.of_result(result)
+            self._add(self._skipped, self.place(self._order, result), self.masked_json(skipped))
         else:
             super().case(result)
 
     def case_part(self, result: CaseResult) -> bytes:
         """An item of `results[]`."""
-        return encode(ResultRecord.of(result, self.hide))
+        return self.masked_json(ResultRecord.of(result))
 
     def skipped_part(self, file: str | None, case: Case) -> bytes:
         """An item of `skipped[]`."""
-        return encode(SkippedRecord.of(file, case, self.hide))
+        return self.masked_json(SkippedRecord.of(file, case))
 
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """Write the object key by key: the results may not fit into memory."""
         file.write(b'{\n"format": %d' % FORMAT)
-        file.write(b',\n"summary": ' + encode(SummaryRecord.of(end, self.hide)))
-        file.write(b',\n"environment": ' + encode(environment(end.info, self.hide)))
+        file.write(b',\n"summary": ' + self.masked_json(SummaryRecord.of(end)))
+        file.write(b',\n"environment": ' + self.masked_json(environment(end.info)))
         file.write(b',\n"results": ')
         results.write_list(file)
         file.write(b',\n"skipped": ')
         skipped.write_list(file)
-        file.write(b',\n"metadata": ' + encode(MetadataRecord.of(end, self.hide)) + b"\n}\n")
+        file.write(b',\n"metadata": ' + self.masked_json(MetadataRecord.of(end)) + b"\n}\n")

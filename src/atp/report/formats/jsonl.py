@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from atp.base.json_text import encode
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import LineFile, LineStream, Sink, open_stdout
@@ -31,25 +30,25 @@ class JsonlReport(Reporter):
             self._sink = self._open()
         except OSError as error:
             self.problem(error)
-        self._send(StartEvent.of(info, self.hide))
+        self._send(StartEvent.of(info))
 
     def skipped(self, file: str | None, case: Case) -> None:
         """Send `skipped`."""
         if self._sink is not None:
-            self._send(SkippedEvent.of(file, case, self.hide))
+            self._send(SkippedEvent.of(file, case))
 
     def case(self, result: CaseResult) -> None:
         """Send `result`, one per agent and case; `skipped` if the test itself asked to be left out."""
         if self._sink is None:
             return
         if result.status == "skipped":
-            self._send(SkippedEvent.of_result(result, self.hide))
+            self._send(SkippedEvent.of_result(result))
         else:
-            self._send(ResultEvent.of(result, self.hide))
+            self._send(ResultEvent.of(result))
 
     def end(self, end: RunEnd) -> None:
         """Send `summary`."""
-        self._send(SummaryEvent.of(end, self.hide))
+        self._send(SummaryEvent.of(end))
         if self._sink is not None:
             self._sink.close()
             self._sink = None
@@ -71,7 +70,7 @@ class JsonlReport(Reporter):
         if self._sink is None:
             return
         try:
-            self._sink.write(encode(event) + b"\n")
+            self._sink.write(self.masked_json(event) + b"\n")
         except OSError as error:
             self.problem(error)
             self._sink.close()

@@ -137,7 +137,7 @@ def _test(case: CaseResult, class_name: str, hide: Hide) -> str:
     about = attributes(name=_name(case.case, case.name, hide), classname=class_name, time=seconds)
     lines = [f"    <testcase{about}>\n"]
     if kind := _kind(case):
-        why = attributes(message=reason(case, hide), type=_type(case, trial))
+        why = attributes(message=hide(reason(case)), type=_type(case, trial))
         text = "\n".join(line.removeprefix("  ") for line, _ in went_wrong(case, trial, hide))
         lines.append(f"      <{kind}{why}>{xml_text(text)}</{kind}>\n")
     conversation = "\n".join(line.strip() for line, _ in conversation_lines(case, trial, hide))

@@ -164,7 +164,7 @@ def case_section(case: CaseResult, hide: Hide, name_agent: bool = False) -> Iter
 def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -> Iterator[str]:
     if case.status != "passed":
         blame = f" (blame: {trial.blame})" if trial.blame else ""
-        yield f"- Why: {code(reason(case, hide))}{blame}"
+        yield f"- Why: {code(hide(reason(case)))}{blame}"
     if case.file:
         yield f"- Where: {code(hide(case.file) + (f':{case.line}' if case.line else ''))}"
     if name_agent:

@@ -65,9 +65,9 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
     kind, words = verdict(end)
     return {
         "verdict": {"kind": kind, "words": words},
-        "summary": SummaryRecord.of(end, hide),
-        "environment": environment(end.info, hide),
-        "metadata": MetadataRecord.of(end, hide),
+        "summary": hide(SummaryRecord.of(end)),
+        "environment": hide(environment(end.info)),
+        "metadata": hide(MetadataRecord.of(end)),
         "made_with": _made_with(end.info, hide),
         "notes": [hide(note) for note in end.info.notes],
         "damaged": end.damaged,

@@ -56,7 +56,7 @@ class HtmlReport(SpooledReport):
         except OSError as error:
             self.problem(error)
         if result.status not in ("passed", "skipped") and len(self._listed) < MOST_LISTED:
-            self._listed.append((one_line(self.hide(result.case), 120), one_line(reason(result, self.hide))))
+            self._listed.append((one_line(self.hide(result.case), 120), one_line(self.hide(reason(result)))))
 
     def end(self, end: RunEnd) -> None:
         """Write the report, unless a part could not be kept."""

@@ -32,7 +32,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "tags": [cut(hide(tag), LONGEST) for tag in case.tags],
         "status": case.status,
         "blame": trial.blame if case.status != "passed" else None,
-        "error": cut(reason(case, hide), LONGEST) if case.status != "passed" else None,
+        "error": cut(hide(reason(case)), LONGEST) if case.status != "passed" else None,
         "duration_ms": round(sum(one.duration_ms for one in case.trials), 1),
         "score": None if score is None else round(score, 2),
         "low": below_min_score(case) or None,
@@ -54,7 +54,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
 
 def skipped_row(file: str | None, case: Case, hide: Hide) -> SkippedRecord:
     """The row of a case that its file leaves out."""
-    row = SkippedRecord.of(file, case, hide)
+    row: SkippedRecord = hide(SkippedRecord.of(file, case))
     return replace(
         row, id=cut(row.id, LONGEST), name=cut(row.name, LONGEST), tags=[cut(tag, LONGEST) for tag in row.tags]
     )

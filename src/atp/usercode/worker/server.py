@@ -27,7 +27,7 @@ from typing import Any
 from ..contain import value_of
 from ..json_values import plain, refusal, safe_text
 from ..load import UnusableCode
-from ..signature import Callee, is_async
+from ..signature import Callee
 from ..threads import Raised
 from .drivers import make
 from .events import SEND_EVENT
@@ -162,7 +162,7 @@ class Turns:
         if function is None:
             function = await value_of(lambda: self._callee.make(conversation), context)
         call = functools.partial(function, *args, **kwargs)
-        value = await value_of(call, context, blocks=not is_async(function), on_yield=self._on_yield)
+        value = await value_of(call, context, blocks=not self._callee.is_async, on_yield=self._on_yield)
         return {"ended": True} if value is None else {"returned": _checked(value)}
 
     def _on_yield(self, item: Any) -> None:
