@@ -164,7 +164,7 @@ def test_a_folder_with_very_many_empty_lines_in_it(atp: Atp, tmp_path: Path) -> 
 def test_very_many_mistakes(atp: Atp, tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     file.write_text('{"id": "a", "inptu": "x"}\n' * 3000)
-    assert "5999 errors" in check(atp, file, "unknown-key")
+    assert "5,999 errors" in check(atp, file, "unknown-key")
 
 
 # Depth
