@@ -74,3 +74,4 @@ def test_permissions_do_not_matter(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     remove_folder(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []

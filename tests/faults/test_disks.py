@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from tests.engine.support.project import Project, clean_environment
+from tests.parts import missing, needs
 
 CASES = [f"c{number}" for number in range(8)]
 AGENT = """
@@ -37,12 +38,10 @@ def on_a_disk(project: Project, size: str, breaks: str = "pass", before: str = "
     (project.folder / ".atp").mkdir()
     script = ON_A_DISK.format(size=size, before=before, resume=resume, atp=f"{sys.executable} -m atp")
     command, env = ["unshare", "-rm", "sh", "-c", script], clean_environment()
-    try:
-        ran = subprocess.run(command, cwd=project.folder, env=env, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no unshare")
+    needs("unshare")
+    ran = subprocess.run(command, cwd=project.folder, env=env, capture_output=True, text=True, check=False)
     if ran.returncode == 99 or "unshare:" in ran.stderr:
-        pytest.skip(f"no file system can be mounted here: {ran.stderr.strip()}")
+        missing(f"no file system can be mounted here: {ran.stderr.strip()}")
     assert "Traceback" not in ran.stdout + ran.stderr
     kept = project.folder / "kept"
     assert not [*kept.glob("runs/*/work"), *kept.glob("runs/*/lock")]
