@@ -18,7 +18,7 @@ from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult
 
 SYNC_EVERY = 1.0
-"""Seconds between two fsyncs."""
+"""Seconds between two fsyncs. Before each, the journal is checked to have all that was written."""
 _ENCODER = msgspec.json.Encoder()
 _UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """Raised for a value that JSON can't express. Agents' values are checked when they come; others' may slip by."""
@@ -51,16 +51,23 @@ class Journal:
         except _UNWRITABLE as error:
             self._encode_emptied(line, error)
         self._buffer += b"\n"
-        self._check_size()
+        needs_sync = time.monotonic() - self._synced > SYNC_EVERY
+        if needs_sync:
+            self._check_size()
         try:
             self._append(self._buffer)
-            if time.monotonic() - self._synced > SYNC_EVERY:
+            if needs_sync:
                 self.sync()
         except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._fd, self._size)  # half a line would spoil the next one
+            self._remove_torn_line()
             raise JournalError(f"{self.path} can't be written: {error.strerror or error}") from error
         self._size += len(self._buffer)
+
+    def _remove_torn_line(self) -> None:
+        """Cut off a line that was written in part: it would spoil the next one."""
+        with suppress(OSError):
+            if os.fstat(self._fd).st_size > self._size:
+                os.ftruncate(self._fd, self._size)
 
     def _check_size(self) -> os.stat_result:
         """Raise `JournalError` if what was written is gone: nobody else may write to the journal of a run."""

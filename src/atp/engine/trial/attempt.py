@@ -224,7 +224,8 @@ class Attempt:
         if case.limits.given():
             result.verdicts.extend(unshown(case.limits, result.transcript))
             result.warnings.extend(unobserved(case.limits, result.transcript))
-        result.warnings.extend(unseen(case, result.transcript))
+        if self._trial.source.survey.needs or self._trial.is_before:  # the survey has no befores
+            result.warnings.extend(unseen(case, result.transcript))
         if result.transcript.events:
             result.warnings.extend(disagreements(result.transcript))
         if not result.verdicts:
