@@ -5,10 +5,9 @@ import mimetypes
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from atp.agents.adapter import AgentError
-from atp.suite.message import FILE
+from atp.suite.message import attached_file
 
 LARGEST = 64 * 1024 * 1024
 
@@ -54,9 +53,9 @@ class Attachments:
 
     def _address(self, source: str, part: dict[str, Any]) -> str:
         """Return the source, or a `data:` URL with the content of the file that the source names."""
-        if not source.startswith(FILE):
+        name = attached_file(source)
+        if name is None:
             return source
-        name = unquote(source.removeprefix(FILE))
         path = next((one for folder in self._folders if (one := folder / name).is_file()), None)
         if path is None:
             raise AgentError(f"the file {name}, which a message names, is not there", "environment")

@@ -105,6 +105,11 @@ def _address(part: Part) -> str:
     raise AssertionError(part)
 
 
+def attached_file(address: str) -> str | None:
+    """The path in a `file://` address; None for any other address."""
+    return unquote(address.removeprefix(FILE)) if address.startswith(FILE) else None
+
+
 _ROLE_AND_CONTENT = {"role", "content"}
 
 
@@ -136,8 +141,8 @@ class Message(Record):
         """The paths of the files that are attached, as the message names them."""
         if not isinstance(self.content, list):
             return []
-        addresses = [_address(part) for part in self.content]
-        return [unquote(one.removeprefix(FILE)) for one in addresses if one.startswith(FILE)]
+        names = [attached_file(_address(part)) for part in self.content]
+        return [name for name in names if name is not None]
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""

@@ -31,6 +31,7 @@ def whole(project: Project) -> Project:
     one.write("seed/deep/a.txt", "a")
     one.write("fixtures/b.txt", "b")
     one.write("picture.png", b"\x89PNG")
+    one.write("a map.png", b"\x89PNG")
     one.write("hooks.py", "def begin(): ...\n")
     one.write("scripts/checks.py", "def holds(output): return True\n")
     one.write("scripts/helper.py", "")
@@ -52,12 +53,15 @@ def whole(project: Project) -> Project:
             },
         },
     ]
-    part = {"type": "image", "source": "file://picture.png"}
+    parts = [
+        {"type": "image", "source": "file://picture.png"},
+        {"type": "image_url", "image_url": {"url": "file://a%20map.png"}},
+    ]
     tests: list[dict[str, Any]] = [
         {"id": "plain"},
         {"id": "seeded", "workspace": "seed", "before_hook": "hooks.py:begin"},
         {"id": "judged", "assertions": [{"type": "script", "script": "scripts.checks.holds"}]},
-        {"id": "seen", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, part]}]},
+        {"id": "seen", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]},
     ]
     one.suite(agents, tests)
     return one
@@ -102,6 +106,7 @@ OF_CASE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a hook": (append("hooks.py"), "* seeded"),
     "a script": (append("scripts/checks.py"), "* judged"),
     "an attachment": (append("picture.png"), "* seen"),
+    "a picture by its address": (append("a map.png"), "* seen"),
     "fixtures": (append("fixtures/b.txt"), "[cp]* [!T]*"),
     "a module of a script test": (append("scripts/helper.py"), "* TestGreets"),
 }

@@ -11,7 +11,6 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
@@ -143,15 +142,8 @@ class CaseFiles:
             with suppress(ConfigurationError):  # the check reports it
                 found.append(self._read(find_script(script, (base, self._folder, self._root))[0]))
         for message in case.messages:
-            if isinstance(message.content, list):
-                found += [self._read(path) for path in self._attached(message.content)]
+            found += [self._read(self._folder / name) for name in message.files]
         return found
-
-    def _attached(self, parts: list[Any]) -> Iterator[Path]:
-        for part in parts:
-            source = getattr(part, "source", None)
-            if isinstance(source, str) and source.startswith("file://"):
-                yield self._folder / unquote(source.removeprefix("file://"))
 
     def _read(self, path: Path) -> Any:
         if path not in self._known:

@@ -7,8 +7,8 @@ import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
+from atp.suite.message import attached_file
 from atp.suite.result import CaseResult
 
 LARGEST = 500_000
@@ -22,19 +22,20 @@ def attached_pictures(case: CaseResult) -> dict[str, str]:
     if not isinstance(case.input, list) or not case.file:
         return {}
     folder = Path(case.file).parent
-    found = {address: _content(folder / unquote(address.removeprefix("file://"))) for address in _addresses(case.input)}
+    found = {address: _content(folder / name) for address, name in _attached(case.input)}
     return {address: content for address, content in found.items() if content is not None}
 
 
-def _addresses(messages: list[Any]) -> Iterator[str]:
+def _attached(messages: list[Any]) -> Iterator[tuple[str, str]]:
+    """The address and the path of each file that the messages attach."""
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else ():
             address = part.get("source") or part.get("image_url") if isinstance(part, dict) else None
             if isinstance(address, dict):
                 address = address.get("url")
-            if isinstance(address, str) and address.startswith("file://"):
-                yield address
+            if isinstance(address, str) and (name := attached_file(address)) is not None:
+                yield address, name
 
 
 def _content(path: Path) -> str | None:
