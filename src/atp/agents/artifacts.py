@@ -4,9 +4,7 @@ import base64
 import binascii
 import errno
 import hashlib
-import os
 import re
-import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +13,7 @@ from msgspec import Meta, Struct
 
 from atp.agents.adapter import AgentError
 from atp.agents.wire import ProtocolError
+from atp.base.files import in_place_of
 from atp.base.text import cut
 from atp.suite.result import Artifact
 
@@ -166,17 +165,12 @@ def _target(workspace: Path, name: str) -> Path:
 
 
 def _write(workspace: Path, name: str, content: bytes) -> None:
-    """Write to a new file and move it into place: an existing file or link is replaced, never written to."""
+    """Write a file into the workspace. An existing file or link is replaced, never written to."""
     path = _target(workspace, name)
-    fresh = path.parent / f".atp-{secrets.token_hex(8)}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(fresh, "xb") as file:
-                file.write(content)
-            os.replace(fresh, path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with in_place_of(path) as file:
+            file.write(content)
     except (OSError, ValueError, RecursionError) as error:  # `mkdir` calls itself for each folder above
         if isinstance(error, OSError) and error.errno in _OURS:
             raise AgentError(f"the artifact `{name}` could not be written: {error.strerror}", "environment") from error

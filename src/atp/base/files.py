@@ -24,16 +24,31 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()  # a symbolic link stays one
     if target.exists() and not target.is_file():  # a file must not replace a device
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    # Not the file's name with an ending: that name may be as long as is allowed.
-    half = target.with_name(f".atp-{secrets.token_hex(8)}.tmp")
     try:
-        with half.open("xb") as file:
+        with in_place_of(target) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            half.chmod(target.stat().st_mode & 0o777)
-        half.replace(target)
+            if target.exists():
+                os.chmod(file.name, target.stat().st_mode & 0o777)
+    except OSError as error:
+        if error.filename == str(target):
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def in_place_of(path: Path) -> Iterator[IO[bytes]]:
+    """A temporary file that gets the name `path` once all is written. A link of that name is replaced, not followed.
+
+    Raises `OSError`, and leaves no part of the file, if writing fails.
+    """
+    # Not the file's name with an ending: that name may be as long as is allowed.
+    half = path.with_name(f".atp-{secrets.token_hex(8)}.tmp")
+    try:
+        with half.open("xb") as file:
+            yield file
+        half.replace(path)
     except BaseException as error:
         half.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == str(half):

@@ -3,12 +3,11 @@
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from atp.base.files import in_place_of
 from atp.base.secrets import mask
 from atp.suite.result import MadeFile
 
@@ -81,11 +80,5 @@ class MadeFiles:
         if path.exists():
             return
         self._folder.mkdir(exist_ok=True)
-        half = self._folder / f".{secrets.token_hex(8)}"
-        try:
-            half.write_bytes(content)
-            half.replace(path)
-        except OSError:
-            with suppress(OSError):
-                half.unlink()
-            raise
+        with in_place_of(path) as file:
+            file.write(content)

