@@ -109,11 +109,6 @@ def secret_settings(settings: Any) -> set[str]:
     return {value for value in found if not _is_path(value)}
 
 
-def header_secrets(name: str, value: str) -> set[str]:
-    """The secrets in a header: none if the name is that of no secret one."""
-    return set(_of_header(value, name)) if _is_secret_header(name) else set()
-
-
 def _collect(value: Any, is_named: Callable[[str], bool], found: set[str]) -> None:
     if isinstance(value, dict):
         for key, item in value.items():

@@ -22,8 +22,6 @@ from atp.usercode.threads import in_thread
 if TYPE_CHECKING:
     from atp.roles.judge.assessor import Assessor
 
-CRITERIA = ("factual_accuracy", "completeness", "coherence", "relevance")
-"""The criteria document 1 names; any other text is a criterion in the user's own words."""
 LONGEST_REASON = 600
 
 

@@ -18,6 +18,7 @@ from atp.engine.prepare.sources import Input
 from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
 from atp.engine.run_info import make_info, why_again
+from atp.engine.services import close_all
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
@@ -254,11 +255,7 @@ class Run:
         if not self._agents_open:
             return
         self._agents_open = False
-        for tested in self.plan.agents():
-            try:
-                await tested.close()
-            except Exception as error:  # a plugin's: the results are all there, and so is the next agent to close
-                self.problems.append(f"agent {tested.name} could not be closed: {type(error).__name__}: {error}")
+        self.problems += await close_all(self.plan.agents())
 
     async def _finish_listeners(self, end: RunEnd) -> None:
         """Wait for reports that take their time, unless a stop is asked for."""

@@ -165,5 +165,6 @@ async def close_all(parts: Sequence[Any]) -> list[str]:
         try:
             await part.close()
         except Exception as error:
-            problems.append(f"{getattr(part, 'name', 'models')} could not be closed: {error}")
+            what = f"agent {part.name}" if hasattr(part, "name") else "the models"
+            problems.append(f"{what} could not be closed: {type(error).__name__}: {error}")
     return problems

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from atp.base.errors import Error
+from atp.base.json_text import whole_text
 from atp.base.secrets import Secrets
 from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult
@@ -137,7 +138,7 @@ def _empty(result: TrialResult, why: str) -> None:
 
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole_text(value)
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

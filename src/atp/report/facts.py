@@ -13,10 +13,8 @@ from atp.journal.records import RunInfo
 from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
-from atp.suite.result import CaseResult, TrialResult, Usage
+from atp.suite.result import NO_ASSERTIONS, CaseResult, TrialResult, Usage
 
-NO_ASSERTIONS = "no assertions"
-"""The warning of a trial in which nothing was checked."""
 _MOST_WRITTEN_OUT = 1e12
 
 

@@ -170,16 +170,9 @@ class Transcript(Struct, omit_defaults=True, kw_only=True):
         used = self.usage
         return bool(self.tool_calls or self.events) or used.tool_calls is not None or used.steps is not None
 
-    @property
-    def steps(self) -> int | None:
-        """The largest count of steps that anything shows; each tool call is at least one."""
-        shown = [len(self.tool_calls), self.usage.steps or 0, self.usage.tool_calls or 0]
-        for event in self.events:
-            step = event.payload.get("step", event.payload.get("current_step"))
-            if isinstance(step, int) and not isinstance(step, bool):
-                shown.append(step)
-        most = max(shown)
-        return most or (0 if self.usage.steps is not None else None)
+
+NO_ASSERTIONS = "no assertions"
+"""The warning of a trial in which nothing was checked."""
 
 
 class Verdict(Struct, omit_defaults=True, kw_only=True):

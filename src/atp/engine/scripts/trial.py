@@ -18,7 +18,7 @@ from atp.engine.scripts.verdict import AssertionFailed, NotJudged, compared
 from atp.engine.trial.workspace import WorkspaceError
 from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
-from atp.suite.result import Verdict
+from atp.suite.result import NO_ASSERTIONS, Verdict
 from atp.usercode.call import Raised, call
 
 _HAVE_BLAME = (AgentError, RoleError, CassetteError, CassetteMiss, WorkspaceError)
@@ -59,7 +59,7 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
     if forgotten is not None and not any(one.outcome == "failed" for one in verdicts):
         raise ScriptError(str(forgotten))
     if not verdicts and not case.plain_asserts and runner.skipped is None:
-        runner.result.warnings.append("no assertions")
+        runner.result.warnings.append(NO_ASSERTIONS)
     return runner.skipped
 
 

@@ -31,7 +31,7 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
 from atp.stats.score import score
 from atp.suite.case import Case
-from atp.suite.result import Blame, Event, Outcome, Status, Transcript, TrialResult, Verdict
+from atp.suite.result import NO_ASSERTIONS, Blame, Event, Outcome, Status, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -229,7 +229,7 @@ class Attempt:
         if result.transcript.events:
             result.warnings.extend(disagreements(result.transcript))
         if not result.verdicts:
-            result.warnings.append("no assertions")
+            result.warnings.append(NO_ASSERTIONS)
         if exceeded is not None:
             self._end_with(exceeded)
         else:

@@ -25,7 +25,7 @@ from atp.report.files import Order, Spool
 from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
 from atp.suite.case import Case
-from atp.suite.result import CaseResult, TrialResult
+from atp.suite.result import NO_ASSERTIONS, CaseResult, TrialResult
 
 LONGEST = 10_000
 """Characters of a conversation that are shown."""
@@ -157,7 +157,7 @@ def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
     if (score := case_score(case.trials)) is not None:
         yield f"score: {score:.2f}"
     if no_assertions(case.trials):
-        yield "no assertions"
+        yield NO_ASSERTIONS
     if case.repeated:
         yield stability_text(case)
 
