@@ -19,6 +19,7 @@ from atp.agents.http import adapter as http_adapter
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
 from atp.engine.agent_under_test import AgentUnderTest
+from atp.engine.prepare.agents import NamedAgent
 from atp.journal.records import AgentInputs
 from atp.roles.ask import AgentClient, RoleCall
 
@@ -55,7 +56,7 @@ class LateServer:
 @asynccontextmanager
 async def as_agent_under_test(talk: Talk, url: str) -> AsyncIterator[Ask]:
     agent = http(url, health_endpoint=f"{url}/health")
-    tested = AgentUnderTest(agent, talk.adapter(agent), talk.folder, AgentInputs(), ad_hoc=False)
+    tested = AgentUnderTest(NamedAgent(agent, talk.folder), talk.adapter(agent), AgentInputs())
 
     async def ask() -> Any:
         await tested.begin_trial("trial-1")

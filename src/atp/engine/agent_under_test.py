@@ -1,38 +1,27 @@
-"""An agent under test."""
-
-from pathlib import Path
+"""An agent of a plan with its adapter, the limit on its trials at a time, and the count of those that are running."""
 
 from atp.agents.adapter import Adapter
 from atp.agents.running import RunningAgent
-from atp.engine.prepare.agents import DescribedAgent
+from atp.engine.prepare.agents import DescribedAgent, NamedAgent
 from atp.journal.records import AgentInputs
-from atp.suite.agent import AnyAgent
 from atp.suite.capabilities import Capabilities
 
 
 class AgentUnderTest(RunningAgent, DescribedAgent):
     """An agent of a plan, shared by all its trials."""
 
-    def __init__(
-        self,
-        agent: AnyAgent,
-        adapter: Adapter,
-        base: Path,
-        inputs: AgentInputs,
-        ad_hoc: bool,
-        limit: int | None = None,
-    ) -> None:
+    def __init__(self, named: NamedAgent, adapter: Adapter, inputs: AgentInputs) -> None:
+        agent = named.agent
         super().__init__(adapter, agent.name, agent.config.model_dump(exclude_unset=True))
         self.agent = agent
-        self.base = base
+        self.base = named.base
         self.inputs = inputs
         """What decides the agent's answers; its hash is part of the key of the agent's trials."""
-        self.ad_hoc = ad_hoc
-        self.limit = limit
+        self.ad_hoc = named.ad_hoc
+        self.limit: int | None = getattr(agent.config, "parallel", None)
         """The largest number of trials at a time."""
         self.active = 0
         """The number of trials that are running now."""
-        """Values in the agent's configuration that no output may show."""
 
     @property
     def capabilities(self) -> Capabilities:

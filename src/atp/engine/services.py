@@ -144,12 +144,19 @@ class RunServices:
         key = (name, source.folder)
         if key not in self._called:
             named = self.find_agent(name, source)
-            if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
-                named.agent.config.connector = self.options.connector
-            adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
-            known = agent_inputs(named, adapter, self.root)
-            self._called[key] = AgentUnderTest(named.agent, adapter, named.base, known, ad_hoc=True)
+            self.choose_connector(named)
+            self._called[key] = self.agent_under_test(named, source)
         return self._called[key]
+
+    def choose_connector(self, named: NamedAgent) -> None:
+        """Replace the connector of a prompt agent by that of the command line, if it gives one."""
+        if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
+            named.agent.config.connector = self.options.connector
+
+    def agent_under_test(self, named: NamedAgent, source: CaseSource) -> AgentUnderTest:
+        """An agent with its adapter, for the trials of a source. Raises `ConfigurationError`."""
+        adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
+        return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root))
 
     async def close(self) -> list[str]:
         """Close the agents, the models and the recordings. Returns what could not be closed, and why."""

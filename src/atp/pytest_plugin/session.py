@@ -28,7 +28,7 @@ from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import Workspace
 from atp.journal.listeners import Listener
-from atp.journal.records import AgentInputs, RunInfo
+from atp.journal.records import RunInfo
 from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
@@ -255,14 +255,8 @@ class PytestSession:
         if options.name:
             tested = context.services.called(options.name[0], source)
         else:
-            agent = placeholder_agent()
-            tested = AgentUnderTest(
-                agent,
-                context.services.adapter(NamedAgent(agent, source.folder)),
-                source.folder,
-                AgentInputs(),
-                ad_hoc=True,
-            )
+            named = NamedAgent(placeholder_agent(), source.folder, ad_hoc=True)
+            tested = context.services.agent_under_test(named, source)
         unit = Unit(source, [tested], CaseFiles(source.folder, source.fixtures, root))
         trial = next(Plan([unit], options, Identities(options), context.filter).of_case(unit, case))
         number = next(self._count)

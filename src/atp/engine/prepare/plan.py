@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,12 +12,11 @@ from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, unknown_connectors
-from atp.engine.prepare.keys import CaseFiles, agent_inputs, case_text, digest
+from atp.engine.prepare.keys import CaseFiles, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
 from atp.engine.prepare.survey import Filter, listed
 from atp.engine.services import RunServices
-from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.suite.result import Origin, TrialRef
 
@@ -132,9 +130,9 @@ class Plan:
             if not self.filter.wants_pair(tested.name, case):
                 continue
             before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
-            said_by_case, key = self._digests(unit, tested, case, shared, before)
+            case_digest, key = self._digests(unit, tested, case, shared, before)
             for number, (chain, origin) in enumerate(varied):
-                said = key if origin is None or origin == "listed" else digest(key, chain)
+                of_variation = key if origin is None or origin == "listed" else digest(key, chain)
                 for run in range(1, runs + 1):
                     yield Trial(
                         agent=tested.name,
@@ -147,8 +145,8 @@ class Plan:
                         variation=number,
                         run=run,
                         runs=runs,
-                        key=f"{said}-{number}-{run}",
-                        case_digest=said_by_case,
+                        key=f"{of_variation}-{number}-{run}",
+                        case_digest=case_digest,
                         timeout=shared.timeout,
                         context=shared.context,
                         connector=self._connector(tested),
@@ -171,8 +169,8 @@ class Plan:
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
     ) -> tuple[str, str]:
         """The hash of the case alone, and of all that decides its trials against an agent."""
-        said: list[Any] = [shared.said, unit.files.of(case, tested.base)]
-        own = digest([*said, before.case_digest] if before else said)
+        content: list[Any] = [shared.content, unit.files.of(case, tested.base)]
+        own = digest([*content, before.case_digest] if before else content)
         parts = [own, tested.inputs.digest, shared.context, self.options.connector, shared.timeout]
         return own, digest([*parts, before.key] if before else parts)
 
@@ -185,7 +183,7 @@ class Plan:
         case = unit.source.suite.cases[sequence[-1]]
         shared = self._shared(case)
         chain, origin = listed(case)[0]
-        said, key = self._digests(unit, tested, case, shared, before)
+        case_digest, key = self._digests(unit, tested, case, shared, before)
         return Trial(
             agent=tested.name,
             ad_hoc=tested.ad_hoc,
@@ -198,7 +196,7 @@ class Plan:
             run=1,
             runs=1,
             key=f"{key}-0-1",
-            case_digest=said,
+            case_digest=case_digest,
             timeout=shared.timeout,
             context=shared.context,
             connector=self._connector(tested),
@@ -212,7 +210,8 @@ class Plan:
 class _Shared(NamedTuple):
     """What the trials of a case have in common, whichever agent they are against."""
 
-    said: msgspec.Raw
+    content: msgspec.Raw
+    """The case as JSON."""
     context: dict[str, Any]
     timeout: float
 
@@ -225,8 +224,7 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     for source in sources:
         agents = []
         for named in resolve_agents(source, options, Project(root, services.environment), notes):
-            if isinstance(named.agent.config, PromptConfig) and options.given("connector"):
-                named.agent.config.connector = options.connector
+            services.choose_connector(named)
             tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
             if tested is None:
                 tested = _make_agent(named, source, services, notes)
@@ -249,14 +247,12 @@ def _make_agent(
     named: NamedAgent, source: CaseSource, services: RunServices, notes: Diagnostics
 ) -> AgentUnderTest | None:
     try:
-        adapter = services.adapter(named, search=(Path.cwd(), source.folder))
+        tested = services.agent_under_test(named, source)
     except ConfigurationError as error:
         place = named.agent.place
         here = Diagnostics(source.suite.path if place.line else None)
         here.error("agent-configuration", f"agent `{named.agent.name}`: {error}", place, error.hint)
         notes.extend(here)
         return None
-    limit = getattr(named.agent.config, "parallel", None)
-    notes.extend(adapter.warnings)
-    inputs = agent_inputs(named, adapter, services.root)
-    return AgentUnderTest(named.agent, adapter, named.base, inputs, named.ad_hoc, limit)
+    notes.extend(tested.adapter.warnings)
+    return tested
