@@ -19,7 +19,7 @@ from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult
 
 SYNC_EVERY = 1.0
-"""Seconds between two fsyncs. Before each, the journal is checked to have all that was written."""
+"""Seconds between two fsyncs."""
 _ENCODER = msgspec.json.Encoder()
 _UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """Raised for a value that JSON can't express. Agents' values are checked when they come; others' may slip by."""
@@ -52,12 +52,10 @@ class Journal:
         except _UNWRITABLE as error:
             self._encode_emptied(line, error)
         self._buffer += b"\n"
-        needs_sync = time.monotonic() - self._synced > SYNC_EVERY
-        if needs_sync:
-            self._check_size()
+        self._check_size()
         try:
             self._append(self._buffer)
-            if needs_sync:
+            if time.monotonic() - self._synced > SYNC_EVERY:
                 self.sync()
         except OSError as error:
             self._remove_torn_line()
@@ -71,7 +69,10 @@ class Journal:
                 os.ftruncate(self._fd, self._size)
 
     def _check_size(self) -> os.stat_result:
-        """Raise `JournalError` if what was written is gone: nobody else may write to the journal of a run."""
+        """Raise `JournalError` if what was written is gone: nobody else may write to the journal of a run.
+
+        This is checked before every line: a line behind half of another would be lost with it.
+        """
         about = os.fstat(self._fd)
         if about.st_nlink == 0:
             raise JournalError(f"{self.path} was deleted or replaced while the run was writing to it")
