@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.reading import rendered
 
-from atp.suite.result import SimulatedTurn, SimulatedUser, Transcript, Verdict
+from atp.journal.made_files import FOLDER, MadeFiles
+from atp.suite.result import Artifact, MadeFile, SimulatedTurn, SimulatedUser, Transcript, Verdict
 
 MARKDOWN = """\
 # Three hotels
@@ -152,6 +153,33 @@ def test_a_file_that_only_the_agent_names_is_not_read(show: Callable[..., Any], 
     page = show(trial, file=str(tmp_path / "t.jsonl"))
     expect(page.locator(".attached")).to_be_visible()
     assert page.locator("main img").count() == 0
+
+
+def test_files_that_the_agent_made_are_shown(
+    watched: Any, desk: Any, tmp_path: Path, write_report: Callable[..., Path], make_case: Any
+) -> None:
+    contents = {"dot.png": picture(), "<img src=x>.html": b"<script>alert(1)</script>", "x.bin": b"\0\1", "y": b"both"}
+    for number, content in enumerate(contents.values()):
+        (tmp_path / str(number)).write_bytes(content)
+    run = tmp_path / "run"
+    run.mkdir()
+    named = {name: tmp_path / str(number) for number, name in enumerate(contents)}
+    trial = desk.plain("x", "Made.")
+    trial.files, _ = MadeFiles(run / FOLDER).keep(named)
+    trial.files.append(MadeFile(name="large.iso", size=5_000_000))
+    trial.transcript.artifacts = [Artifact(name="y", text="both"), Artifact(name="plan", kind="structured", data=[1])]
+    report = write_report(tmp_path / "report.html", [make_case("c", trial)], folder=str(run))
+    page = watched.open(report, "#case=c")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    expect(page.locator(".artifacts img")).to_have_js_property("naturalWidth", 1)
+    expect(page.locator(".artifacts .text").last).to_have_text("both")
+    expect(page.get_by_text("<script>alert(1)</script>")).to_be_visible()
+    names = [one.split(" sha256")[0] for one in page.locator(".artifacts li b").all_inner_texts()]
+    assert names == ["plan", "<img src=x>.html", "dot.png", "x.bin", "y", "large.iso"]
+    told = page.locator(".artifacts li").all_inner_texts()
+    assert "not text" in told[3]
+    assert "5.0 MB, content not kept" in told[5]
+    assert trial.files[0].sha256 in told[1]
 
 
 def test_the_simulated_user_and_its_reasons(show: Callable[..., Any], desk: Any) -> None:

@@ -27,7 +27,7 @@ from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.hooks import Hooks
 from atp.engine.trial.workspace import Workspace
 from atp.journal.folder import RunFolder, marking
-from atp.journal.made_files import MadeFiles
+from atp.journal.made_files import FOLDER, MadeFiles
 from atp.suite.result import TrialResult
 from atp.usercode.call import Hosting
 from atp.usercode.environment import Environment, extended_environ
@@ -113,7 +113,7 @@ class RunContext:
         """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""
         self._work = folder.work
         self._workspaces = max((int(one.name) for one in folder.work.glob("*") if one.name.isdecimal()), default=0)
-        self.made_files = MadeFiles(folder.path / "files")
+        self.made_files = MadeFiles(folder.path / FOLDER)
         """Keeps the files that agents make."""
 
     def new_task_id(self) -> str:

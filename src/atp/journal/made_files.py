@@ -1,8 +1,9 @@
-"""Keeps the files that agents made in the run's folder, each by the digest of its content."""
+"""Keeps the files that agents made in the run's folder, each by the digest of its content, and reads them again."""
 
 import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +20,11 @@ MOST_LISTED = 1000
 """The most files that are listed for one trial: an agent may have installed a package."""
 MOST_READ = 2**30
 """Bytes. The most that is read of one trial; further files are listed without a digest."""
+FOLDER = "files"
+"""The folder of the contents, in the run's folder."""
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Not blocking, in case a pipe has taken the file's place; and never through a link."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class MadeFiles:
@@ -54,8 +60,7 @@ class MadeFiles:
         return made, warnings
 
     def _read(self, name: str, path: Path, to_keep: int, to_read: int) -> MadeFile | None:
-        # Not blocking, in case a pipe has taken the file's place; and never through a link.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 return None
@@ -82,3 +87,15 @@ class MadeFiles:
         self._folder.mkdir(exist_ok=True)
         with in_place_of(path) as file:
             file.write(content)
+
+
+def read_kept(run: Path, made: MadeFile) -> bytes | None:
+    """Return the content of a file that was kept in a run's folder; None if it was not, or is not there any more."""
+    if not made.kept or made.sha256 is None or not _DIGEST.fullmatch(made.sha256):  # journals can be edited
+        return None
+    try:
+        with os.fdopen(os.open(run / FOLDER / made.sha256, _OPEN_FLAGS), "rb") as file:
+            content = file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == made.sha256 else None

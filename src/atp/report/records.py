@@ -40,7 +40,7 @@ from atp.stats.stability import (
 )
 from atp.stats.summary import percent
 from atp.suite.case import Case
-from atp.suite.result import Artifact, Blame, CaseResult, Status, ToolCall, TrialResult, Turn, Verdict
+from atp.suite.result import Artifact, Blame, CaseResult, MadeFile, Status, ToolCall, TrialResult, Turn, Verdict
 
 FORMAT = 1
 """The format of the JSON report and of the JSONL events that this version writes."""
@@ -177,6 +177,25 @@ class ArtifactRecord(Record, kw_only=True):
         )
 
 
+class FileRecord(Record, kw_only=True):
+    """A file that the agent made or changed. The content of a `kept` one is in `files/<sha256>` of the run's folder."""
+
+    name: str
+    size_bytes: Count
+    sha256: str | UnsetType = UNSET
+    kept: Yes | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, made: MadeFile) -> Self:
+        """The record of a file."""
+        return cls(
+            name=made.name,
+            size_bytes=made.size,
+            sha256=UNSET if made.sha256 is None else made.sha256,
+            kept=True if made.kept else UNSET,
+        )
+
+
 class UsageRecord(Record, kw_only=True):
     """What the agent used in all trials of a case, as far as known."""
 
@@ -265,6 +284,7 @@ class ResultRecord(Record, kw_only=True):
     missing_checkpoints: list[str]
     tool_calls: list[ToolCallRecord]
     artifacts: list[ArtifactRecord]
+    files: list[FileRecord] | UnsetType = UNSET
     file: str | None
     line: Count
     tags: list[str]
@@ -325,6 +345,7 @@ class ResultRecord(Record, kw_only=True):
             missing_checkpoints=[one.id for one in points if one.required and not one.passed],
             tool_calls=[ToolCallRecord.of(one) for one in seen.tool_calls],
             artifacts=[ArtifactRecord.of(one) for one in seen.artifacts],
+            files=[FileRecord.of(one) for one in trial.files] if trial.files else UNSET,
             file=case.file,
             line=case.line,
             tags=case.tags,

@@ -14,7 +14,7 @@ import pytest
 from tests.parts import needs
 
 from atp.report.formats.json import JsonReport
-from atp.suite.result import CaseResult
+from atp.suite.result import CaseResult, MadeFile
 
 
 def written(path: Path, story: Any, cases: list[CaseResult], **end: Any) -> dict[str, Any]:
@@ -215,3 +215,12 @@ def test_memory_stays_flat(tmp_path: Path, story: Any) -> None:
     assert peak < 4_000_000 < path.stat().st_size / 5
     results = json.loads(path.read_bytes())["results"]
     assert [one["id"] for one in results] == [f"T{index}" for index in range(20000)]
+
+
+def test_files_that_the_agent_made_are_named_with_size_and_digest(tmp_path: Path, story: Any) -> None:
+    kept = MadeFile(name="out/a.csv", size=12, sha256="ab" * 32, kept=True)
+    cases = [story.case("c", story.trial(files=[kept, MadeFile(name="b", size=3)])), story.case("d")]
+    first, second = written(tmp_path / "report.json", story, cases)["results"]
+    named = {"name": "out/a.csv", "size_bytes": 12, "sha256": "ab" * 32, "kept": True}
+    assert first["files"] == [named, {"name": "b", "size_bytes": 3}]
+    assert "files" not in second

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from atp.report.formats.markdown import MarkdownReport, block, code, plain, table
-from atp.suite.result import CaseResult, TrialResult
+from atp.report.formats.markdown import MOST_FILES, MarkdownReport, block, code, plain, table
+from atp.suite.result import Artifact, CaseResult, MadeFile, TrialResult
 
 ADVERSE = st.text(alphabet=st.sampled_from("`~|\\<>[]()*_#!&;:@$ \n\r\tab1-=+\"'\u2028\x1b"), max_size=60)
 
@@ -136,3 +136,13 @@ def test_variations_are_told_apart_from_runs(tmp_path: Path, story: Any) -> None
     assert "| v    | 2 variations × 2 runs | 4 " in text
     assert "| Trials    | 4 of 4 passed (2 variations × 2 runs) |" in text
     assert "- Trials: 4/4 passed (100%) of 2 variations × 2 runs, stable, consistency 1.00\n" in text
+
+
+def test_what_the_agent_made_is_named(tmp_path: Path, story: Any) -> None:
+    trial = story.trial(files=[MadeFile(name="a`|<b>.csv", size=1234, sha256="ab" * 32, kept=True)])
+    trial.transcript.artifacts = [Artifact(name="a`|<b>.csv", text="x"), Artifact(name="plan", kind="structured")]
+    text = written(tmp_path, story, [story.case("c", trial)])
+    assert f"- Made by the agent:\n  - ``a`\\|<b>.csv``: 1,234 bytes, sha256 `{'ab' * 32}`\n  - `plan`\n" in text
+    many = story.trial(files=[MadeFile(name=f"f{number:03}", size=1) for number in range(MOST_FILES + 2)])
+    text = written(tmp_path, story, [story.case("c", many)])
+    assert f"  - `f{MOST_FILES - 1:03}`: 1 byte\n  - … and 2 more\n" in text

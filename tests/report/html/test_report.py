@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 
+from atp.journal.made_files import FOLDER, MadeFiles
 from atp.report.html.detail import MOST_ITEMS, longest_text, trial_object
 from atp.report.html.page import SCRIPTS, assets
 from atp.report.html.report import HtmlReport
 from atp.report.reporter import REPORTERS
 from atp.report.rerun import case_command
-from atp.suite.result import Artifact, CaseResult, Event, Transcript, Verdict
+from atp.suite.result import Artifact, CaseResult, Event, MadeFile, Transcript, Verdict
 
 
 class Read:
@@ -203,6 +204,7 @@ def test_secrets(tmp_path: Path, story: Any) -> None:
     trial = story.trial(text, text, status="failed", error=text, verdicts=[verdict], warnings=[text], retries=[text])
     trial.transcript.artifacts = [Artifact(name=text, text=text, data={text: text})]
     trial.transcript.events = [Event(type="reasoning", payload={text: [text]})]
+    trial.files = [MadeFile(name=text, size=1)]
     case = story.case(text, trial, name=text + ".", file=text, tags=[text], input=text, expected=text, agent=text)
     path = tmp_path / "report.html"
     info = story.info(folder=text, input=[text], agents=[text], connector=text, notes=[text])
@@ -220,13 +222,73 @@ def test_long_texts_are_cut_and_say_so(story: Any) -> None:
     trial = story.trial("y" * 500)
     trial.transcript.messages = [{"role": "user", "content": "x" * 5000}, {"role": "assistant", "content": "short"}]
     trial.transcript.events = [Event(type="progress", payload={"message": "z" * 5000})] * (MOST_ITEMS + 3)
-    made = trial_object(trial, CaseResult(agent="a", case="c"), lambda value: value, 1000)
+    made = trial_object(trial, CaseResult(agent="a", case="c"), lambda value: value, 1000, Path())
     first, second = made["transcript"]["messages"]
     assert first == {"role": "user", "content": "x" * 1000 + "… (4,000 more characters are in the journal)"}
     assert second["content"] == "short"
     assert made["transcript"]["events"][0]["payload"].startswith('{"message":"zzz')
     assert len(made["transcript"]["events"]) == MOST_ITEMS
     assert made["more"] == {"events": 3}
+
+
+def made_in(run: Path, **contents: bytes) -> list[MadeFile]:
+    """The files of a trial, kept in the folder of its run."""
+    for name, content in contents.items():
+        (run.parent / name).write_bytes(content)
+    files, warnings = MadeFiles(run / FOLDER).keep({name: run.parent / name for name in contents})
+    assert warnings == []
+    return files
+
+
+def shown_files(run: Path, story: Any, files: list[MadeFile], longest: int = 1000) -> dict[str, dict[str, Any]]:
+    trial = story.trial(files=files)
+    made = trial_object(trial, CaseResult(agent="a", case="c"), lambda value: value, longest, run)
+    return {one["name"]: one for one in made["files"]}
+
+
+def test_files_that_the_agent_made_are_shown_with_their_content(tmp_path: Path, story: Any) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    gif = b"GIF89a" + b"\0" * 10
+    files = made_in(run, text="<b>täglich</b>".encode(), gif=gif, zeros=b"a\0b", latin="ä".encode("latin-1"))
+    shown = shown_files(run, story, files)
+    assert shown["text"]["text"] == "<b>täglich</b>"
+    assert shown["gif"]["picture"] == f"data:image/gif;base64,{base64.b64encode(gif).decode()}"
+    assert all(shown[name]["binary"] and "text" not in shown[name] for name in ("zeros", "latin"))
+    assert [one["size"] for one in shown.values()] == [len(gif), 1, 15, 3]
+    assert all(len(one["sha256"]) == 64 for one in shown.values())
+
+
+def test_contents_of_a_trials_files_share_one_limit(tmp_path: Path, story: Any) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 1000
+    shown = shown_files(run, story, made_in(run, a=b"x" * 900, b=png, c=b"y" * 400, d=b"z"))
+    assert shown["a"]["text"] == "x" * 900
+    assert shown["c"]["text"] == "y" * 100 + "… (300 more characters are in the run's folder)"
+    assert {"text", "picture"}.isdisjoint({*shown["b"], *shown["d"]})
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed", "a link", "a folder", "no digest", "not kept"])
+def test_only_the_content_that_was_kept_is_shown(tmp_path: Path, story: Any, damage: str) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (made,) = made_in(run, text=b"made")
+    kept = run / FOLDER / (made.sha256 or "")
+    match damage:
+        case "changed":
+            kept.write_bytes(b"changed")
+        case "no digest":
+            made.sha256 = f"../{FOLDER}/{made.sha256}"
+        case "not kept":
+            made.kept = False
+        case _:
+            kept.unlink()
+    if damage == "a link":
+        kept.symlink_to(tmp_path / "text")
+    if damage == "a folder":
+        kept.mkdir()
+    assert {"text", "picture", "binary"}.isdisjoint(shown_files(run, story, [made])["text"])
 
 
 def test_a_report_that_grows_long_shortens_what_passed_first() -> None:

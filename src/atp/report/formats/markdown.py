@@ -41,6 +41,8 @@ from atp.suite.result import CaseResult, TrialResult, Verdict
 
 MOST_CHECKS = 10
 """How many failed checks of a case are shown."""
+MOST_FILES = 20
+"""How many of the files that an agent made are named."""
 DEEPEST = 3
 """How many levels of groups of checks are shown."""
 _STABILITY = ("Case", "Runs", "Passed", "Pass Rate", "Consistency", "Class", "Average", "Deviation")
@@ -182,10 +184,27 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield f"- Checkpoints: {reached} of {len(trial.checkpoints)} reached" + (
             f", missing: {', '.join(missing)}" if missing else ""
         )
+    yield from _made(trial, hide)
     if no_assertions(case.trials):
         yield "- No assertions: it passes if the agent answers"
     for warning in warnings(case.trials):
         yield f"- Warning: {code(hide(warning))}"
+
+
+def _made(trial: TrialResult, hide: Hide) -> Iterator[str]:
+    """The files that the agent made, and the artifacts that it handed over otherwise, by name."""
+    found: dict[str, tuple[int | None, str | None]] = {
+        one.name: (one.size_bytes, one.sha256) for one in trial.transcript.artifacts
+    }
+    found |= {one.name: (one.size, one.sha256) for one in trial.files}
+    if found:
+        yield "- Made by the agent:"
+    for name, (size, digest) in list(found.items())[:MOST_FILES]:
+        about = [counted(size, "byte")] if size is not None else []
+        about += [f"sha256 {code(digest, 64)}"] if digest else []
+        yield f"  - {code(hide(name), 160)}" + (f": {', '.join(about)}" if about else "")
+    if len(found) > MOST_FILES:
+        yield f"  - … and {len(found) - MOST_FILES:,} more"
 
 
 def _failure(verdict: Verdict, hide: Hide, depth: int) -> Iterator[str]:

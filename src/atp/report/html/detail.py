@@ -1,18 +1,20 @@
 """The details of cases and trials in the HTML report: everything recorded, with secrets masked and long texts cut."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from atp.base.json_text import encode
 from atp.base.secrets import Hide
+from atp.journal.made_files import read_kept
 from atp.journal.records import RunInfo
 from atp.report.differences import compared_values
-from atp.report.html.pictures import attached_pictures
+from atp.report.html.pictures import attached_pictures, picture_address
 from atp.report.records import stability_fields
 from atp.report.rerun import case_command
-from atp.suite.result import Artifact, CaseResult, TrialResult, Verdict
+from atp.suite.result import Artifact, CaseResult, MadeFile, TrialResult, Verdict
 
 MOST_ITEMS = 2000
 """The most messages, events, calls or log lines of a trial in the report; the journal has all."""
@@ -37,10 +39,15 @@ def longest_text(size: int, passed: bool) -> int:
     return passed_one if passed else failed_one
 
 
-def trial_object(trial: TrialResult, case: CaseResult, hide: Hide, longest: int) -> dict[str, Any]:
-    """A trial as an object with the names of its fields; empty values are left out."""
+def trial_object(trial: TrialResult, case: CaseResult, hide: Hide, longest: int, run: Path) -> dict[str, Any]:
+    """A trial as an object with the names of its fields; empty values are left out.
+
+    `run` is the run's folder, where the contents of files that the agent made are.
+    """
     shaper = _Shaper(hide, longest)
     made = shaper.struct(trial)
+    if trial.files:
+        _show_contents(trial.files, made["files"], shaper, run)
     for verdict, shaped in _with_parts(trial.verdicts, made.get("verdicts", [])):
         if verdict.passed:
             continue
@@ -50,6 +57,29 @@ def trial_object(trial: TrialResult, case: CaseResult, hide: Hide, longest: int)
     if shaper.left_out:
         made["more"] = shaper.left_out
     return made
+
+
+def _show_contents(files: list[MadeFile], shaped: list[dict[str, Any]], shaper: "_Shaper", run: Path) -> None:
+    """Add to each file its text or picture, as far as the contents of all files of the trial are not too long."""
+    left = shaper.longest
+    for made, about in zip(files, shaped, strict=False):
+        content = read_kept(run, made) if left > 0 else None
+        if content is None:
+            continue
+        if (picture := picture_address(content)) is not None:
+            if len(picture) <= left:
+                about["picture"] = picture
+                left -= len(picture)
+            continue
+        try:
+            text = shaper.hide(content.decode())
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            about["binary"] = True
+            continue
+        about["text"] = _cut_text(text, left, "in the run's folder")
+        left -= len(text)
 
 
 def _with_parts(verdicts: list[Verdict], shaped: list[dict[str, Any]]) -> Iterator[tuple[Verdict, dict[str, Any]]]:
@@ -87,8 +117,8 @@ class _Shaper:
     """Turns structs into objects, with secrets masked and texts cut."""
 
     def __init__(self, hide: Hide, longest: int) -> None:
-        self._hide = hide
-        self._longest = longest
+        self.hide = hide
+        self.longest = longest
         self.left_out: dict[str, int] = {}
 
     def struct(self, value: Struct) -> dict[str, Any]:
@@ -104,12 +134,12 @@ class _Shaper:
 
     def value(self, value: Any) -> Any:
         """The value, or the beginning of its text if that is too long."""
-        value = self._hide(value)
+        value = self.hide(value)
         if isinstance(value, str):
             return self._cut(value)
         if isinstance(value, dict | list) and value:
             text = encode(value)
-            if len(text) > self._longest:
+            if len(text) > self.longest:
                 return self._cut(text.decode())
         return value
 
@@ -126,11 +156,14 @@ class _Shaper:
         if isinstance(item, Struct):
             return self.struct(item)
         if isinstance(item, dict):  # a message, whose parts are cut one by one so that it stays a message
-            return {self._hide(key): self.value(part) for key, part in item.items()}
+            return {self.hide(key): self.value(part) for key, part in item.items()}
         return self.value(item)
 
     def _cut(self, text: str) -> str:
-        more = len(text) - self._longest
-        if more <= 0:
-            return text
-        return f"{text[: self._longest]}… ({more:,} more characters are in the journal)"
+        return _cut_text(text, self.longest, "in the journal")
+
+
+def _cut_text(text: str, longest: int, where: str) -> str:
+    """The beginning of a text that is too long, with where the rest is."""
+    more = len(text) - longest
+    return text if more <= 0 else f"{text[:longest]}… ({more:,} more characters are {where})"

@@ -1,6 +1,6 @@
-"""The pictures that a case attaches to its messages, for the HTML report.
+"""Pictures for the HTML report: those that a case attaches to its messages, and those that an agent made.
 
-Only the case's own messages are looked at: a file that an agent names is never read.
+Only the case's own messages are looked at for attachments: a file that an agent names is never read.
 """
 
 import base64
@@ -42,8 +42,14 @@ def _content(path: Path) -> str | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return None
-        data = path.read_bytes()
+        return picture_address(path.read_bytes())
     except OSError:
+        return None
+
+
+def picture_address(data: bytes) -> str | None:
+    """The `data:` address of a picture; None if the data is none that is shown, or too large."""
+    if len(data) > LARGEST:
         return None
     kind = next((name for start, name in _KINDS.items() if data.startswith(start)), None)
     if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):

@@ -71,7 +71,9 @@ class HtmlReport(SpooledReport):
         assert info is not None
         longest = longest_text(details.size, result.status == "passed")
         spot = details.add(encode(case_object(result, info, self.hide, longest)))
-        spots = [details.add(encode(trial_object(one, result, self.hide, longest))) for one in result.trials]
+        folder = Path(info.folder)
+        trials = (trial_object(one, result, self.hide, longest, folder) for one in result.trials)
+        spots = [details.add(encode(one)) for one in trials]
         return encode(case_row(result, self.hide, spot, spots))
 
     def skipped_part(self, file: str | None, case: Case) -> bytes:

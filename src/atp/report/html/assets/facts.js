@@ -54,18 +54,31 @@ function userPart(trial, about) {
   );
 }
 
+/** What the agent handed over, and the files that it left in its workspace. One that is both stands there once. */
 function artifactsPart(trial) {
-  const artifacts = trial.transcript?.artifacts ?? [];
-  if (!artifacts.length) return null;
+  const files = trial.files ?? [];
+  const same = (made, file) => made.name === file.name && (!made.sha256 || !file.sha256 || made.sha256 === file.sha256);
+  const isShown = (file) => file.text !== undefined || file.picture !== undefined;
+  const handed = (trial.transcript?.artifacts ?? []).filter((made) => !files.some((file) => isShown(file) && same(made, file)));
+  const left = files.filter((file) => !handed.some((made) => same(made, file)));
   const quotes = quotesOf(trial);
-  const item = (made) => {
-    const body = made.text ?? made.data;
-    const about = [made.content_type && say(made.content_type, 60), typeof made.size_bytes === "number" && bytes(made.size_bytes), made.kind === "reference" && "only named", made.binary && "not text"].filter(Boolean);
-    const head = [h("b", null, say(made.name, 160)), h("span", { class: "dim" }, about.map((one, place) => [place ? ", " : " ", one]))];
-    if (body === undefined) return h("li", null, h("p", null, head));
-    return h("li", null, h("details", { open: marks(words(body), quotes).length > 0 }, h("summary", null, head), block(body, { quotes, first: 1500 }), made.sha256 && h("p", { class: "dim hash" }, "sha256 ", say(made.sha256, 64))));
-  };
-  return h("section", null, h("h3", null, "Artifacts"), h("ul", { class: "artifacts" }, artifacts.map(item)));
+  return [madeList("Artifacts", handed, quotes), madeList("Files", left, quotes)];
+}
+
+function madeList(title, made, quotes) {
+  if (!made.length) return null;
+  return h("section", null, h("h3", null, title), h("ul", { class: "artifacts" }, made.map((one) => madeItem(one, quotes))));
+}
+
+function madeItem(made, quotes) {
+  const body = made.text ?? made.data;
+  const size = made.size_bytes ?? made.size;
+  const about = [made.content_type && say(made.content_type, 60), typeof size === "number" && bytes(size), made.kind === "reference" && "only named", made.binary && "not text", made.kept === false && "content not kept", made.kept && body === undefined && !made.picture && "content in the run's folder"].filter(Boolean);
+  const head = [h("b", null, say(made.name, 160)), h("span", { class: "dim" }, about.map((one, place) => [place ? ", " : " ", one]))];
+  const hash = made.sha256 && h("p", { class: "dim hash" }, "sha256 ", say(made.sha256, 64));
+  if (PICTURE.test(made.picture ?? "")) return h("li", null, h("figure", { class: "picture" }, h("img", { src: made.picture, alt: visible(made.name), loading: "lazy" }), h("figcaption", null, head, hash)));
+  if (body === undefined) return h("li", null, h("p", null, head), hash);
+  return h("li", null, h("details", { open: marks(words(body), quotes).length > 0 }, h("summary", null, head), block(body, { quotes, first: 1500 }), hash));
 }
 
 function troublePart(trial) {
