@@ -64,6 +64,14 @@ CALLS: list[ToolCall | str] = [
         ({"name": "search", "times": 1, "before": "create_issue"}, True),
         ({"name": "search", "after": "search"}, True),
         ({"name": "send", "after": "send"}, False),
+        # One of several tools, as Yao writes it.
+        ({"value": ["delete", "search"]}, True),
+        ({"value": ["delete", "create_issue"]}, True),
+        ({"value": ["delete", "drop"]}, False),
+        ({"name": ["search", "send"], "times": 3}, True),
+        ({"name": ["search", "send"], "times": 2}, False),
+        ({"name": ["delete", "search"], "arguments": {"query": "rome"}}, False),
+        ({"name": ["delete", "send"], "before": "create_issue"}, False),
     ],
 )
 def test_tool_called(judge: Judge, given: dict[str, Any], holds: bool) -> None:
@@ -152,3 +160,16 @@ def test_tool_order_is_a_subsequence(judge: Judge, tools: list[str], holds: bool
         assert judge({"type": "tool_order", key: tools}, calls=CALLS).passed is holds
     rules = judge({"type": "behavior", "tool_order": tools}, calls=CALLS)
     assert rules.passed is holds
+
+
+def test_several_tools_of_which_one_or_none_is_to_be_called(judge: Judge) -> None:
+    missing = judge({"type": "tool_called", "value": ["delete", "drop"]}, calls=CALLS[:1])
+    assert missing.message == "expected `delete` or `drop` to be called, found never of search"
+    assert judge({"type": "tool_called", "value": ["drop", "search"]}, calls=CALLS[:1]).message == (
+        "`drop` or `search` was called once"
+    )
+    none = judge({"type": "not_tool_called", "value": ["delete", "drop"]}, calls=CALLS)
+    assert (none.outcome, none.message) == ("passed", "none of delete, drop was called")
+    one = judge({"type": "not_tool_called", "value": ["delete", "search"]}, calls=CALLS)
+    assert one.outcome == "failed"
+    assert one.message.startswith("expected `delete` or `search` not to be called, found `search` called with {")

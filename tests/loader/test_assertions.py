@@ -40,8 +40,9 @@ FORMS: dict[str, list[str]] = {
         "name: search",
         "value: search",
         "name: search, arguments: {q: {$regex: '^a'}}, times: 0, before: a, after: b",
+        "value: [search, read]",
     ],
-    "not_tool_called": ["name: rm", "value: rm, arguments: {path: /}"],
+    "not_tool_called": ["name: rm", "value: rm, arguments: {path: /}", "name: [rm, mv]"],
     "tool_result": [
         "name: t, value: {a: 1}",
         "name: t, contains: x",
@@ -133,6 +134,9 @@ def test_yaml_takes_assert_and_a_single_object_too(expect: Expect) -> None:
         # tools
         "«missing-key»{type: tool_called}",
         "{type: tool_called, name: «empty»''}",
+        "{type: tool_called, name: «empty»[]}",
+        "{type: tool_called, name: [a, «empty»'']}",
+        "{type: tool_called, name: «wrong-type»1}",
         "{type: tool_called, name: t, times: «out-of-range»-1}",
         "{type: tool_called, name: t, times: «wrong-type»once}",
         "{type: tool_called, name: t, arguments: «wrong-type»[a]}",

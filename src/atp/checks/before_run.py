@@ -67,8 +67,12 @@ def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
 
 def known_tools(case: Case) -> frozenset[str]:
     """The tools that a case itself names: in `allowed_tools`, and in its assertions about tools."""
-    named = [getattr(one, "name", None) for one in case.assertions if one.type in _ABOUT_TOOLS]
-    return frozenset([*(case.limits.allowed_tools or ()), *(name for name in named if name is not None)])
+    known = set(case.limits.allowed_tools or ())
+    for one in case.assertions:
+        if one.type in _ABOUT_TOOLS:
+            name: str | list[str] = getattr(one, "name", [])
+            known.update([name] if isinstance(name, str) else name)
+    return frozenset(known)
 
 
 class Wording(NamedTuple):

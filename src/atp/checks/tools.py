@@ -20,7 +20,7 @@ from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
 from atp.suite.assertion import Assertion, Need
 from atp.suite.matcher import check_matchers
 from atp.suite.paths import JsonPathText
-from atp.suite.record import JsonObject, Regex, Text, Whole
+from atp.suite.record import JsonObject, NameOrNames, Regex, Text, Whole
 from atp.suite.result import Outcome, ToolCall, Verdict
 
 MOST_NAMED = 10
@@ -71,13 +71,26 @@ def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: s
     return unjudged(f"{gap}, so {what} can't be shown", where=verdict.where)
 
 
+def _is_of_any(call: ToolCall, name: str | list[str]) -> bool:
+    """Whether a call is of a tool, or of one of several."""
+    return call.is_of(name) if isinstance(name, str) else any(call.is_of(one) for one in name)
+
+
+def _quoted(name: str | list[str]) -> str:
+    return f"`{name}`" if isinstance(name, str) else " or ".join(f"`{one}`" for one in name)
+
+
+def _listed(name: str | list[str]) -> str:
+    return name if isinstance(name, str) else ", ".join(name)
+
+
 class ToolCalled(Assertion):
     """The agent called a tool."""
 
     type: Literal["tool_called"]
     """Always `tool_called`."""
-    name: Text = Field(validation_alias=AliasChoices("name", "value"))
-    """The tool's exact name; `server__tool` also answers to `tool`."""
+    name: NameOrNames = Field(validation_alias=AliasChoices("name", "value"))
+    """The tool's exact name, or a list of names of which one is enough; `server__tool` also answers to `tool`."""
     arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
     """A recursive subset of the call's arguments."""
     times: Whole | None = None
@@ -98,7 +111,7 @@ class ToolCalled(Assertion):
 
     def needs(self, negated: bool) -> Iterator[Need]:
         if negated or self.times == 0:
-            yield Need("tool_calls", f"its tool calls (`tool_called` {self.name}, negated)")
+            yield Need("tool_calls", f"its tool calls (`tool_called` {_listed(self.name)}, negated)")
 
     def check(self, evidence: Evidence) -> Verdict:
         verdict, count = _looked_for(self, evidence)
@@ -110,7 +123,7 @@ class ToolCalled(Assertion):
                 sure = ["failed"]
         often = f" {_times(self.times)}" if self.times else ""
         called = "called" if verdict.passed and self.times != 0 else "not called"
-        what = f"that `{self.name}` was {called}{often}{_when(self)}"
+        what = f"that {_quoted(self.name)} was {called}{often}{_when(self)}"
         return if_shown(verdict, self, evidence, what, sure)
 
 
@@ -131,13 +144,13 @@ def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int
     matching = [
         place
         for place in range(begin, end)
-        if calls[place].is_of(name) and called_with(calls[place], assertion.arguments)
+        if _is_of_any(calls[place], name) and called_with(calls[place], assertion.arguments)
     ]
     enough = bool(matching) if assertion.times is None else len(matching) == assertion.times
     if enough:
         where = _call_place(matching[0], calls) if matching else _where(evidence)
         verdict = passed(
-            f"`{name}` was called {_times(len(matching))}",
+            f"{_quoted(name)} was called {_times(len(matching))}",
             expected=_wanted(assertion),
             found=arguments_of(calls[matching[0]]) if matching else in_words(calls),
             where=where,
@@ -147,7 +160,7 @@ def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int
 
 
 def _never(assertion: ToolCalled, other: str, evidence: Evidence) -> Verdict:
-    message = f"expected `{assertion.name}` to be called{_when(assertion)}, but `{other}` was never called"
+    message = f"expected {_quoted(assertion.name)} to be called{_when(assertion)}, but `{other}` was never called"
     found = in_words(evidence.tool_calls)
     return failed(message, expected=_wanted(assertion), found=found, where=_where(evidence))
 
@@ -156,8 +169,8 @@ def _not_called(assertion: ToolCalled, count: int, evidence: Evidence) -> Verdic
     calls, name = evidence.tool_calls, assertion.name
     times = "" if assertion.times is None else f" {_times(assertion.times)}"
     arguments = f" with {show(assertion.arguments, SHORT)}" if assertion.arguments is not None else ""
-    expected = f"expected `{name}` to be called{times}{arguments}{_when(assertion)}"
-    others = [call for call in calls if call.is_of(name)]
+    expected = f"expected {_quoted(name)} to be called{times}{arguments}{_when(assertion)}"
+    others = [call for call in calls if _is_of_any(call, name)]
     if count or not others:
         found = f"found {_times(count)} of {in_words(calls)}" if calls else "found no tool calls"
     else:
@@ -202,24 +215,26 @@ class NotToolCalled(Assertion):
 
     type: Literal["not_tool_called"]
     """Always `not_tool_called`."""
-    name: Text = Field(validation_alias=AliasChoices("name", "value"))
-    """The tool's name."""
+    name: NameOrNames = Field(validation_alias=AliasChoices("name", "value"))
+    """The tool's name, or a list of names of which none may be called."""
     arguments: Annotated[JsonObject, AfterValidator(check_matchers)] | None = None
     """Only calls with these arguments count."""
 
     def needs(self, negated: bool) -> Iterator[Need]:
         if not negated:
-            yield Need("tool_calls", f"its tool calls (`not_tool_called` {self.name})")
+            yield Need("tool_calls", f"its tool calls (`not_tool_called` {_listed(self.name)})")
 
     def check(self, evidence: Evidence) -> Verdict:
         calls, name = evidence.tool_calls, self.name
         for place, call in enumerate(calls):
-            if call.is_of(name) and called_with(call, self.arguments):
+            if _is_of_any(call, name) and called_with(call, self.arguments):
                 found = arguments_of(call)
-                message = f"expected `{name}` not to be called, found it called with {show(found, SHORT)}"
+                it = "it" if isinstance(name, str) else f"`{cut(call.name, 60)}`"
+                message = f"expected {_quoted(name)} not to be called, found {it} called with {show(found, SHORT)}"
                 return failed(message, expected=name, found=found, where=_call_place(place, calls))
-        verdict = passed(f"`{name}` was not called", expected=name, found=in_words(calls), where=_where(evidence))
-        return if_shown(verdict, self, evidence, f"that `{name}` was not called", ())
+        what = f"`{name}` was not called" if isinstance(name, str) else f"none of {_listed(name)} was called"
+        verdict = passed(what, expected=name, found=in_words(calls), where=_where(evidence))
+        return if_shown(verdict, self, evidence, f"that {what}", ())
 
 
 class ToolResult(Assertion):

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.near import near_miss
@@ -131,6 +131,11 @@ Text = Annotated[str, Field(min_length=1)]
 """Text that isn't empty."""
 Names = Annotated[list[Text], Field(min_length=1)]
 """A list of names, at least one."""
+NameOrNames = Annotated[
+    Annotated[Text, Tag("name")] | Annotated[Names, Tag("names")],
+    Discriminator(lambda value: "names" if isinstance(value, list) else "name"),
+]
+"""A name, or a list of names, at least one."""
 Regex = Annotated[str, Field(json_schema_extra={"minLength": 1}), AfterValidator(check_sought), AfterValidator(_regex)]
 """A regular expression of Python's `re`, not an empty one."""
 Truth = Annotated[bool, BeforeValidator(_only_bool)]

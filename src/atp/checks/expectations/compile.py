@@ -73,4 +73,5 @@ def _says(name: str, value: Any) -> bool:
 
 
 def _shown(name: str, value: Any) -> str:
-    return value if name in _NAMES and not re.search(r"[\s,;()]", str(value)) else show(value, SHORT)
+    is_plain = isinstance(value, str) and not re.search(r"[\s,;()]", value)
+    return value if name in _NAMES and is_plain else show(value, SHORT)
