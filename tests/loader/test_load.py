@@ -143,4 +143,21 @@ def test_the_models_answer_to_document_1s_names() -> None:
     with pytest.raises(KeyError):
         suite.agents[0].config["nothing"]
     assert (suite.defaults.runs_per_test, suite.defaults.timeout_seconds) == (1, 300)
+    assert suite.tests[0].constraints.timeout_seconds == 300
     assert suite.tests[0].runs is None, "a flag may still say how often"
+
+
+def test_a_default_that_is_shown_is_not_given() -> None:
+    """The engine asks for what is given: the suite's default and `--timeout` go before a default of the format."""
+    head = "test_suite: s\nagents: [{name: a, type: custom, config: {entry: 'a.py:a'}}]\n"
+    tests = "tests: [{id: a, name: A, input: x}, {id: b, name: B, input: x, constraints: {timeout_seconds: 300}}]\n"
+    suite = TestLoader().load_string(head + tests)
+    assert [case.limits.timeout_seconds for case in suite.tests] == [300, 300]
+    assert [case.limits.given() for case in suite.tests] == [{}, {"timeout_seconds": 300}]
+    assert suite.defaults.given() == {}
+    wide = TestLoader().load_string(head + "defaults: {timeout_seconds: 60, runs_per_test: 1}\n" + tests)
+    assert [case.limits.timeout_seconds for case in wide.tests] == [60, 300]
+    assert [case.runs for case in wide.tests] == [1, 1]
+    nulls = TestLoader().load_string(head + "defaults: {timeout_seconds: null, constraints: null}\n" + tests)
+    assert nulls.defaults.given() == {}
+    assert nulls.defaults.timeout_seconds == 300

@@ -12,6 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from tests.waiting import WAIT_LIMIT
 
+from atp.loader.cases import NEVER_NULL, YAML_KEYS
 from atp.loader.load import load_text
 from atp.loader.schema import SchemaName, schema
 from atp.loader.source import LoadContext
@@ -109,6 +110,13 @@ RIGHT = {
     ),
     "group": test(assertions={"type": "at_least", "k": 1, "assert": [{"type": "contains", "config": {"value": 1}}]}),
     "null": test(description=None, expected=None),
+    "nulls": suite(
+        version=None,
+        description=None,
+        defaults=None,
+        tests=[TEST | dict.fromkeys(sorted(YAML_KEYS - NEVER_NULL - {"name"}))],
+    ),
+    "nulls-inside": suite(defaults={"timeout_seconds": None, "constraints": {"max_steps": None}}),
     "free-keys": suite(agents=[AGENT | {"config": {"anything": [1]}}]),
 }
 WRONG = {
@@ -130,6 +138,12 @@ WRONG = {
     "beside-and-in-config": test(assertions=[{"type": "contains", "value": "x", "config": {"value": "x"}}]),
     "both-spellings": test(assertions=[{"type": "regex", "value": "x", "pattern": "x"}]),
     "both-spellings-of-assertions": test(assertions=[], **{"assert": []}),
+    "null-assertions": test(assertions=None),
+    "null-expectations": test(expectations=None),
+    "null-checkpoints": test(simulator={"use": "a"}, checkpoints=None),
+    "null-input": suite(tests=[{"id": "t", "name": "T", "input": None}]),
+    "null-name": suite(tests=[{"id": "t", "name": None, "input": "Hello"}]),
+    "null-agents": suite(agents=None),
     "wrong-type": test(tags="smoke"),
     "number-as-boolean": test(runs=True),
     "out-of-range": test(pass_rate=1.5),

@@ -9,7 +9,7 @@ from atp.base.near import near_miss
 from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext
 from atp.loader.validate import DataPath, Locator, RenamedKeys, validate
-from atp.suite.case import Case, Checkpoint, Limits
+from atp.suite.case import Case, Checkpoint
 from atp.suite.suite import Defaults
 
 COMMON_KEYS = frozenset(
@@ -25,6 +25,10 @@ YAML_KEYS = _SHARED_KEYS | {"agents"}
 """The keys of a YAML test."""
 JSONL_KEYS = _SHARED_KEYS | {"before", "after"}
 """The keys of a JSONL record; `before` and `after` are Yao's names of the hooks."""
+NEVER_NULL = frozenset(
+    {"id", "task", "input", "messages", "expected", "assertions", "assert", "expectations", "checkpoints"}
+)
+"""Keys of a case in which a null is not the same as no key: an empty list of checks is more likely a slip."""
 _PLAYER = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 
@@ -45,12 +49,10 @@ class CaseReader:
     """Hashes of the ids so far. They take half the memory of the ids; 100,000 ids collide once in a billion files."""
 
     def __post_init__(self) -> None:
-        defaults = self.defaults
-        suite_wide = defaults.constraints or Limits()
-        self._limits = Limits(timeout_seconds=defaults.timeout_seconds).given() | suite_wide.given()
-        fills = {name: getattr(defaults, name) for name in ("scoring", "min_score", "pass_rate")}
-        fills["runs"] = defaults.runs_per_test
-        self._fills = {name: value for name, value in fills.items() if value is not None}
+        given = self.defaults.given()
+        self._limits = self.defaults.limits()
+        fills = {"scoring": "scoring", "min_score": "min_score", "pass_rate": "pass_rate", "runs_per_test": "runs"}
+        self._fills = {fills[name]: value for name, value in given.items() if name in fills}
 
     def read(self, raw: Any, index: int, locate: Locator, base: DataPath = ()) -> Case | None:
         """Validate `raw`, which stands at `base` in its file, as a case. None if nothing of it can be used."""
@@ -60,6 +62,8 @@ class CaseReader:
             )
             return None
         written: dict[str, str] = {}
+        if None in raw.values():
+            raw = {key: value for key, value in raw.items() if value is not None or not self._may_be_null(key)}
         unknown = self._check_keys(raw, locate, base, written)
         if written:
             locate = RenamedKeys(locate, base, written)
@@ -70,6 +74,10 @@ class CaseReader:
         self._apply_defaults(case, locate, base)
         _check_content(case, raw, self, unknown, locate, base)
         return case
+
+    def _may_be_null(self, key: str) -> bool:
+        """Whether a null means that the key is not given."""
+        return key in self.keys - NEVER_NULL and not (key == "name" and self.needs_name)
 
     def _check_keys(self, raw: dict[str, Any], locate: Locator, base: DataPath, written: dict[str, str]) -> bool:
         """Note unknown keys; True if there are any. Misspelled keys are renamed in `raw`, and entered in `written`."""
@@ -98,7 +106,7 @@ class CaseReader:
     def _apply_defaults(self, case: Case, locate: Locator, base: DataPath) -> None:
         """Fill in what the case leaves open from the suite's defaults, and check that the id is unique."""
         if case.timeout is not None:
-            if case.limits.timeout_seconds is not None:
+            if "timeout_seconds" in case.limits.given():
                 at = locate.key((*base, "timeout"))
                 self.notes.error(
                     "given-twice", "`timeout` and `constraints.timeout_seconds` mean the same", at, "give one"

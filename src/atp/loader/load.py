@@ -159,10 +159,4 @@ class TestLoader:
     def _usable(self, loaded: Loaded) -> Suite:
         if loaded.suite is None or not loaded.ok or (self._strict and loaded.diagnostics):
             raise LoadError(loaded.diagnostics)
-        defaults = loaded.suite.defaults
-        # Document 1's defaults. They are no longer needed: what a file says is in its cases by now.
-        for name, value in (("runs_per_test", 1), ("timeout_seconds", 300)):
-            if getattr(defaults, name) is None:
-                setattr(defaults, name, value)
-                defaults.model_fields_set.discard(name)
         return loaded.suite

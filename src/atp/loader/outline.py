@@ -45,7 +45,8 @@ def suite_outline(suite: Suite) -> dict[str, Any]:
     """The suite without its cases."""
     head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
     head["agents"] = [_said(agent) | {"config": _said(agent.config)} for agent in suite.agents]
-    head["defaults"] = _said(suite.defaults) | _weights(suite.defaults.scoring)
+    given = suite.defaults.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    head["defaults"] = given | _weights(suite.defaults.scoring)
     return head | _said(suite, leave_out={"cases", *head})
 
 

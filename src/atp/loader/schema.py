@@ -6,7 +6,7 @@ of each dialect, and the fields' docstrings.
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, Literal, get_args
@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from atp.loader.cases import JSONL_KEYS, YAML_KEYS
+from atp.loader.cases import JSONL_KEYS, NEVER_NULL, YAML_KEYS
 from atp.loader.markdown.frontmatter import Frontmatter
 from atp.loader.yaml.suite import SUITE_KEYS
 from atp.suite.agent import ANY_AGENT
@@ -243,6 +243,7 @@ def _finish_suite(result: Schema) -> None:
     }
     for key in ("agents", "tests"):
         properties[key]["minItems"] = 1
+    _allow_nulls(properties, ("version", "description", "defaults"))
     result["required"] = ["test_suite", "agents", "tests"]
 
 
@@ -256,9 +257,23 @@ def _finish_case(result: Schema, needs: list[str]) -> None:
         properties[key] = {"anyOf": [listed, *short], "description": many["description"]}
     properties["checkpoints"]["minItems"] = 1
     result["required"] = needs
+    _allow_nulls(properties, properties.keys() - NEVER_NULL - set(needs))
     result["anyOf"] = [{"required": [key]} for key in ("task", "input", "messages", "simulator", "checkpoints")]
     result.setdefault("allOf", []).extend({"not": {"required": ["task", other]}} for other in ("input", "messages"))
-    result["dependentRequired"] = {"simulator": ["checkpoints"], "checkpoints": ["simulator"]}
+    result["dependentRequired"] = {"checkpoints": ["simulator"]}
+    no_simulator = {"properties": {"simulator": {"type": "null"}}}
+    result["dependentSchemas"] = {"simulator": {"anyOf": [no_simulator, {"required": ["checkpoints"]}]}}
+
+
+def _allow_nulls(properties: dict[str, Schema], keys: Iterable[str]) -> None:
+    """Accept null as the value of a key, which then counts as not given."""
+    for key in keys:
+        found = properties[key]
+        if {"type": "null"} not in found.get("anyOf", ()):
+            beside = ("description", "default")
+            value = {name: item for name, item in found.items() if name not in beside}
+            about = {name: item for name, item in found.items() if name in beside}
+            properties[key] = _either(value, {"type": "null"}) | about
 
 
 def _finish_frontmatter(result: Schema) -> None:

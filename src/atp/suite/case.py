@@ -14,6 +14,7 @@ from atp.suite.paths import ArtifactPath
 from atp.suite.record import (
     Amount,
     Count,
+    Defaulting,
     Fraction,
     Json,
     JsonObject,
@@ -42,15 +43,15 @@ class Task(Record):
     """Files or outputs the agent should create."""
 
 
-class Limits(Record):
+class Limits(Defaulting):
     """Boundaries of a trial. They are enforced while it runs."""
 
     max_steps: Count | None = None
     """The most reasoning or action steps; each tool call is at least one."""
     max_tokens: Count | None = None
     """The most tokens for model calls."""
-    timeout_seconds: Seconds | None = None
-    """The longest a trial may take."""
+    timeout_seconds: Seconds | None = 300
+    """The longest a trial may take. If it is not given, the suite and `--timeout` decide."""
     allowed_tools: list[Text] | None = None
     """The only tools the agent may use."""
     budget_usd: Amount | None = None
@@ -58,15 +59,11 @@ class Limits(Record):
 
     def fill(self, wider: "dict[str, Any]") -> None:
         """Take the limits that are not set here from wider ones."""
-        for name, value in wider.items():
-            if getattr(self, name) is None:
-                setattr(self, name, value)
-
-    def given(self) -> dict[str, Any]:
-        """The limits that are set."""
-        if not self.__pydantic_fields_set__:
-            return {}
-        return {name: value for name, value in self.__dict__.items() if value is not None}
+        if wider:
+            own = self.given()
+            for name, value in wider.items():
+                if name not in own:
+                    setattr(self, name, value)
 
 
 class Weights(Record):

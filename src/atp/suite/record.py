@@ -44,6 +44,22 @@ class OpenRecord(Record):
         return raw
 
 
+class Defaulting(Record):
+    """A record that knows which of its values a file gives, and which are defaults. A null counts as not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_nulls(cls, raw: Any) -> Any:
+        return {key: value for key, value in raw.items() if value is not None} if type(raw) is dict else raw
+
+    def given(self) -> dict[str, Any]:
+        """The values that are given, without defaults."""
+        names = self.__pydantic_fields_set__
+        if not names:
+            return {}
+        return {name: value for name, value in self.__dict__.items() if name in names and value is not None}
+
+
 class Filled(str):
     """Text that is the value of one variable (`${TAGS}`), and may be parsed as a list or a mapping."""
 

@@ -6,17 +6,17 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from atp.suite.agent import AnyAgent
 from atp.suite.case import Case, Limits, Weights
-from atp.suite.record import Count, Record, Score, Seconds, Share, Text
+from atp.suite.record import Count, Defaulting, Record, Score, Seconds, Share, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
 
 
-class Defaults(Record):
+class Defaults(Defaulting):
     """What the cases of a suite take where they say nothing themselves."""
 
-    runs_per_test: Count | None = None
+    runs_per_test: Count | None = 1
     """How many times to run each test."""
-    timeout_seconds: Seconds | None = None
+    timeout_seconds: Seconds | None = 300
     """The longest a trial may take."""
     constraints: Limits | None = None
     """Limits, merged field by field."""
@@ -26,6 +26,12 @@ class Defaults(Record):
     """The least score that passes."""
     pass_rate: Share | None = None
     """The share of trials that must pass."""
+
+    def limits(self) -> dict[str, Any]:
+        """The limits that are given. A timeout in `constraints` goes before the one beside it."""
+        given = self.given()
+        wide = {"timeout_seconds": given["timeout_seconds"]} if "timeout_seconds" in given else {}
+        return wide | (self.constraints.given() if self.constraints is not None else {})
 
 
 def _version(value: Any) -> Any:

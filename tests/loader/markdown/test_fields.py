@@ -104,7 +104,7 @@ def test_everyday_words_are_no_settings(load: Callable[[str], Loaded]) -> None:
     assert [one.code for one in loaded.diagnostics] == ["heading-in-field", "heading-in-field"]
     assert loaded.suite is not None
     [case] = loaded.suite.cases
-    assert (case.limits.timeout_seconds, case.skip, case.options, case.metadata) == (None, False, None, {})
+    assert (case.limits.given(), case.skip, case.options, case.metadata) == ({}, False, None, {})
 
 
 @pytest.mark.parametrize(

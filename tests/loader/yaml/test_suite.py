@@ -317,7 +317,8 @@ def test_scoring_defaults_are_replaced_as_a_whole(expect: Expect) -> None:
     ],
 )
 def test_the_nearer_timeout_wins(expect: Expect, defaults: str, test: str, seconds: float | None) -> None:
-    assert one_case(expect(defaults + suite_with(f"input: Hello\n{test}"))).limits.timeout_seconds == seconds
+    limits = one_case(expect(defaults + suite_with(f"input: Hello\n{test}"))).limits
+    assert limits.given().get("timeout_seconds") == seconds
 
 
 def test_a_timeout_given_twice_is_an_error(expect: Expect) -> None:
@@ -397,7 +398,7 @@ def test_durations(expect: Expect, written: str, seconds: float) -> None:
 )
 def test_durations_that_are_none(expect: Expect, code: str, written: str) -> None:
     loaded = expect(suite_with(f"input: Hello\ntimeout: «{code}»{written}"))
-    assert one_case(loaded).limits.timeout_seconds is None
+    assert one_case(loaded).limits.given() == {}
 
 
 @pytest.mark.parametrize(("written", "skips"), [("true", True), ("false", False)])
@@ -428,7 +429,7 @@ def test_words_that_other_readers_take_for_booleans_are_text_with_a_warning(expe
         "user: «empty»''",
         "team: «wrong-type»7",
         "metadata: «wrong-type»[a]",
-        "«empty»metadata:",
+        "«empty»expectations:",
         "options: {mode: «wrong-type»1}",
         "workspace: «wrong-type»{}",
         "before_hook: «empty»''",

@@ -157,7 +157,7 @@ class Plan:
                     )
 
     def _shared(self, case: Case) -> "_Shared":
-        timeout = case.limits.timeout_seconds or self.options.timeout
+        timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
         return _Shared(case_text(case), self.identities.of(case), timeout)
 
     def _connector(self, tested: AgentUnderTest) -> str | None:

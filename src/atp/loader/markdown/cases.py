@@ -94,7 +94,7 @@ class CaseBuilder:
 
     def _settle_limits(self, case: Case) -> None:
         """Fill in the limits that the case leaves open from the frontmatter."""
-        if case.timeout is not None and case.limits.timeout_seconds is not None:
+        if case.timeout is not None and "timeout_seconds" in case.limits.given():
             message = "`Timeout` and `timeout_seconds` of its constraints mean the same"
             self._notes.error("given-twice", message, case.place, "give one of them")
         wider = Limits(timeout_seconds=case.timeout or self._front.timeout, budget_usd=self._front.budget_usd)

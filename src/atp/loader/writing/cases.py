@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from atp.loader.writing.losses import Losses
 from atp.suite.assertion import Assertion, Group
-from atp.suite.case import Case, Checkpoint, Limits, Task
+from atp.suite.case import Case, Checkpoint, Task
 from atp.suite.message import Message
 from atp.suite.record import Record
 from atp.suite.suite import Defaults, Suite
@@ -50,7 +50,7 @@ class CaseWriter:
             "expected": case.expected,
             "scoring": _plain_or_none(_unless(defaults.scoring, case.scoring)),
             **{key: _unless(getattr(defaults, key), getattr(case, key)) for key in ("min_score", "pass_rate")},
-            "runs": _unless(defaults.runs_per_test, case.runs),
+            "runs": _unless(defaults.given().get("runs_per_test"), case.runs),
             **{key: getattr(case, key) for key in ("user", "team", "locale")},
             "metadata": case.metadata or None,
             "options": _plain_or_none(case.options),
@@ -85,9 +85,7 @@ class CaseWriter:
         return plain | {"assertion": self.assertion(checkpoint.assertion)}
 
     def _limits(self, case: Case) -> dict[str, Any]:
-        defaults = self.defaults
-        wider = Limits(timeout_seconds=defaults.timeout_seconds).given()
-        inherited = wider | (defaults.constraints or Limits()).given()
+        inherited = self.defaults.limits()
         return {
             key: value
             for key, value in to_plain(case.limits).items()

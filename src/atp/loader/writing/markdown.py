@@ -46,13 +46,13 @@ def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, An
     if suite.version != "1.0":
         losses.suite("version", suite.version)
     defaults = suite.defaults
-    limits = to_plain(Limits(timeout_seconds=defaults.timeout_seconds)) | to_plain(defaults.constraints or Limits())
+    limits = to_plain(Limits(**defaults.limits()))
     front = {
         "target": _target(suite, losses),
         "assessor": suite.assessor,
         "iterations": suite.iterations,
         "description": suite.description,
-        "runs": _common([case.runs for case in cases], defaults.runs_per_test),
+        "runs": _common([case.runs for case in cases], defaults.given().get("runs_per_test")),
         "timeout": _common(
             [to_plain(case.limits).get("timeout_seconds") for case in cases], limits.get("timeout_seconds")
         ),

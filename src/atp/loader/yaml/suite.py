@@ -73,6 +73,7 @@ def _read_head(
     head: dict[str, Any] = {
         key: data[key] for key in ("test_suite", "version", "description", "defaults", "agents") if key in data
     }
+    head = {key: value for key, value in head.items() if value is not None or key == "test_suite"}
     if is_number(head.get("version")):
         head["version"] = locate.written(("version",))  # 1.10 is no 1.1
     if "test_suite" not in data:
@@ -81,8 +82,6 @@ def _read_head(
     _check_filled(data, "tests", "at least one test is required", notes, locate)
     if not context.agent and not context.spare_agent:
         _check_filled(data, "agents", "at least one agent is required", notes, locate)
-    if data.get("agents") is None:
-        head.pop("agents", None)
     respelt = RenamedKeys(locate, (), written)
     suite = validate(Suite, head, notes, respelt, spare={"test_suite": "suite"})
     _check_agent_names(data.get("agents"), notes, respelt)
