@@ -134,6 +134,7 @@ def test_a_command_as_printed(documents: Project, command: str) -> None:
         assert events[0]["type"] == "start"
         assert {one["status"] for one in events[1:-1]} == {"passed"}
         assert events[-1]["type"] == "summary"
+        assert [one["connector"] for one in (events[0], events[-1])] == ["openai.own", "openai.own"]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,7 @@ def test_a_command_with_another_connector(documents: Project, command: str) -> N
         ran = carry_out(documents, command, server)
     assert ran.code == 0, ran.out + ran.err
     assert models(server) == {"gpt4" if "gpt4" in command else "deepseek-v3"}
+    assert documents.journal()[0]["connector"] == ("openai.gpt4" if "gpt4" in command else "deepseek.v3")
     if "report.html" in command:
         report = (documents.folder / "assistants/keyword/report.html").read_text("utf-8")
         assert report.startswith("<!doctype html>")

@@ -408,10 +408,10 @@ def test_dry_run_shows_the_plan_and_runs_nothing(project: Project) -> None:
     ]
     ran = project.atp("test", project.suite(own, tests), "--dry-run", "--timeout", "90s")
     assert ran.code == 0
-    assert "x × one  variation 1, run 3/3, 1 turn, 1 checks, at most 1m30s" in ran.out
+    assert "x × one  variation 1, run 3/3, 1 turn, 1 check, at most 1m30s" in ran.out
     assert "3 cases, 7 trials, 7 calls of agents, 1 at a time" in ran.out
-    assert "1 skipped by their files" in ran.out
-    assert "cost: at most $3 by the cases' own limits; 1 trials without a limit" in ran.out
+    assert "1 case skipped by its file" in ran.out
+    assert "cost: at most $3 by the cases' own limits; 1 trial without a limit" in ran.out
     assert project.lines("asked") == []
     assert project.runs() == []
 

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence, Subject
 from atp.checks.groups import favourable_outcome
@@ -223,7 +224,7 @@ def _long_enough(least: int, file: AgentFile, where: str) -> Verdict:
     size = file.size()
     if size >= least:
         return passed(where=where)
-    return failed(f"expected at least {least} bytes, found {size}", expected=least, found=size, where=where)
+    return failed(f"expected at least {counted(least, 'byte')}, found {size}", expected=least, found=size, where=where)
 
 
 def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:

@@ -9,6 +9,7 @@ import click
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
+from atp.base.numbers import counted
 from atp.cli.streams import print_json
 
 
@@ -32,7 +33,8 @@ def command(path: str, as_json: bool) -> int:
         if row["state"] == "unreadable":
             click.echo(f"{row['run']}  unreadable")
             continue
-        passed = f"{row['passed']}/{row['total']} passed" if row["passed"] is not None else f"{row['total']} cases"
+        total, passing = row["total"], row["passed"]
+        passed = counted(total, "case") if passing is None else f"{passing}/{total} passed"
         inputs = printable(", ".join(Path(one).name for one in row["input"]))
         click.echo(f"{row['run']}  {row['at']}  {row['state']:<10}  {passed:<16}  {inputs}")
     if not rows:

@@ -13,9 +13,12 @@ from atp.base.git import find_checkout
 from atp.engine.prepare.resume import Done
 from atp.journal.folder import RunFolder, host
 from atp.journal.records import FORMAT, AgentInputs, RunInfo
+from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 
 if TYPE_CHECKING:
+    from atp.engine.agent_under_test import AgentUnderTest
+    from atp.engine.prepare.options import Options
     from atp.engine.run import Run
 
 _CI_JOBS = {
@@ -55,7 +58,7 @@ def make_info(run: "Run", folder: RunFolder, done: Done, *, counted: bool) -> Ru
         trials=trials,
         runs=plan.runs,
         environment=plan.identities.of(Case(id="-")),
-        connector=options.connector,
+        connector=_connector(agents, options),
         parallel=options.parallel,
         varied=plan.varied,
         continues=run.resumes is not None,
@@ -63,6 +66,15 @@ def make_info(run: "Run", folder: RunFolder, done: Done, *, counted: bool) -> Ru
         first_started_at=done.times.first_started_at,
         duration_before_resume_ms=done.times.duration_ms,
     )
+
+
+def _connector(agents: "list[AgentUnderTest]", options: "Options") -> str | None:
+    """The connector that all agents use: a prompt has one of its own, others get the one that the options name."""
+    used: set[str | None] = set()
+    for tested in agents:
+        own = getattr(tested.adapter, "connector", None) if isinstance(tested.agent.config, PromptConfig) else None
+        used.add(own or options.connector)
+    return used.pop() if len(used) == 1 else None
 
 
 def _facts(root: Path, env: Mapping[str, str]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class RunInfo(
     environment: dict[str, Any] = {}
     """The test environment."""
     connector: str | None = None
-    """The connector that was named."""
+    """The connector of the agents under test; None if they use none, or not all the same."""
     parallel: int = 1
     """Trials at a time."""
     varied: bool = False

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any, Literal
 
+from atp.base.numbers import counted
 from atp.base.text import one_line, value_text
 from atp.suite.result import CaseResult, TrialResult, Verdict
 
@@ -62,7 +63,7 @@ def difference(expected: Any, found: Any) -> Difference | None:
         return None
     lines = list(_lines(before, after))
     if len(lines) > MOST_SHOWN:
-        lines[MOST_SHOWN:] = [(" ", f"… {len(lines) - MOST_SHOWN} more lines")]
+        lines[MOST_SHOWN:] = [(" ", f"… {counted(len(lines) - MOST_SHOWN, 'more line')}")]
     return lines or None
 
 

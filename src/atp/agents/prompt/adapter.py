@@ -71,6 +71,8 @@ class PromptAdapter(Adapter):
         model = self._model(self._connector)
         self.model = model.name
         """The name of the agent's model."""
+        self.connector = model.connector
+        """The connector of the agent's model."""
         self.runs_on = {"model": model.name, "settings": model.settings}
         """The facts about the model that decide the agent's answers."""
         self.unfit_to_judge = model.unfit_to_judge

@@ -80,11 +80,12 @@ class DryRun:
         asked = f"{counted(self._calls, 'call')} of agents"
         yield f"{counted(cases, 'case')}, {counted(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
         if to_make := trials - self._listed:
-            yield f"{to_make} trials have prompts that are still to be made; their calls are not counted"
+            have = "trial has" if to_make == 1 else "trials have"
+            yield f"{to_make:,} {have} prompts that are still to be made; their calls are not counted"
         if self._judge_calls:
-            yield f"{self._judge_calls} calls of judges, if nothing is judged already"
+            yield f"{counted(self._judge_calls, 'call')} of judges, if nothing is judged already"
         if skipped := self._skipped():
-            yield f"{skipped} skipped by their files"
+            yield f"{counted(skipped, 'case')} skipped by {'its file' if skipped == 1 else 'their files'}"
         yield f"cost: {self._cost()}"
         if self._options.budget_usd is not None:
             yield f"the run stops at ${self._options.budget_usd:g}"
@@ -105,7 +106,7 @@ class DryRun:
     def _cost(self) -> str:
         if not self._usd:
             return "no limit on cost in the cases"
-        rest = f"; {self._open_ended} trials without a limit" if self._open_ended else ""
+        rest = f"; {counted(self._open_ended, 'trial')} without a limit" if self._open_ended else ""
         return f"at most ${self._usd:g} by the cases' own limits{rest}"
 
 
@@ -135,7 +136,7 @@ def _expected(case: Case) -> Iterator[str]:
 def _line(trial: Trial) -> str:
     turns = _turns(trial)
     most = "at most " if trial.case.mode == "dialogue" else ""
-    comes_to = f"{most}{turns} turn{'s' if turns > 1 else ''}, {_checks(trial.case)} checks"
+    comes_to = f"{most}{counted(turns, 'turn')}, {counted(_checks(trial.case), 'check')}"
     if trial.case.mode == "script":
         comes_to = "turns and checks as its function says"
     return (

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from atp.base.durations import elapsed
+from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.failure_text import FailedChecks
@@ -163,7 +164,7 @@ def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) ->
     for warning in found[:MOST_WARNINGS]:
         yield f"  warning: {one_line(hide(warning))}", "detail"
     if len(found) > MOST_WARNINGS:
-        yield f"  … and {len(found) - MOST_WARNINGS} more warnings", "detail"
+        yield f"  … and {counted(len(found) - MOST_WARNINGS, 'more warning')}", "detail"
     if trial.workspace:
         yield f"  workspace: {one_line(hide(trial.workspace))}", "detail"
     if (verbose or below_min_score(case)) and trial.score is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from atp.base.json_text import whole_text
+from atp.base.numbers import counted
 from atp.base.secrets import hider
 from atp.base.text import one_line
 from atp.journal.listeners import Listener, RunEnd
@@ -59,7 +60,7 @@ class Annotations(Listener):
         """Print the workflow commands."""
         lines = self._lines
         if self._more:
-            lines.append(f"::notice title=ATP::{self._more} more cases did not pass")
+            lines.append(f"::notice title=ATP::{counted(self._more, 'more case')} did not pass")
         if end.reason:
             lines.append(f"::error title=ATP::{_data(one_line(self._hide(end.reason), 1000))}")
         try:
@@ -120,7 +121,7 @@ class StepSummary(Reporter):
                     else:
                         self._more += 1
                 if self._more:
-                    file.write(f"{self._more} more cases did not pass: see the report.\n".encode())
+                    file.write(f"{counted(self._more, 'more case')} did not pass: see the report.\n".encode())
         except OSError as error:
             self.problem(error)
 

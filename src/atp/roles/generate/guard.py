@@ -13,6 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
+from atp.base.numbers import counted
 from atp.base.text import cut
 
 NEAR = 0.85
@@ -119,7 +120,7 @@ def changed(original: str, candidate: str) -> str | None:
 def chain_changed(original: Sequence[str], candidate: Sequence[str]) -> str | None:
     """Why a chain of prompts is not a variation of another; none if it is one."""
     if len(original) != len(candidate):
-        return f"it has {len(candidate)} prompts instead of {len(original)}"
+        return f"it has {counted(len(candidate), 'prompt')} instead of {len(original)}"
     found = (changed(before, after) for before, after in zip(original, candidate, strict=True))
     return next((why for why in found if why), None)
 
