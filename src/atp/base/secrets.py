@@ -79,7 +79,8 @@ class _Search:
         if isinstance(value, Struct):
             names = value.__struct_fields__
             return replace(value, **{name: self.masked(getattr(value, name), numbers) for name in names})
-        return MASK if numbers and is_number(value) and value in numbers else value
+        # True and false are numbers in Python, too, but none that is long enough for a secret.
+        return MASK if numbers and isinstance(value, int | float) and value in numbers else value
 
 
 def _forms(secret: str) -> Iterator[_Form]:
@@ -278,11 +279,6 @@ def secret_numbers(secrets: Iterable[str]) -> dict[float, str]:
         if number is not None and len(str(number)) >= SHORTEST_SECRET:
             found[number] = secret
     return found
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number to JSON: in Python, true and false are too."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(text: str) -> float | None:

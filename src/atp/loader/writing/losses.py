@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atp.base.secret_values import is_secret
-from atp.base.secrets import is_number, secret_numbers
+from atp.base.secrets import secret_numbers
 from atp.suite.case import Case
 
 
@@ -63,7 +63,7 @@ class SecretHider:
             return {
                 self._text(key, note, place, str): self.hide(item, note, (*place, key)) for key, item in value.items()
             }
-        if self._numbers and is_number(value) and value in self._numbers:
+        if self._numbers and isinstance(value, int | float) and value in self._numbers:
             return self._text(self._numbers[value], note, place, self._escape)
         return value
 

@@ -1,11 +1,11 @@
-"""Loads YAML suites (document 1)."""
+"""Loads YAML suites."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
+from atp.base.numbers import is_number
 from atp.base.secret_values import secret_settings
-from atp.base.secrets import is_number
 from atp.loader.cases import YAML_KEYS, CaseReader
 from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext, Source

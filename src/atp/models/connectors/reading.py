@@ -7,8 +7,9 @@ from typing import Any, cast, get_args
 
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.numbers import is_number
 from atp.base.secret_values import is_secret, secret_settings
-from atp.base.secrets import SHORTEST_SECRET, is_number
+from atp.base.secrets import SHORTEST_SECRET
 from atp.models.connectors.connector import (
     ANTHROPIC,
     LOCAL,
