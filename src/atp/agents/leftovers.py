@@ -1,7 +1,7 @@
 """Ends processes that agents left behind, found by a marker in their environment.
 
 A process can leave its group and its session, but keeps its environment, which Linux shows in `/proc`. Without `/proc`
-only process groups are ended. Copies of ATP's own process (`os.fork`) have the environment that ATP was started with;
+only process groups are ended. Forks of ATP's own process (`os.fork`) have the environment that ATP was started with;
 they are found by a file that is open in them, too.
 """
 
@@ -31,18 +31,18 @@ def marked(marker: str, variable: str = OF_RUN) -> Iterator[int]:
     return _those(lambda pid: _has(pid, marker, variable))
 
 
-class Copies:
-    """The copies of this process that are made from now on, and their copies."""
+class Forks:
+    """The forks of this process (`os.fork`) that are made from now on, and their forks."""
 
     def __init__(self) -> None:
         try:
             self._file = os.memfd_create("atp")
-        except (AttributeError, OSError):  # not Linux, or no file can be opened: copies are not ended
+        except (AttributeError, OSError):  # not Linux, or no file can be opened: forks are not ended
             self._file = -1
         self._process = os.getpid()
 
     def end(self, within: float = 2.0) -> None:
-        """Kill the copies. Called once, in the original process."""
+        """Kill the forks. Called once, in the original process."""
         if self._file >= 0 and os.getpid() == self._process:
             about = os.fstat(self._file)
             _end(lambda pid: self._is_open(pid, about), within)

@@ -17,7 +17,11 @@ CANCEL_LIMIT = 5.0
 
 
 class RunningAgent:
-    """An agent that is started before its first conversation, and again if the start failed in a way that may pass."""
+    """An adapter that is started before its first conversation, and again if the start failed in a way that may pass.
+
+    Made for each agent that is asked: one under test (as an `AgentUnderTest`, when the plan is made), one that judges,
+    simulates or generates (when it is first needed), one that is a tool. Whoever made it closes it.
+    """
 
     def __init__(self, adapter: Adapter, name: str, config: Mapping[str, Any] | None = None) -> None:
         self.adapter = adapter

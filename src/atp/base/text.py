@@ -18,7 +18,7 @@ Line = tuple[str, str]
 or just text."""
 _CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 _COMMAND = re.compile(r"^\s*::|##(?=\w*\[)", re.MULTILINE)  # `::error::`, `##[group]`, `##vso[…]`, `##teamcity[…]`
-INFO = "ℹ"  # noqa: RUF001  (document 5's sign)
+INFO = "ℹ"  # noqa: RUF001  (the sign of the JSONL format's console)
 
 
 def cut(value: Any, longest: int = LONGEST) -> str:

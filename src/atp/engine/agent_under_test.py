@@ -8,7 +8,10 @@ from atp.suite.capabilities import Capabilities
 
 
 class AgentUnderTest(RunningAgent, DescribedAgent):
-    """An agent of a plan, shared by all its trials."""
+    """A `NamedAgent` of a plan with its adapter, shared by all its trials.
+
+    Made by `RunServices.agent_under_test` when the plan is made, started by its first trial, closed by the run.
+    """
 
     def __init__(self, named: NamedAgent, adapter: Adapter, inputs: AgentInputs) -> None:
         agent = named.agent

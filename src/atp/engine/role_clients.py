@@ -114,7 +114,7 @@ class RoleClients:
         return named if self._options.given(flag) or in_file is None else in_file
 
     def simulator_name(self, name: str | None) -> str | None:
-        """The simulator that a case names, else the run's: the flag is the default (document 5)."""
+        """The simulator that a case names, else the run's: by the JSONL format the flag is the default."""
         return name or self._options.simulator
 
     def assessor_name(self, name: str | None, source: CaseSource) -> str | None:

@@ -169,7 +169,11 @@ class Run:
         self._running.engine.report_incomplete_cases()
 
     async def finish(self) -> int:
-        """Close the agents, call the hook after the run, write the summary and the reports. Returns the exit code."""
+        """Write the summary and the reports of a run whose trials are over. Returns the exit code.
+
+        Called once, before `close`, and not at all if the run broke. Closes the agents and calls the hook after the run
+        first.
+        """
         started = self._running
         await self.close_agents()
         if self.options.after_all and self._before_all_done:
@@ -209,7 +213,10 @@ class Run:
         )
 
     async def close(self) -> None:
-        """Close agents, journal and folder, wherever the run stands."""
+        """Release what is open: agents, journal, folder. Called last, also if the run broke or never began.
+
+        Writes nothing: the results of the run are in the journal, its summary is written by `finish`.
+        """
         self.stop.unwatch_clock()
         if self._started is not None:
             await self.close_agents()

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from atp.agents.leftovers import Copies, end_leftovers
+from atp.agents.leftovers import Forks, end_leftovers
 from atp.base.diagnostics import load_error
 from atp.base.project import find_root
 from atp.base.secret_values import secret_variables
@@ -92,12 +92,12 @@ class RunContext:
     async def opened(self) -> AsyncIterator[None]:
         """Apply the run to this process, which does nothing else meanwhile; at the end, close what it started."""
         with self.active():
-            copies = Copies()
+            forks = Forks()
             try:
                 yield
             finally:
                 await self.close()
-                copies.end()
+                forks.end()
 
     async def close(self) -> None:
         """Close the roles, and end the processes that agents have left."""

@@ -139,7 +139,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 class TestLoader:
-    """Loads suites, and raises `LoadError` for a file that can't be used (document 1)."""
+    """Loads suites, and raises `LoadError` for a file that can't be used: the interface of the YAML suite format."""
 
     __test__ = False  # pytest takes every class called Test… for a test
 

@@ -226,7 +226,7 @@ def _require(result: Schema, shape: type[BaseModel], names: dict[str, list[str]]
 
 
 def _allow_config(result: Schema) -> None:
-    """Accept the keys in `config`, too, as document 1 writes them."""
+    """Accept the keys in `config`, too, as the YAML suite format has them."""
     inside = {key: value for key, value in result["properties"].items() if key != "type"}
     result["properties"]["config"] = {
         "type": "object",

@@ -123,7 +123,7 @@ def console(stream: TextIO, look: ConsoleOptions, *, live: bool = True) -> Conso
 
 
 def default_path(file: Path, now: float | None = None) -> Path:
-    """Document 4's default, beside the input, in local time."""
+    """The default of the JSONL test package: beside the input, with the local time."""
     stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now))
     return file.parent / f"output-{stamp}.jsonl"
 

@@ -46,12 +46,12 @@ def reason(case: CaseResult) -> str:
 
 
 def milliseconds(value: float) -> int:
-    """A duration as the documents write it: a whole number."""
+    """A duration as the formats write it: a whole number."""
     return round(value)
 
 
 def messages_count(case: CaseResult, trial: TrialResult) -> int:
-    """How many messages the agent was last given (document 5 counts the history, not the answer)."""
+    """How many messages the agent was last given (the JSONL format counts the history, not the answer)."""
     messages = trial.transcript.messages
     if messages and len(trial.transcript.turns) < 2 and (given := given_messages(case)):
         return given
@@ -171,5 +171,5 @@ def agent_id(info: RunInfo) -> str:
 
 
 def timestamp(seconds: float) -> str:
-    """ISO 8601 in UTC, as document 4 writes it."""
+    """ISO 8601 in UTC, as the JSONL test package writes it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -578,14 +578,14 @@ def _schema(title: str, record: Any) -> dict[str, Any]:
 
 
 def environment(info: RunInfo) -> dict[str, Any]:
-    """The test environment under document 4's keys."""
+    """The test environment under the keys of the JSONL test package."""
     names = {"user": "user_id", "team": "team_id"}
     made: dict[str, Any] = {names.get(name, name): value for name, value in info.environment.items()}
     return made
 
 
 def stability_fields(case: CaseResult) -> dict[str, Any]:
-    """Document 4's stability fields of a case that ran more than once, for the case and for each variation."""
+    """The stability fields of a case that ran more than once, and of each of its variations."""
     made = _stability_fields(case_stability(case))
     variations = by_variation(case)
     if len(variations) > 1:

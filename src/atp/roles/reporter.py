@@ -1,4 +1,4 @@
-"""The reporter: an agent of the user's, or a model, that writes a report on a run (document 4)."""
+"""The reporter: an agent of the user's, or a model, that writes a report on a run."""
 
 import json
 from typing import Any

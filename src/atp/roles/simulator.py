@@ -1,4 +1,4 @@
-"""The simulator: writes the user's next message in a dialogue (document 5)."""
+"""The simulator: writes the user's next message in a dialogue."""
 
 import json
 import re
@@ -217,7 +217,7 @@ def _prompt(turn: SimulatorTurn, complaint: str | None) -> tuple[str, str]:
 
 
 def read_message(data: Any, conversation: Sequence[dict[str, Any]]) -> SimulatedMessage:
-    """The message in an answer that keeps the contract of document 5. Raises `SimulatorError`."""
+    """The message in an answer that keeps the simulator's contract in the JSONL format. Raises `SimulatorError`."""
     if not isinstance(data, dict):
         raise SimulatorError(f"it answered {_cut(data)}, which is no JSON object with `input` and `goal_achieved`")
     for key in data:

@@ -1,4 +1,4 @@
-"""The status of a case from its trials, and its stability over them (document 4)."""
+"""The status of a case from its trials, and its stability over them, in the figures of the JSONL test package."""
 
 import hashlib
 from collections import Counter
@@ -57,7 +57,7 @@ def blames_agent(trial: TrialResult) -> bool:
 
 
 class Stability(Struct, kw_only=True):
-    """Document 4's stability metrics of a case, unrounded."""
+    """The stability metrics of the JSONL test package, unrounded."""
 
     runs: int
     """How many trials there were."""

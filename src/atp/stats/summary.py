@@ -79,7 +79,7 @@ class Summary:
         return self.passed + self.failed + self.errors + self.blocked + self.cancelled
 
     def counts(self) -> dict[str, Any]:
-        """The summary in document 4's words. `total` is the sum of the six counts after it.
+        """The summary in the words of the JSONL test package. `total` is the sum of the six counts after it.
 
         `planned_runs` is there only if a stop left some trials of the cases out: they count as not passed.
         """

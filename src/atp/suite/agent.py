@@ -30,7 +30,7 @@ class AgentConfig(Record):
     """At most so many trials of this agent at a time."""
 
     def __getitem__(self, key: str) -> Any:
-        """Return the value of a key: to document 1, a configuration is a dict."""
+        """Return the value of a key: in the YAML suite format, a configuration is a dict."""
         if key in type(self).model_fields or key in (self.model_extra or {}):
             return getattr(self, key)
         raise KeyError(key)
@@ -265,7 +265,7 @@ class CrewAiConfig(AgentConfig):
 
 
 NEEDS_ENTRY = ("`custom` needs `entry`", "write `entry: module:function` or `file.py:function`")
-"""What is wrong with a `custom` agent that names no code, and how to fix it. A file with one loads (document 1)."""
+"""What is wrong with a `custom` agent that names no code, and how to fix it. Such a file loads, but can't run."""
 
 
 class CustomConfig(AgentConfig):

@@ -80,13 +80,13 @@ class Assertion(Record):
 
     @property
     def config(self) -> dict[str, Any]:
-        """Document 1's name for the keys of the assertion's kind, as far as the file gives them."""
+        """The keys of the assertion's kind that the file gives, by their name in the YAML suite format."""
         return self.model_dump(exclude={"type", *Assertion.model_fields}, exclude_unset=True)
 
     @model_validator(mode="before")
     @classmethod
     def _flatten_config(cls, raw: Any) -> Any:
-        # Document 1 nests a kind's keys in `config`, documents 4 and 5 write them flat. Both at once is fine unless
+        # YAML suites nest a kind's keys in `config`, JSONL cases have them flat. Both at once is fine unless
         # they contradict each other.
         if type(raw) is not dict or "config" not in raw:
             return raw

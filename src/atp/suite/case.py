@@ -120,7 +120,7 @@ def _listed(value: Any) -> Any:
 
 
 def _messages(value: Any) -> Any:
-    """Accept text and a single message for a conversation (document 4's `input`)."""
+    """Accept text and a single message for a conversation (`input` of the JSONL format)."""
     if not isinstance(value, str | dict | list):
         raise PydanticCustomError("messages_type", "expected text, a message or a list of messages")
     return [{"role": "user", "content": value}] if isinstance(value, str) else _listed(value)
@@ -243,7 +243,7 @@ class Case(Record):
 
     @property
     def input(self) -> Any:
-        """The prompt in the shortest form of document 4: text, or a list of messages."""
+        """The prompt in the shortest form of the JSONL format: text, or a list of messages."""
         if self.task is not None:
             return self.task.description
         if not self.messages:
@@ -262,5 +262,5 @@ class Case(Record):
 
     @property
     def constraints(self) -> Limits:
-        """Document 1's name for the limits."""
+        """The limits, by their name in the YAML suite format."""
         return self.limits

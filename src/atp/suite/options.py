@@ -1,4 +1,4 @@
-"""Options: what is handed to an agent beside the messages (document 5's `context.Options`)."""
+"""Options: what is handed to an agent beside the messages (`context.Options` of the JSONL format)."""
 
 from pydantic import Field
 

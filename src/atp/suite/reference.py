@@ -1,4 +1,4 @@
-"""References to agents and scripts, in the spelling that each key requires (document 5's format rules)."""
+"""References to agents and scripts, in the spelling that each key requires by the rules of the JSONL format."""
 
 import re
 from typing import Annotated

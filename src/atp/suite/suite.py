@@ -71,10 +71,10 @@ class Suite(Record):
 
     @property
     def test_suite(self) -> str:
-        """Document 1's name for the suite's name."""
+        """The suite's name, by its key in the YAML suite format."""
         return self.name
 
     @property
     def tests(self) -> list[Case]:
-        """Document 1's name for the cases."""
+        """The cases, by their key in the YAML suite format."""
         return self.cases

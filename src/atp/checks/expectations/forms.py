@@ -3,7 +3,7 @@
 To add a form, add a line to `FORMS`. A form must leave nothing to judge: every reader of the sentence must come to the
 same verdict as the check. Left out on purpose, because no check means exactly this:
 
-- "the response is …": by document 2 an answer need only be reasonably close, and the assessor decides on that;
+- "the response is …": in Markdown tests an answer need only be reasonably close, and the assessor decides on that;
 - "the response is valid JSON": checks look for JSON in prose, too;
 - "the file x was deleted": no check knows whether it was there.
 """

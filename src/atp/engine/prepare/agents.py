@@ -35,7 +35,10 @@ _HOW = "use a name of the suite, module:function, a URL, or an id"
 
 
 class DescribedAgent:
-    """An agent as it is described: enough to refuse cases that mean nothing for it, before anything is loaded."""
+    """What files and flags say about an agent: enough to refuse cases that mean nothing for it.
+
+    The base of `NamedAgent`, of which nothing is loaded yet, and of `AgentUnderTest`, which has an adapter.
+    """
 
     agent: AnyAgent
     base: Path
@@ -61,7 +64,11 @@ class DescribedAgent:
 
 
 class NamedAgent(DescribedAgent):
-    """An agent with the folder that relative paths in its configuration start from."""
+    """An agent that was found by its name: its configuration, and the folder that paths in it start from.
+
+    Made by `resolve_agents` and `find_agent` while a run is prepared. Its adapter comes next: in an `AgentUnderTest`,
+    or in a `RunningAgent` if it has a role or is a tool.
+    """
 
     def __init__(
         self, agent: AnyAgent, base: Path, ad_hoc: bool = False, secrets: frozenset[str] = frozenset()
@@ -83,7 +90,7 @@ class Project(NamedTuple):
 def resolve_agents(source: CaseSource, options: Options, project: Project, notes: Diagnostics) -> list[NamedAgent]:
     """Return the agents of a suite: those of `-n`, else its own, else those of the environment or `atp.toml`.
 
-    Where none is named, the agent is the one whose folder contains the file (document 4).
+    Where none is named, the agent is the one whose folder contains the file, as in the JSONL test package.
     """
     suite = source.suite
     own = {agent.name: agent for agent in suite.agents}

@@ -1,4 +1,4 @@
-"""The user, team and locale that a trial runs with, and the rest of the test environment (document 4)."""
+"""The user, team and locale that a trial runs with, and the rest of the test environment of the JSONL format."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from atp.suite.record import JsonObject, Record, Text
 
 
 class Identity(Record):
-    """The test environment that an agent sees."""
+    """The user and team that the agent under test is told it works for, and the rest of its environment."""
 
     user: Text = Field(default="test-user", validation_alias=AliasChoices("user", "user_id"))
     """User."""
@@ -49,7 +49,7 @@ class Identity(Record):
 
 
 class Identities:
-    """Resolves the identity of each case (rulings §1): flag, case, `--ctx`, environment or `atp.toml`, default."""
+    """Resolves the identity that each case runs with: flag, case, `--ctx`, environment or `atp.toml`, default."""
 
     def __init__(self, options: Options) -> None:
         from_file = _read_ctx(Path(options.ctx)) if options.ctx else Identity()

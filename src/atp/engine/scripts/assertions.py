@@ -1,6 +1,6 @@
 """`t.assert_`: the assertions of a test in Python.
 
-The assertions of documents 4 and 5 in snake_case; the spelling of the documents (`Contains`, `JSONPath`) works as well.
+The assertions of the JSONL format in snake_case; the spelling of its documents (`Contains`, `JSONPath`) works as well.
 Every assertion takes a message, as the last argument or by name, that replaces the generated one.
 """
 

@@ -186,5 +186,5 @@ class Conversation:
 
 
 def _as_number(seconds: float) -> float:
-    """Whole seconds as a whole number, which document 1 promises to agents with strict readers."""
+    """Whole seconds as a whole number, which the YAML suite format promises to agents with strict readers."""
     return int(seconds) if seconds == int(seconds) else seconds

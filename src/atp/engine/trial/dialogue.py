@@ -1,4 +1,4 @@
-"""A dialogue with a simulated user, and the checkpoints it must reach (document 5's dynamic mode)."""
+"""A dialogue with a simulated user, and the checkpoints it must reach: the dynamic mode of the JSONL format."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -36,7 +36,7 @@ class Dialogue:
         self._unjudged: dict[str, str] = {}
         """Why checkpoints could not be judged on some turn."""
         self.error: str | None = None
-        """Why the dialogue did not pass, in document 5's words."""
+        """Why the dialogue did not pass, in the words of the JSONL format."""
         self._simulator_usage = result.role_usage = Usage()
         self._user = result.simulated_user = _simulated_user(trial.case)
         result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]

@@ -1,1 +1,1 @@
-"""JSONL test files (documents 4, 5)."""
+"""JSONL test files."""

@@ -1,4 +1,4 @@
-"""JSONL test files (documents 4, 5), and JSON files with a list of the same cases.
+"""JSONL test files, and JSON files with a list of the same cases.
 
 A JSONL file of any length is read record by record in constant memory.
 """

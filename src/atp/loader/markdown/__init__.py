@@ -1,4 +1,4 @@
-"""Markdown test files (`*.test.md`, documents 2 and 3).
+"""Markdown test files (`*.test.md`), by the strict and the conceptual description of the format.
 
 A text goes through these steps: the frontmatter is cut off (`frontmatter`), comments are removed (`page`), Markdown
 becomes a tree of blocks (`blocks`), headings and labels make sections and fields of the blocks (`sections`, `fields`,

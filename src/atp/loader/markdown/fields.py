@@ -207,7 +207,7 @@ class FieldReader:
             self._add(part)
 
     def _read_label_item(self, item: Block) -> None:
-        """Read an item that is a label, with the field's items nested below it (document 2)."""
+        """Read an item that is a label, with the field's items nested below it."""
         first, *rest = unboxed(item)
         label = _item_label(item)
         assert label is not None

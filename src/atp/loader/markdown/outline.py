@@ -12,7 +12,7 @@ CASE_MAKERS: set[FieldKind] = {"prompts", "chain", "expectations"}
 """A section with one of these is a case."""
 
 Form = Literal["line", "heading", "item"]
-"""How a label is written: in a line of text, as a heading, or as an item of a list (document 2)."""
+"""How a label is written: in a line of text, as a heading, or as an item of a list."""
 
 
 @dataclass(slots=True)

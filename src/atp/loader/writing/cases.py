@@ -26,7 +26,7 @@ class CaseWriter:
     """The file's defaults, which cases need not repeat."""
 
     def write(self, case: Case) -> dict[str, Any] | None:
-        """The case as a record in the documents' order of keys, or None if its prompt can't be written."""
+        """The case as a record in the formats' order of keys, or None if its prompt can't be written."""
         says = self._says(case)
         if says is None:
             self.losses.case(case, "everything", _why_unwritable(case))
@@ -157,13 +157,13 @@ def _takes_fractions(annotation: Any) -> bool:
 
 
 def flat_assertion(assertion: Assertion) -> dict[str, Any]:
-    """An assertion as documents 4 and 5 write it: the kind's own keys beside the common ones."""
+    """An assertion as in the JSONL format: the kind's own keys beside the common ones."""
     own, common = _parts(assertion, flat_assertion)
     return {"type": assertion.type, **own, **common}
 
 
 def nested_assertion(assertion: Assertion) -> dict[str, Any]:
-    """An assertion as document 1 writes it: the kind's own keys in `config`."""
+    """An assertion as in the YAML suite format: the kind's own keys in `config`."""
     own, common = _parts(assertion, nested_assertion)
     if isinstance(assertion, Group) or not own:
         return {"type": assertion.type, **own, **common}

@@ -1,4 +1,4 @@
-"""Writes JSONL test files (documents 4, 5), and JSON files with a list of the same cases."""
+"""Writes JSONL test files, and JSON files with a list of the same cases."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def _lines(suite: Suite, losses: Losses) -> list[str]:
 
 
 def _in_dialect(record: dict[str, Any], case: Case, losses: Losses) -> dict[str, Any]:
-    """The record without what only YAML tests say, and with the documents' own spelling of a timeout."""
+    """The record without what only YAML tests say, and with the JSONL format's own spelling of a timeout."""
     if record.pop("agents", None) is not None:
         losses.case(case, "agents", ", ".join(case.agents or ()) or "none")
     if record["name"] == case.id:

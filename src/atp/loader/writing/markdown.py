@@ -1,4 +1,4 @@
-"""Writes Markdown test files (documents 2, 3): frontmatter, and a section a case."""
+"""Writes Markdown test files: frontmatter, and a section a case."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ def write_markdown(suite: Suite) -> Written:
 
 
 def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, Any]:
-    """The frontmatter: what the file says for all of its cases, in the documents' order."""
+    """The frontmatter: what the file says for all of its cases, in the order of the format's description."""
     if suite.version != "1.0":
         losses.suite("version", suite.version)
     defaults = suite.defaults

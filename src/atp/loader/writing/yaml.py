@@ -1,4 +1,4 @@
-"""Writes YAML suites (document 1) as a person would: block style, literal blocks for lines of text, few quotes."""
+"""Writes YAML suites as a person would: block style, literal blocks for lines of text, few quotes."""
 
 import re
 from pathlib import PurePosixPath
@@ -54,7 +54,7 @@ def _escape(text: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML in the look of document 1."""
+    """PyYAML in the look of the format's own examples."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

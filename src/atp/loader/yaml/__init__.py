@@ -1,1 +1,1 @@
-"""YAML suites (document 1)."""
+"""YAML suites."""

@@ -1,4 +1,4 @@
-"""The lines of a case on the console, as in document 5: its status, its checks, its failures, its conversation."""
+"""A case on the console, in the form of the JSONL format: its status, its checks, its failures, its conversation."""
 
 from collections.abc import Container, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The console, as in document 5: a line for each case as it ends, and the summary."""
+"""The console, in the form of the JSONL format: a line for each case as it ends, and the summary."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The summary at the end of a run, as in document 5."""
+"""The summary at the end of a run, in the form of the JSONL format."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`-r <agent>`: a report that an agent of the user's writes, from document 4's JSON report.
+"""`-r <agent>`: a report that an agent of the user's writes, from the JSON report.
 
 The agent is asked when all trials are done. If the agent fails, the built-in report for the file's extension is written
 in its place, and the failure is a problem of the run.
@@ -92,7 +92,7 @@ class AgentReport(Reporter):
         return None
 
     def _report(self, end: RunEnd) -> dict[str, Any]:
-        """Document 4's JSON report."""
+        """The JSON report, as an object."""
         with tempfile.TemporaryDirectory() as folder:
             file = JsonReport(Path(folder) / "report.json", self._secrets)
             RecordedRun(Path(end.info.folder)).repeat(file)

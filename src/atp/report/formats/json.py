@@ -1,4 +1,4 @@
-"""Document 4's JSON report. The file appears whole when the run ends."""
+"""The JSON report of the JSONL test package. The file appears whole when the run ends."""
 
 from typing import IO
 

@@ -1,4 +1,4 @@
-"""Document 4's events, one JSON object a line, as they happen: on stdout with `--json`, in a file with `-o x.jsonl`."""
+"""The JSONL report: an event a line, as it happens: on stdout with `--json`, in a file with `-o x.jsonl`."""
 
 from collections.abc import Sequence
 from pathlib import Path

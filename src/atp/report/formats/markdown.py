@@ -1,4 +1,4 @@
-"""Document 4's Markdown report: summary, environment, stability where there are several runs, and every result.
+"""The Markdown report: summary, environment, stability where there are several runs, and every result.
 
 What an agent said is shown as it is, and can be neither a table, a fence, a link nor HTML.
 """
@@ -97,7 +97,7 @@ class MarkdownReport(SpooledReport):
 
 
 def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:
-    """Document 4's summary; the rarer counts only where they are not zero."""
+    """The summary of the JSONL test package; the rarer counts only where they are not zero."""
     info, counts = end.info, end.counts
     rows = [
         ("Agent", plain(hide(agent_id(info)))),
@@ -131,7 +131,7 @@ _USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.m
 
 
 def environment_section(info: RunInfo, hide: Hide) -> list[str]:
-    """Document 4's environment; other settings only where they are not the default."""
+    """The environment of the JSONL test package; other settings only where they are not the default."""
     rows = [
         (plain(name.replace("_", " ").capitalize()), plain(response(hide(value))))
         for name, value in info.environment.items()

@@ -63,7 +63,7 @@ RUBRICS = {
         "count against it; whether it is correct does not matter."
     ),
 }
-"""What the criteria that document 1 names mean. Any other criterion is in the user's own words."""
+"""What the criteria that the YAML suite format names mean. Any other criterion is in the user's own words."""
 
 
 class Question(Struct, kw_only=True, frozen=True):
