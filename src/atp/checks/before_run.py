@@ -66,8 +66,8 @@ def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
 
 
 def known_tools(case: Case) -> frozenset[str]:
-    """The tools that a case itself names: in `allowed_tools`, and in its assertions about tools."""
-    known = set(case.limits.allowed_tools or ())
+    """The tools of a case's agents, and those that it names itself: in `allowed_tools`, in assertions about tools."""
+    known = {*case.tools, *(case.limits.allowed_tools or ())}
     for one in case.assertions:
         if one.type in _ABOUT_TOOLS:
             name: str | list[str] = getattr(one, "name", [])

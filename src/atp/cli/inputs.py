@@ -79,6 +79,13 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
     secrets = frozenset(secret_variables(env))
     with masking(Secrets(secrets)):
         files = [load_path(path, load_context(options, env)) for path in find_files(paths, notes)]
+        if not check and any(case.expectations for one in files if one.suite for case in one.suite.cases):
+            from atp.engine.prepare.agents import Project, agent_tools
+            from atp.engine.prepare.sources import in_memory
+
+            project = Project(root, env)
+            for suite in filter(None, (one.suite for one in files)):
+                in_memory(suite, lambda _: False, lambda source: agent_tools(source, options, project))
         if check and not has_errors(notes):
             from atp.engine.prepare.impossible_cases import check_suite
 

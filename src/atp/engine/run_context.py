@@ -16,10 +16,11 @@ from atp.base.diagnostics import load_error
 from atp.base.project import find_root
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
+from atp.engine.prepare.agents import Project, agent_tools
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
-from atp.engine.prepare.sources import hook_folders
+from atp.engine.prepare.sources import CaseSource, hook_folders
 from atp.engine.prepare.survey import Filter
 from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
@@ -76,6 +77,10 @@ class RunContext:
         if self.options.record and self.options.replay:
             raise load_error("contradiction", "--record and --replay are both given", "record first, then replay")
         return RoleClients(RunServices(self.options, self.root, self.env, connectors(self.root), marker, self.secrets))
+
+    def agent_tools(self, source: CaseSource) -> frozenset[str]:
+        """The names of the tools of a suite's agents, as far as files name them."""
+        return agent_tools(source, self.options, Project(self.root, self.env))
 
     @property
     def services(self) -> RunServices:

@@ -208,6 +208,8 @@ class Case(Record):
     """A Python function called before each trial."""
     after_hook: Text | None = Field(default=None, validation_alias=AliasChoices("after_hook", "after"))
     """A Python function called after each trial."""
+    tools: frozenset[str] = Field(default_factory=frozenset, exclude=True, repr=False)
+    """The tools of the agents under test, as far as files name them. Set if there are expectations, before the plan."""
     place: Place = Field(default_factory=Place, exclude=True, repr=False)
     """Where it stands in its file."""
 

@@ -603,7 +603,7 @@ def test_a_tool_that_the_case_names_is_known() -> None:
     ("text", "wording"),
     [
         ("the Search tool was called", "the `Search` tool was called"),
-        ("Search was called twice.", "`Search` was called twice."),
+        ("Search was called twice.", "`search` was called twice."),
         ("the expensive tool was not called", "the `expensive` tool was not called"),
         ("the right tool was called", None),
         ("the guest is greeted by name", None),

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.engine.support.project import Project
 
 OCEAN = """\
@@ -123,6 +124,62 @@ def test_the_plan_shows_the_wording_that_would_be_exact(project: Project) -> Non
     ran = project.atp("test", file, "-n", "agent.py:run", "--assessor", "scripts:house.judge", "--dry-run")
     assert ran.code == 0, ran.err
     assert "→ the assessor decides (exact if it says: the `Search` tool was called)" in ran.out
+
+
+DESK = """\
+---
+commands: ["tools.py:search", "tools.py:help"]
+agents: [agents/sea/helper.md]
+tools: {open: {result: ok}}
+---
+You work at a desk.
+"""
+WORDS = {
+    "Search was called twice.": "tool_called search, times 2",
+    "it never calls help": "not_tool_called help",
+    "the open tool was called": "tool_called open",
+    "the sea_helper tool was called": "tool_called sea_helper",
+    "Bob was not called": None,
+}
+
+
+@pytest.mark.parametrize("kind", ["target", "suite", "package"])
+def test_a_word_that_is_a_tool_of_the_agent_names_it(project: Project, kind: str) -> None:
+    """In all of `show`, `validate` and the plan, so that a case without other expectations needs no judge."""
+    words = [text for text, check in WORDS.items() if check]
+    project.write("agents/desk.md", DESK)
+    project.write("agents/sea/helper.md", "You help.")
+    project.write("agents/tools.py", "def search(q: str): ...\ndef help(q: str): ...")
+    if kind == "target":
+        file = "desk.test.md"
+        listed = "\n".join(f"- {text}" for text in words)
+        project.write(
+            file, f"---\ntarget: agents/desk.md\n---\n# C\n**Prompts:**\n- x\n\n**Expectations:**\n{listed}\n"
+        )
+    elif kind == "suite":
+        agent = {"name": "desk", "type": "prompt", "config": {"path": "agents/desk"}}
+        file = project.suite([agent], [{"id": "c", "input": "x", "expectations": words}])
+    else:
+        head = {"name": "desk", "connector": "openai.x", "commands": ["../../agents/tools.py:search"]}
+        project.write("assistants/desk/package.yao", head)
+        project.write("assistants/desk/prompts.yml", [{"role": "system", "content": "You work."}])
+        words = words[:1]
+        file = project.cases({"id": "c", "input": "x", "expectations": words}, name="assistants/desk/tests/c.jsonl")
+    shown = json.loads(project.atp("show", "--json", file).out)["cases"][0]
+    assert shown["exact"] == [WORDS[text] for text in words]
+    assert project.atp("validate", file).code == 0
+    *trials, _ = project.test(file, "-c", "openai.x", "--dry-run").events
+    assert [one["check"] for one in trials[0]["expectations"]] == [WORDS[text] for text in words]
+    assert "judge_calls" not in trials[0]
+
+
+def test_an_agent_that_names_no_tools_leaves_words_in_doubt_to_the_judge(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return 'hello'")
+    project.write("scripts/house.py", "def judge(asked): return {}")
+    file = project.cases({"id": "a", "input": "x", "expectations": list(WORDS)})
+    *trials, _ = project.test(file, "-n", "agent.py:run", "--assessor", "scripts:house.judge", "--dry-run").events
+    checks = {one["text"]: one["check"] for one in trials[0]["expectations"]}
+    assert checks == dict.fromkeys(WORDS) | {"the sea_helper tool was called": "tool_called sea_helper"}
 
 
 def test_what_no_agent_of_this_kind_can_show_is_an_error_of_the_plan(project: Project) -> None:

@@ -15,7 +15,7 @@ from atp.agents.agent_files import AgentFiles
 from atp.agents.attachments import Attachments
 from atp.agents.prompt.file import read_prompt_file
 from atp.agents.prompt.loop import Loop
-from atp.agents.prompt.package import PACKAGE, read_package
+from atp.agents.prompt.package import find_prompt, read_package
 from atp.agents.prompt.tools import make_tools
 from atp.agents.prompt.variables import fill
 from atp.agents.tools import ToolRun, mcp_servers
@@ -40,7 +40,7 @@ class PromptAdapter(Adapter):
         config: PromptConfig = agent.config
         if context.services is None:
             raise ConfigurationError("a prompt runs on a model, and there are no models here")
-        path = find_prompt(config.path, context)
+        path = find_prompt(config.path, context.base, context.root)
         with _making(path):
             files = AgentFiles(_root(path, context), context.environment)
             written = read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
@@ -131,22 +131,6 @@ def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     if not further or not isinstance(message.get("content"), str):
         return message
     return {**message, "content": "\n\n".join([message["content"], *further])}
-
-
-def find_prompt(place: str, context: AdapterContext) -> Path:
-    """Find the Markdown file or the package's folder that a path names. Raises `ConfigurationError`."""
-    starts = [context.base / place]
-    if context.root is not None:
-        starts.append(context.root / place.lstrip("/"))
-    for start in starts:
-        for path in (start, start.with_name(f"{start.name}.md")):
-            if path.is_file() and path.name == PACKAGE:
-                return path.parent.resolve()
-            if path.is_file() and path.suffix.lower() == ".md":
-                return path.resolve()
-            if (path / PACKAGE).is_file():
-                return path.resolve()
-    raise ConfigurationError(f"there is no agent at {place}", f"name a file `agents/x.md`, or a folder with {PACKAGE}")
 
 
 def _root(path: Path, context: AdapterContext) -> Path:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from atp.agents.tools import tool_name
 from atp.base.diagnostics import Diagnostics
 from atp.loader.validate import Locator, validate
 from atp.suite.matcher import check_no_matchers
@@ -114,10 +115,20 @@ class PromptHead(Record):
         return self
 
     @property
+    def tool_names(self) -> list[str]:
+        """The names of the agent's tools, but for those that only a running MCP server knows."""
+        return [*map(command_name, self.commands), *map(tool_name, self.agents), *self.tools]
+
+    @property
     def settings(self) -> dict[str, Any]:
         """All settings of the model."""
         own = {key: value for key in ("temperature", "max_tokens") if (value := getattr(self, key)) is not None}
         return {**self.options, **own}
+
+
+def command_name(entry: str) -> str:
+    """The name of the tool that a function is."""
+    return tool_name(entry.rpartition(":")[2].rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from atp.agents.adapter import AdapterContext, AgentError, Reply, Services, TurnRequest
 from atp.agents.agent_files import AgentFiles
-from atp.agents.prompt.head import CannedAnswer, CannedTool, Written
+from atp.agents.prompt.head import CannedAnswer, CannedTool, Written, command_name
 from atp.agents.prompt.signature import BadArguments, Signature
 from atp.agents.running import RunningAgent
 from atp.agents.tools import CallableTool, ToolError, ToolOutcome, ToolRun, tool_name
@@ -37,13 +37,11 @@ class FunctionTool(CallableTool):
     def __init__(self, entry: str, context: AdapterContext) -> None:
         """Raises `ConfigurationError`."""
         self._function = load_function(entry, (context.base, *context.search))
-        name = entry.rpartition(":")[2].rpartition(".")[2]
+        name = command_name(entry)
         if inspect.isclass(self._function):
             raise ConfigurationError(f"`{name}` is a class", "name a function")
         self._signature = Signature(self._function)
-        self.tool = Tool(
-            name=tool_name(name), description=self._signature.description, parameters=self._signature.schema
-        )
+        self.tool = Tool(name=name, description=self._signature.description, parameters=self._signature.schema)
         # A recording would not repeat what a function does to the workspace.
         self.recorded = "workspace" not in self._signature.takes
         source = getattr(inspect.getmodule(self._function), "__file__", None)

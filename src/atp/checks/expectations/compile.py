@@ -42,7 +42,10 @@ def exact_wording(text: str) -> str | None:
         return None
     for word in re.finditer(r"(?<![\w`'\"<./-])[A-Za-z][\w-]*(?![\w`'\">/-])", text):
         if not is_english(word[0].lower()):
-            quoted = f"{text[: word.start()]}`{word[0]}`{text[word.end() :]}"
+            name = word[0]
+            if not word.start() and name.istitle():  # more likely the beginning of the sentence than of the name
+                name = name.lower()
+            quoted = f"{text[: word.start()]}`{name}`{text[word.end() :]}"
             if compile_expectation(quoted) is not None:
                 return quoted
     return None

@@ -3,9 +3,10 @@
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -29,6 +30,10 @@ from atp.suite.agent import (
 )
 from atp.suite.capabilities import Capabilities
 from atp.suite.record import Record
+
+if TYPE_CHECKING:
+    from atp.agents.agent_files import AgentFiles
+    from atp.agents.prompt.head import Written
 
 _URLS = ("http://", "https://")
 _HOW = "use a name of the suite, module:function, a URL, or an id"
@@ -112,6 +117,23 @@ def resolve_agents(source: CaseSource, options: Options, project: Project, notes
         elif (agent := _ad_hoc(name, project, own, notes)) is not None:
             chosen.append(agent)
     return chosen
+
+
+def agent_tools(source: CaseSource, options: Options, project: Project) -> frozenset[str]:
+    """Return the names of the tools of a suite's agents, as far as files name them: those of prompts do.
+
+    Mistakes in the files are reported by who makes the agents.
+    """
+    found: set[str] = set()
+    for named in resolve_agents(source, options, project, Diagnostics()):
+        if isinstance(named.agent.config, PromptConfig):
+            from atp.agents.agent_files import AgentFiles
+            from atp.agents.prompt.package import find_prompt
+
+            with suppress(ConfigurationError, OSError):
+                path = find_prompt(named.agent.config.path, named.base, project.root)
+                found.update(_read_prompt(path, AgentFiles(project.root, project.environment)).head.tool_names)
+    return frozenset(found)
 
 
 def find_agent(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
@@ -300,15 +322,20 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
 def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) -> None:
     """Read the files of a prompt agent, which otherwise only its adapter does."""
     from atp.agents.agent_files import AgentFiles
-    from atp.agents.prompt.file import read_prompt_file
-    from atp.agents.prompt.package import read_package
 
     files = AgentFiles(project.root, project.environment)
     try:
-        (read_package if path.is_dir() else read_prompt_file)(path, files)
+        _read_prompt(path, files)
         files.check()
     except ConfigurationError as error:
         notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
+
+
+def _read_prompt(path: Path, files: "AgentFiles") -> "Written":
+    from atp.agents.prompt.file import read_prompt_file
+    from atp.agents.prompt.package import read_package
+
+    return read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
 
 
 def _named(root: Path) -> Iterator[tuple[str, str]]:

@@ -330,7 +330,7 @@ def _generate(
         made = run_to_end(make())
     finally:
         os.chdir(folder)  # agents are looked for in the working directory, and the generator may have changed it
-    return in_memory(made.suite, context.filter.wants), made.warnings
+    return in_memory(made.suite, context.filter.wants, context.agent_tools), made.warnings
 
 
 def _script_tests(reference: Reference, text: str, context: RunContext) -> tuple[CaseSource, list[Diagnostic]] | None:

@@ -14,7 +14,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.numbers import counted
 from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
-from atp.engine.prepare.agents import DescribedAgent, Project, resolve_agents
+from atp.engine.prepare.agents import DescribedAgent, Project, agent_tools, resolve_agents
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource, hook_folders, in_memory
 from atp.suite.agent import NEEDS_ENTRY, CustomConfig, PromptConfig
@@ -26,9 +26,10 @@ def check_suite(suite: Suite, options: Options, root: Path, env: Mapping[str, st
 
     `anchor` is the folder of the input.
     """
-    source = in_memory(suite, lambda _: True)
+    project = Project(root, env)
+    source = in_memory(suite, lambda _: True, lambda source: agent_tools(source, options, project))
     # Agents are resolved as far as files describe them. What is wrong with them is for `atp agents check` to say.
-    agents = resolve_agents(source, options, Project(root, env), Diagnostics())
+    agents = resolve_agents(source, options, project, Diagnostics())
     found = Diagnostics(suite.path)
     for agent in agents:
         config = agent.agent.config

@@ -35,7 +35,7 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
 def _prepare(given_input: Input, context: RunContext) -> Run:
     options = context.options
     given = load_context(options, context.env)
-    sources, found = open_input(given_input, given, context.filter.wants)
+    sources, found = open_input(given_input, given, context.filter.wants, context.agent_tools)
     for text in filter(is_reference, given_input.texts):
         from atp.engine.prepare.generated import generate_source
 
@@ -50,7 +50,8 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
     given_input = Input(tuple(suite.path or suite.name for suite in suites))
     root = find_root(given_input.anchor)
     context = RunContext(options, root, environment(root, options.env_file), given_input.anchor)
-    return prepare_sources(given_input, [in_memory(suite, context.filter.wants) for suite in suites], [], context)
+    sources = [in_memory(suite, context.filter.wants, context.agent_tools) for suite in suites]
+    return prepare_sources(given_input, sources, [], context)
 
 
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:

@@ -19,6 +19,8 @@ from atp.suite.suite import Suite
 
 Wants = Callable[[Case], bool]
 """True for a case that is to run."""
+ToolsOf = Callable[["CaseSource"], frozenset[str]]
+"""The tools of a suite's agents, as far as files name them. Called only if a case has expectations."""
 _KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
 
 
@@ -76,7 +78,9 @@ def load_context(options: Options, env: Mapping[str, str]) -> LoadContext:
     )
 
 
-def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[list[CaseSource], list[Diagnostic]]:
+def open_input(
+    given_input: Input, given: LoadContext, wants: Wants, tools_of: ToolsOf | None = None
+) -> tuple[list[CaseSource], list[Diagnostic]]:
     """Load all suites of the input; return them with the warnings. Raises `LoadError` if any can't be used."""
     notes = Diagnostics()
     sources: list[CaseSource] = []
@@ -93,7 +97,7 @@ def open_input(given_input: Input, given: LoadContext, wants: Wants) -> tuple[li
         if not _is_unicode(path):
             notes.error("file-name", f"{str(path)!a}: its name is not Unicode", hint="rename it, or its folder")
             continue
-        source, said = _open_file(path, given, wants)
+        source, said = _open_file(path, given, wants, tools_of)
         found.extend(said)
         if source is not None:
             sources.append(source)
@@ -122,22 +126,43 @@ def _is_message(text: str) -> bool:
     return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
 
 
-def _open_file(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+def _open_file(
+    path: Path, given: LoadContext, wants: Wants, tools_of: ToolsOf | None
+) -> tuple[CaseSource | None, list[Diagnostic]]:
     if dialect_of(path) == "jsonl":
-        return _open_jsonl(path, given, wants)
+        return _open_jsonl(path, given, wants, tools_of)
     loaded = load_path(path, given)
-    return (None if loaded.suite is None else in_memory(loaded.suite, wants)), loaded.diagnostics
+    return (None if loaded.suite is None else in_memory(loaded.suite, wants, tools_of)), loaded.diagnostics
 
 
-def in_memory(suite: Suite, wants: Wants) -> CaseSource:
+def in_memory(suite: Suite, wants: Wants, tools_of: ToolsOf | None = None) -> CaseSource:
     """Return the source of a loaded suite, with its survey."""
-    survey = Survey(wants)
+    source = CaseSource(suite, lambda: iter(suite.cases), Survey(wants))
+    name_tools = _NameTools(source, tools_of)
     for case in suite.cases:
-        survey.add(case)
-    return CaseSource(suite, lambda: iter(suite.cases), survey)
+        source.survey.add(name_tools(case))
+    return source
 
 
-def _open_jsonl(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSource | None, list[Diagnostic]]:
+class _NameTools:
+    """Tells each case with expectations which tools its agents have, so that a word in them can be a tool's name."""
+
+    def __init__(self, source: CaseSource, tools_of: ToolsOf | None) -> None:
+        self._source = source
+        self._tools_of = tools_of
+        self._known: frozenset[str] | None = None
+
+    def __call__(self, case: Case) -> Case:
+        if case.expectations and self._tools_of is not None:
+            if self._known is None:
+                self._known = self._tools_of(self._source)
+            case.tools = self._known
+        return case
+
+
+def _open_jsonl(
+    path: Path, given: LoadContext, wants: Wants, tools_of: ToolsOf | None
+) -> tuple[CaseSource | None, list[Diagnostic]]:
     """Validate a JSONL file now; stream it again when it runs, because the file may be larger than memory.
 
     A small file is read once: its cases stay in memory.
@@ -145,17 +170,19 @@ def _open_jsonl(path: Path, given: LoadContext, wants: Wants) -> tuple[CaseSourc
     from atp.loader.jsonl.records import check_jsonl_file, stream_file
 
     notes = Diagnostics(str(path))
-    survey = Survey(wants)
     kept: list[Case] = []
     small = path.is_file() and path.stat().st_size <= SMALL
+    suite = Suite.model_construct(name=path.stem, dialect="jsonl", path=str(path), cases=[], agents=[])
+    source = CaseSource(suite, partial(iter, kept), Survey(wants))
+    name_tools = _NameTools(source, tools_of)
 
     def keep(case: Case) -> None:
-        survey.add(case)
+        source.survey.add(name_tools(case))
         if small:
             kept.append(case)
 
     if not check_jsonl_file(path, given, notes, keep):
         return None, notes.in_order()
-    suite = Suite.model_construct(name=path.stem, dialect="jsonl", path=str(path), cases=[], agents=[])
-    cases = partial(iter, kept) if small else partial(stream_file, path, given)
-    return CaseSource(suite, cases, survey), notes.in_order()
+    if not small:
+        source.cases = lambda: map(name_tools, stream_file(path, given))
+    return source, notes.in_order()
