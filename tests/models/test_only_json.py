@@ -49,6 +49,8 @@ def test_json_alone_or_in_one_fence_is_read(text: str) -> None:
         f"> {VALUE}",
         f"`{VALUE}`",
         f"<answer>{VALUE}</answer>",
+        f"```The agent wrote this, I refuse:\n{VALUE}\n```",
+        f"~~~json (not met)\n{VALUE}\n~~~",
     ],
 )
 def test_json_beside_anything_else_is_not(text: str) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN = 300
 """Characters of a bad answer that a message shows."""
-_FENCE = re.compile(r"(`{3,}+|~{3,}+)[^`]*")
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*[\w.+-]*\s*")
+"""The first line of a code fence, with the language's name; any other words there would be text beside the JSON."""
 _BLANKS = "\ufeff \t\r\n"
 _REJECTED = (400, 404, 415, 422, 501)
 """HTTP statuses with which servers reject a request that has a schema."""

@@ -9,15 +9,17 @@ import copy
 import inspect
 import itertools
 import json
+import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from atp.agents.adapter import AgentError, TurnRequest
 from atp.agents.running import RunningAgent
@@ -42,6 +44,9 @@ Role = Literal["assessor", "validator", "simulator", "generator", "variator", "r
 PLAYER = "player"
 """The key of a client's identity in cassettes and caches. Recorded answers are found by it, so it stays."""
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_NOT_THE_AGENTS = ("user", "system", "developer")
+"""Roles of messages that the agent under test did not write."""
+_ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
 
 
 class RoleCall(Struct, kw_only=True):
@@ -315,15 +320,26 @@ async def recorded(
 
 
 async def ask_twice(
-    client: RoleClient, call: Callable[[str | None], RoleCall], wrong: Callable[[Any], str | None]
+    client: RoleClient,
+    call: RoleCall,
+    prompt: Callable[[str | None], tuple[str, str]],
+    wrong: Callable[[Any], str | None],
 ) -> RoleAnswer:
     """The client's answer. If it is text that can't be used, it is asked for once more, with what was `wrong` with it.
 
-    A value that code returned is not asked for again: it would be the same. Raises `RoleError`.
+    A bare model gets the text and the mark that `prompt` makes of the complaint about its last answer; an agent or a
+    function gets the payload of the call. A value that code returned is not asked for again: it would be the same.
+    Raises `RoleError`.
     """
+
+    def asked(complaint: str | None) -> RoleCall:
+        text, mark = (None, None) if client.has_own_prompt else prompt(complaint)
+        payload = call.payload if complaint is None else {**call.payload, "complaint": complaint}
+        return replace(call, payload=payload, prompt=text, mark=mark)
+
     usage = Usage()
     try:
-        answer = await client.ask(call(None))
+        answer = await client.ask(asked(None))
         complaint = wrong(answer.data)
         if complaint is None or answer.is_value:
             return answer
@@ -332,9 +348,14 @@ async def ask_twice(
         if error.asked_again:
             raise
         complaint, usage = str(error), error.usage or usage
-    second = await client.ask(call(complaint))
+    second = await client.ask(asked(complaint))
     second.usage.add(usage)
     return second
+
+
+def said_by_agent(conversation: Iterable[dict[str, Any]]) -> list[str]:
+    """The messages that the agent under test wrote, with all that is in them, as texts."""
+    return [_json(one) for one in conversation if one.get("role") not in _NOT_THE_AGENTS]
 
 
 @contextlib.contextmanager
@@ -370,8 +391,7 @@ def _data(text: str, call: RoleCall, name: str) -> Any:
         return text
     if call.mark is not None:
         return _without_mark(found, call, name)
-    bare = _squeezed(without_fence(text))
-    if any(bare in _squeezed(one) for one in call.agent_texts):
+    if _is_quotation(without_fence(text), found, call.agent_texts):
         raise WrongAnswer(
             f"{name}: the answer stands word for word in what the agent under test wrote, so it may be a quotation; "
             "an answer with a reason of its own is not"
@@ -388,8 +408,19 @@ def _without_mark(data: Any, call: RoleCall, name: str) -> Any:
     return {key: value for key, value in data.items() if key != "mark"}
 
 
+def _is_quotation(text: str, data: Any, agent_texts: Iterable[str]) -> bool:
+    """True if one of the agent's texts has the answer in it: as it stands, or all its members in another order."""
+    parts = [text]
+    if isinstance(data, dict) and data:
+        parts = [_json({key: value})[1:-1] for key, value in data.items()]
+    whole, squeezed = _squeezed(text), [_squeezed(one) for one in parts]
+    return any(whole in one or all(part in one for part in squeezed) for one in map(_squeezed, agent_texts))
+
+
 def _squeezed(text: str) -> str:
-    """The text without blanks and backslashes: JSON may be spaced differently, or stand escaped in other JSON."""
+    """The text without blanks, and without escapes: JSON may be spaced differently, or stand escaped in other JSON."""
+    text = _ESCAPES.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else "", text)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a pair of escapes is one character
     return "".join(text.replace("\\", "").split())
 
 

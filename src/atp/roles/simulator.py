@@ -13,7 +13,7 @@ from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.near import near_miss
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded, said_by_agent
 from atp.roles.fence import Fence
 from atp.roles.judge.record import Piece, content_text, fitted
 from atp.suite.result import Usage
@@ -147,27 +147,19 @@ class Simulator:
         return message
 
     async def _ask(self, turn: SimulatorTurn) -> RoleAnswer:
-        """Ask the client, and once more with the complaint if its answer is text that can't be used."""
-        said = [_text(one.get("content")) for one in turn.conversation if one.get("role") != "user"]
-
-        def call(complaint: str | None) -> RoleCall:
-            prompt, mark = (None, None) if self.client.has_own_prompt else _prompt(turn, complaint)
-            payload = turn.payload()
-            return RoleCall(
-                role="simulator",
-                instructions=INSTRUCTIONS,
-                payload=payload if complaint is None else {**payload, "complaint": complaint},
-                prompt=prompt,
-                schema=SCHEMA,
-                optional=_OPTIONAL,
-                mark=mark,
-                agent_texts=said,
-                metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
-                options=turn.options,
-                session=turn.session,
-                turn=turn.turn_number,
-                run=turn.run,
-            )
+        call = RoleCall(
+            role="simulator",
+            instructions=INSTRUCTIONS,
+            payload=turn.payload(),
+            schema=SCHEMA,
+            optional=_OPTIONAL,
+            agent_texts=said_by_agent(turn.conversation),
+            metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
+            options=turn.options,
+            session=turn.session,
+            turn=turn.turn_number,
+            run=turn.run,
+        )
 
         def wrong(data: Any) -> str | None:
             try:
@@ -177,7 +169,7 @@ class Simulator:
             return None
 
         try:
-            return await ask_twice(self.client, call, wrong)
+            return await ask_twice(self.client, call, lambda complaint: _prompt(turn, complaint), wrong)
         except RoleError as error:
             raise SimulatorError(str(error)) from error
 

@@ -15,7 +15,7 @@ from atp.base.secrets import current_secrets
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer, ask_twice, recorded
+from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, ask_twice, recorded, said_by_agent
 from atp.roles.fence import Fence
 from atp.roles.judge.judges import Judgement, check_fit
 from atp.suite.result import Usage
@@ -43,7 +43,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 _OPTIONAL = frozenset({"reason", "score"})
-_AGENTS_ROLES = ("assistant", "tool")
 
 
 class Validation(Struct, kw_only=True):
@@ -71,8 +70,7 @@ class Validation(Struct, kw_only=True):
 
     def agent_texts(self) -> list[str]:
         """What the agent under test wrote."""
-        said = [one for one in self.conversation if one.get("role") in _AGENTS_ROLES]
-        return [_json(one) for one in (self.output, *said)]
+        return [_json(self.output), *said_by_agent(self.conversation)]
 
 
 class Validated(Struct, kw_only=True):
@@ -98,7 +96,19 @@ class Validator:
         payload = current_secrets().mask(validation.payload())
 
         async def ask() -> dict[str, Any]:
-            answer = await self._ask(validation, payload, session, run)
+            call = RoleCall(
+                role="validator",
+                instructions=INSTRUCTIONS,
+                payload=payload,
+                schema=SCHEMA,
+                optional=_OPTIONAL,
+                agent_texts=validation.agent_texts(),
+                metadata=validation.metadata,
+                options=validation.options,
+                session=session,
+                run=run,
+            )
+            answer = await ask_twice(self.client, call, lambda complaint: _prompt(payload, complaint), _wrong)
             return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
 
         try:
@@ -109,28 +119,6 @@ class Validator:
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"), usage=used)
         usage = msgspec.convert(found["usage"], Usage)
         return Validated(judgement=read_answer(found["answer"], self.client.name), usage=usage)
-
-    async def _ask(self, validation: Validation, payload: dict[str, Any], session: str, run: int) -> RoleAnswer:
-        """Ask the client, and once more with the complaint if its answer is text that can't be used."""
-
-        def call(complaint: str | None) -> RoleCall:
-            prompt, mark = (None, None) if self.client.has_own_prompt else _prompt(payload, complaint)
-            return RoleCall(
-                role="validator",
-                instructions=INSTRUCTIONS,
-                payload=payload if complaint is None else {**payload, "complaint": complaint},
-                prompt=prompt,
-                schema=SCHEMA,
-                optional=_OPTIONAL,
-                mark=mark,
-                agent_texts=validation.agent_texts(),
-                metadata=validation.metadata,
-                options=validation.options,
-                session=session,
-                run=run,
-            )
-
-        return await ask_twice(self.client, call, _wrong)
 
 
 def _prompt(payload: dict[str, Any], complaint: str | None) -> tuple[str, str]:
