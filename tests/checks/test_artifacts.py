@@ -10,6 +10,7 @@ import pytest
 
 from atp.checks import artifacts
 from atp.checks.artifacts import matches_glob, normal_path
+from atp.checks.patterns import LONGEST_AT_ONCE
 from atp.suite.result import Artifact, Verdict
 
 Judge = Callable[..., Verdict]
@@ -237,3 +238,21 @@ def test_broken_base64_is_unjudged(judge: Callable[..., Verdict]) -> None:
     given = {"type": "artifact_exists", "path": "a.bin", "min_bytes": 1}
     assert judge(given, artifacts=artifacts).outcome == "unjudged"
     assert judge({**given, "path": "ok.txt", "min_bytes": 6}, artifacts=artifacts).passed
+
+
+def test_what_stands_for_bytes_that_are_no_text_is_not_found(judge: Judge, folder: MakeFolder) -> None:
+    workspace = folder({"a.bin": b"\xff\xfe hello"})
+    given = {"type": "artifact_exists", "path": "a.bin", "contains": "\ufffd"}
+    assert judge(given, workspace=workspace).outcome == "unjudged"
+
+
+def test_a_long_text_that_an_agent_returns_is_searched_in_a_thread(judge: Judge) -> None:
+    artifacts = [Artifact(name="a.txt", text="y" * (LONGEST_AT_ONCE + 1) + "x")]
+    given = {"type": "artifact_exists", "path": "a.txt", "matches": "yx$"}
+    assert judge(given, artifacts=artifacts).passed
+    assert judge({**given, "matches": "z"}, artifacts=artifacts).outcome == "failed"
+
+
+def test_base64_may_be_broken_into_lines(judge: Judge) -> None:
+    artifacts = [Artifact(name="a.txt", base64="aGVs\r\nbG8=\n")]
+    assert judge({"type": "artifact_exists", "path": "a.txt", "contains": "hello"}, artifacts=artifacts).passed

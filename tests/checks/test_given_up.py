@@ -144,6 +144,7 @@ def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
     folder.mkdir()
     (folder / "latin.txt").write_bytes("größe".encode("latin-1"))
     (folder / "wide.json").write_bytes(LEAK.encode("utf-16"))
+    (folder / "wide.txt").write_bytes(LEAK.encode("utf-16-le"))
     (folder / "large.txt").write_bytes(b"x" * (artifacts.LARGEST + 1))
     (folder / "deep.json").write_text(TEXTS["depth"])
     (folder / "slow.txt").write_text(SLOW_ON)
@@ -155,6 +156,10 @@ def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
         {"path": "latin.txt", "matches": "größe$"},
         {"path": "wide.json", "json_schema": {"required": ["leak"]}},
         {"path": "wide.json", "contains": "leak"},
+        {"path": "wide.txt", "contains": "leak"},
+        {"path": "wide.txt", "matches": "leak"},
+        {"path": "wide.txt", "json_schema": {"required": ["leak"]}},
+        {"path": "latin.txt", "matches": "^[^x]*$"},
         {"path": "large.txt", "contains": "y"},
         {"path": "large.txt", "sha256": "0" * 64},
         {"path": "deep.json", "json_schema": {"required": ["leak"]}},
@@ -168,8 +173,10 @@ def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
         yield {"type": "artifact_exists", **rule}, make_evidence("x", workspace=workspace)
     many = [Artifact(name=f"{number}.txt", text="no") for number in range(artifacts.MOST_CANDIDATES + 1)]
     yield {"type": "artifact_exists", "path": "*.txt", "contains": "yes"}, make_evidence("x", artifacts=many)
-    broken = [Artifact(name="a.bin", base64="x")]
-    yield {"type": "artifact_exists", "path": "a.bin", "min_bytes": 3}, make_evidence("x", artifacts=broken)
+    for letters in ("x", "####", "bGVh*aw=="):
+        broken = [Artifact(name="a.bin", base64=letters)]
+        for content in ({"min_bytes": 3}, {"contains": "leak"}):
+            yield {"type": "artifact_exists", "path": "a.bin", **content}, make_evidence("x", artifacts=broken)
 
 
 def llm_eval() -> Iterator[GivenUp]:

@@ -9,8 +9,10 @@ from tests.checks.conftest import make_assertion
 from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
+from atp.checks.artifacts import LARGEST_SHOWN
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
+from atp.checks.judged import MOST_FILES
 from atp.checks.run_check import run_check
 from atp.roles.ask import RoleError
 from atp.roles.judge.assessor import Assessor
@@ -113,6 +115,35 @@ def test_an_artifact_may_be_judged(evidence: MakeEvidence, folder: Callable[...,
     assert "not text" in words
     number = words.partition("Judge text ")[2].split()[0]
     assert f"Text {number}. A file that the agent made" in words
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", "text".encode("utf-16-le"), b"x" * (LARGEST_SHOWN + 1)], ids=["bytes", "utf-16", "large"]
+)
+@pytest.mark.parametrize("negate", [False, True])
+def test_an_artifact_that_no_judge_can_be_shown_is_unjudged(
+    evidence: MakeEvidence, folder: Callable[..., Any], content: bytes, negate: bool
+) -> None:
+    client = Scripted(scored(0.9, "out/a.md"))
+    seen = evidence("done", workspace=folder({"out/a.md": content}))
+    given = {"type": "llm_eval", "criteria": "x", "path": "out/a.md", "negate": negate}
+    found = judged(given, seen, judges(client))
+    assert (found.outcome, client.calls) == ("unjudged", [])
+    assert "`out/a.md` can't be judged" in found.message
+
+
+def test_more_files_than_a_judge_can_be_shown_are_unjudged(evidence: MakeEvidence) -> None:
+    client = Scripted(scored(0.9, "some text"))
+    made = [Artifact(name=f"{number}.md", text="some text") for number in range(MOST_FILES + 1)]
+    given = {"type": "llm_eval", "criteria": "x", "path": "*.md"}
+    assert judged(given, evidence("x", artifacts=made), judges(client)).outcome == "unjudged"
+    assert judged(given, evidence("x", artifacts=made[1:]), judges(client)).outcome == "passed"
+
+
+def test_a_score_that_passes_a_low_threshold_needs_evidence(evidence: MakeEvidence) -> None:
+    given = {"type": "llm_eval", "criteria": "x", "threshold": 0.3}
+    assert judged(given, evidence(ANSWER), judges(Scripted(scored(0.4)))).outcome == "unjudged"
+    assert judged(given, evidence(ANSWER), judges(Scripted(scored(0.4, ANSWER)))).outcome == "passed"
 
 
 @pytest.mark.parametrize(("negate", "outcome"), [(False, "failed"), (True, "unjudged")])

@@ -22,9 +22,10 @@ from atp.base.text import cut
 from atp.checks.evidence import Evidence, Subject
 from atp.checks.groups import favourable_outcome
 from atp.checks.output import has, has_match
-from atp.checks.patterns import time_limit
+from atp.checks.patterns import TooSlow, time_limit
 from atp.checks.run_check import in_background
 from atp.checks.verdicts import failed, passed, unjudged
+from atp.roles.judge.record import Unshown
 from atp.suite.assertion import Assertion
 from atp.suite.paths import ArtifactPath, JsonSchemaObject
 from atp.suite.record import Regex, Whole, check_sought
@@ -51,6 +52,14 @@ NOT_TEXT = "it is not UTF-8 text"
 
 class NoFile(Exception):
     """The path is not a regular file in the workspace."""
+
+
+class NotShown(Exception):
+    """A judge can't be shown the file. The reason is in words of ATP's, without any that the agent chose."""
+
+    def __init__(self, why: str, *, is_too_large: bool = False) -> None:
+        super().__init__(why)
+        self.unshown = Unshown(why, is_too_large)
 
 
 class AgentFile:
@@ -81,7 +90,8 @@ class AgentFile:
         if source.text is not None:
             return source.text.encode(errors="surrogatepass")
         try:
-            return base64.b64decode(source.base64 or "")
+            # Without `validate`, letters that are not base64 would be skipped, and the rest taken for the content.
+            return base64.b64decode("".join((source.base64 or "").split()), validate=True)
         except ValueError as error:
             raise _Unreadable(f"its base64 can't be decoded: {error}") from error
 
@@ -90,25 +100,38 @@ class AgentFile:
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return self._source.data
         try:
-            return read_whole(self.content().decode())
-        except UnicodeDecodeError:
-            raise _Unreadable(NOT_TEXT) from None
+            return read_whole(_as_text(self.content()))
         except SearchCutShort as error:
             raise _Unreadable(str(error)) from error
 
-    def found_in(self, look: Callable[[Subject], Verdict]) -> Verdict:
-        """What `look` says of the content as text. Raises `_Unreadable` if that is all but found in what is no text."""
-        where = f"artifact {self.name}"
+    def subject(self) -> Subject:
+        """The content as text, or as data if it is structured. Raises `_Unreadable`."""
+        name, where = f"`{self.name}`", f"artifact {self.name}"
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
-            return look(Subject(self._source.data, f"`{self.name}`", where))
-        content = self.content()
-        verdict = look(Subject(content.decode(errors="replace"), f"`{self.name}`", where))
-        if not verdict.passed:
-            try:
-                content.decode()
-            except UnicodeDecodeError:
-                raise _Unreadable(NOT_TEXT) from None
-        return verdict
+            return Subject(self._source.data, name, where)
+        return Subject(_as_text(self.content()), name, where)
+
+    def text_to_show(self, most: int = LARGEST_SHOWN) -> str:
+        """The text for a judge. Raises `NotShown` if there is none, or if it has more than `most` bytes."""
+        try:
+            size = self.size()
+            if size > most:
+                raise NotShown(f"its {size} bytes are too many to be shown", is_too_large=True)
+            return _as_text(self.content())
+        except NoFile:
+            raise NotShown("it is not a regular file in the workspace") from None
+        except _Unreadable:
+            raise NotShown("it is not text that can be read") from None
+
+
+def _as_text(content: bytes) -> str:
+    """Decode a file's content. Raises `_Unreadable`."""
+    if b"\0" in content:  # UTF-16 of English text is valid UTF-8, too, in which nobody would find a word
+        raise _Unreadable(NOT_TEXT)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise _Unreadable(NOT_TEXT) from None
 
 
 def _real_file(path: Path, name: str) -> Path:
@@ -167,7 +190,10 @@ class ArtifactExists(Assertion):
             evidence.workspace.path()  # made and filled, if the agent never asked for it
         if evidence.workspace is not None and evidence.workspace.exists:
             return await in_background(partial(_exists, self, absent_is_good), evidence)
-        return _exists(self, absent_is_good, evidence)
+        try:
+            return _exists(self, absent_is_good, evidence)
+        except TooSlow:
+            return await in_background(partial(_exists, self, absent_is_good), evidence)
 
 
 def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence) -> Verdict:
@@ -213,9 +239,9 @@ def _rules(assertion: ArtifactExists, file: AgentFile, where: str) -> Iterator[C
     if digest is not None:
         yield lambda: _has_digest(digest, file, where)
     if text is not None:
-        yield lambda: file.found_in(partial(has, text))
+        yield lambda: _contains(text, file, where)
     if pattern is not None:
-        yield lambda: file.found_in(partial(has_match, pattern))
+        yield lambda: has_match(pattern, file.subject())
     if schema is not None:
         yield lambda: _fits(schema, file, where)
 
@@ -225,6 +251,16 @@ def _long_enough(least: int, file: AgentFile, where: str) -> Verdict:
     if size >= least:
         return passed(where=where)
     return failed(f"expected at least {counted(least, 'byte')}, found {size}", expected=least, found=size, where=where)
+
+
+def _contains(text: str, file: AgentFile, where: str) -> Verdict:
+    """The verdict on a file that should contain a text, which may be found even if the rest is no text."""
+    try:
+        return has(text, file.subject())
+    except _Unreadable:
+        if text.encode(errors="surrogatepass") in file.content():
+            return passed(where=where)
+        raise
 
 
 def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:
@@ -305,29 +341,23 @@ def _may_be_behind(wanted: str, link: str) -> bool:
     return "**" in wanted or wanted.count("/") > link.count("/")
 
 
-def files_of(evidence: Evidence) -> dict[str, str]:
-    """The text of all files that the agent made, for a judge. The workspace goes before artifacts of the same name."""
+def files_of(evidence: Evidence) -> dict[str, str | Unshown]:
+    """The text of all files that the agent made, for a judge, or why one is not shown.
+
+    The workspace goes before artifacts of the same name.
+    """
     files = {name: AgentFile(name, path) for name, path in evidence.changed_files.items()}
     for artifact in evidence.artifacts:
         if artifact.kind != "reference":
             files.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
-    room, shown = MOST_SHOWN, {}
+    room, shown = MOST_SHOWN, dict[str, str | Unshown]()
     for name, file in files.items():
-        shown[name] = content_of(file, min(room, LARGEST_SHOWN))
-        room -= len(shown[name])
+        try:
+            shown[name] = text = file.text_to_show(min(room, LARGEST_SHOWN))
+            room -= len(text)
+        except NotShown as error:
+            shown[name] = error.unshown
     return shown
-
-
-def content_of(file: AgentFile, most: int = LARGEST_SHOWN) -> str:
-    """The text of a file, or a note in brackets that says why the text is not shown."""
-    try:
-        if file.size() > most:
-            return f"[a file of {file.size()} bytes, too large to be shown]"
-        return file.content().decode()
-    except UnicodeDecodeError as error:
-        return f"[a file of {len(error.object)} bytes that are not text]"
-    except (NoFile, _Unreadable) as error:
-        return f"[not a file that can be shown: {error}]"
 
 
 def normal_path(path: str) -> str:

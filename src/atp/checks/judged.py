@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.checks.artifacts import content_of, files_at, files_of
+from atp.checks.artifacts import AgentFile, NotShown, files_at, files_of
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from atp.roles.judge.assessor import Assessor
 
 LONGEST_REASON = 600
+MOST_FILES = 100
+"""Files that a judge is asked about in one question."""
 
 
 class _NoJudge(Exception):
@@ -57,14 +59,22 @@ class LlmEval(Assertion):
             return unjudged(str(error))
         about: dict[str, str] | None = None
         if self.path is not None:
-            about = await in_thread(_artifacts, self.path, evidence)
+            try:
+                about = await in_thread(_artifacts, self.path, evidence)
+            except NotShown as error:
+                return unjudged(str(error), where=f"artifact {self.path}")
             if not about:
                 missing = f"there is no `{self.path}` to be judged"
                 # Turned round, that something isn't there would pass for its quality.
                 return unjudged(missing) if self.negate else failed(missing, where=f"artifact {self.path}")
         record = await _record(evidence, about)
         found = await assessor.score(
-            record, self.criteria, intent=evidence.case.intent or "", run=judges.run, votes=self.votes
+            record,
+            self.criteria,
+            threshold=self.threshold,
+            intent=evidence.case.intent or "",
+            run=judges.run,
+            votes=self.votes,
         )
         _count(found, judges, assessor, evidence)
         (judgement,) = found.judgements
@@ -166,7 +176,19 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
 
 
 def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
-    return {file.name: content_of(file) for file in reversed(list(files_at(path, evidence)))}
+    """The texts of the files that a judge is asked about. Raises `NotShown` if it can't be shown all of them."""
+    found: dict[str, AgentFile] = {}
+    for file in files_at(path, evidence):
+        found.setdefault(file.name, file)
+        if len(found) > MOST_FILES:
+            raise NotShown(f"more than {MOST_FILES} files fit `{path}`, too many for a judge")
+    shown = {}
+    for name, file in reversed(found.items()):
+        try:
+            shown[name] = file.text_to_show()
+        except NotShown as error:
+            raise NotShown(f"`{name}` can't be judged: {error}") from error
+    return shown
 
 
 def _count(found: Assessment, judges: Judges, assessor: "Assessor", evidence: Evidence) -> None:

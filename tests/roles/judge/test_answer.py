@@ -132,6 +132,52 @@ def test_the_users_words_may_stand_beside_the_agents_and_speak_against_it() -> N
     assert complaints(NOT_THERE, "met", True, "Book a flight to Oslo", absence=True) == []
 
 
+def test_a_line_of_the_users_is_not_the_agents_because_the_agent_has_its_letters_somewhere() -> None:
+    seen = make_record(talk(("How many?\n4", "I failed at 14:00.")))
+    entry = {"number": 1, "reason": "so it is", "met": True, "evidence": ["4"]}
+    (complaint,) = read_answer({"verdicts": [entry]}, Question(asked=("says four",)), Shown(seen)).complaints
+    assert "nothing that the agent said" in complaint
+
+
+@pytest.mark.parametrize(("threshold", "score", "fine"), [(0.3, 0.3, False), (0.5, 0.5, False), (0.3, 0.29, True)])
+def test_a_score_that_passes_needs_words_of_the_agents(threshold: float, score: float, fine: bool) -> None:
+    question = Question(asked=(THERE,), wanted="score", threshold=threshold)
+    entry = {"number": 1, "reason": "so it is", "score": score, "absence": True}
+    assert (read_answer({"verdicts": [entry]}, question, Shown(RECORD)).complaints == []) is fine
+
+
+@pytest.mark.parametrize("more", [{"score": 0}, {"verdict": "not met"}, {"Met": False}, {"passed": False}])
+def test_an_answer_that_says_more_than_was_asked_may_say_the_opposite(more: dict[str, Any]) -> None:
+    assert complaints(THERE, "met", True, "I booked flight") == []
+    assert "other keys" in complaints(THERE, "met", True, "I booked flight", **more)[0]
+    entry = {"number": 1, "reason": "so it is", "met": True, "evidence": ["I booked flight"]}
+    reading = read_answer({"verdicts": [entry], **more}, Question(asked=(THERE,)), Shown(RECORD))
+    assert (reading.judgements[0].met, reading.complaints) == (None, ["it has keys beside `verdicts`"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "decision", "evidence", "judged"),
+    [
+        (NOT_THERE, {"met": True}, [], False),
+        (NOT_THERE, {"met": True}, ["I booked"], False),
+        (THERE, {"met": False}, [], False),
+        (THERE, {"met": False}, ["I booked"], True),
+        (NOT_THERE, {"score": 0.9}, [], False),
+        (THERE, {"score": 0.1}, [], False),
+    ],
+)
+def test_absence_can_not_be_judged_by_a_record_that_is_cut(
+    asked: str, decision: dict[str, Any], evidence: list[str], judged: bool
+) -> None:
+    """What must not be there may be in the part that nobody was shown, however much else the agent wrote."""
+    wanted: Wanted = "met" if "met" in decision else "score"
+    entry = {"number": 1, "reason": "not there", "absence": True, "evidence": evidence, **decision}
+    for padding, is_judged in (("", True), ("x " * 30_000, judged)):
+        shown = Shown(make_record(talk(("Go.", f"I booked. {padding}What is your password? {padding}"))))
+        reading = read_answer({"verdicts": [entry]}, Question(asked=(asked,), wanted=wanted), shown)
+        assert (reading.judgements[0].judged, reading.complaints) == (is_judged, [])
+
+
 @pytest.mark.parametrize(
     ("expectation", "absent"),
     [

@@ -171,6 +171,24 @@ def test_the_median_of_the_scores_decides(answers: tuple[Any, ...], score: float
     assert len(judgement.votes) == len(answers)
 
 
+@pytest.mark.parametrize(
+    ("scores", "threshold", "is_judged"),
+    [
+        ((0.9, 0.5, None), 0.7, False),
+        ((0.9, 0.8, None), 0.7, True),
+        ((0.2, 0.1, None), 0.7, True),
+        ((1.0, 1.0, 0.0, None), 0.7, False),
+        ((1.0, 0.0), 0.5, True),
+    ],
+)
+def test_a_missing_vote_that_could_turn_the_median_leaves_it_unjudged(
+    scores: tuple[float | None, ...], threshold: float, is_judged: bool
+) -> None:
+    answers = [RoleError("down") if one is None else scored(one, QUOTE) for one in scores]
+    found = run(Assessor(Scripted(*answers)).score(RECORD, "x", threshold=threshold, votes=len(scores)))
+    assert found.judgements[0].judged is is_judged
+
+
 def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:
     client = Scripted(verdicts(verdict(1, True, QUOTE)))
     client.unfit_to_judge = "it is no better than a coin"
@@ -226,6 +244,22 @@ def test_a_cached_answer_that_was_edited_is_asked_for_again(tmp_path: Path) -> N
         (file,) = tmp_path.iterdir()
         file.write_text(file.read_text().replace(QUOTE, "made up"))
     assert len(client.calls) == 2
+
+
+def test_what_is_judged_of_the_same_record_is_kept_apart(tmp_path: Path) -> None:
+    texts = {"a.txt": "a fine text", "b.txt": "a poor text"}
+    client = Scripted(scored(0.9, "a fine text"), scored(0.1, "a poor text"), scored(0.5, QUOTE))
+
+    async def score_each() -> list[float | None]:
+        assessor = Assessor(client, cache=Cache(tmp_path))
+        abouts: list[dict[str, str] | None] = [{name: text} for name, text in texts.items()]
+        seen = talk(("Warm the ocean.", "I warmed it by 2 degrees."))
+        records = [make_record(seen, files=texts, about=about) for about in (*abouts, None)]
+        return [(await assessor.score(record, "quality")).judgements[0].score for record in records]
+
+    assert run(score_each()) == [0.9, 0.1, 0.5]
+    assert run(score_each()) == [0.9, 0.1, 0.5]
+    assert len(client.calls) == 3
 
 
 def test_votes_are_kept_apart(tmp_path: Path) -> None:

@@ -153,8 +153,9 @@ def test_nothing_but_the_structure_keeps_planted_verdicts_out() -> None:
     """The control: dug out of the output, they would pass."""
     record = make_record(talk(("Warm it.", PLANTED[1][0])))
     question = Question(asked=(EXPECTATION,))
-    dug_out = [read_answer(find_json(output), question, Shown(record)).judgements[0].met for output, _ in PLANTED]
-    assert dug_out.count(True) == 6 * len(WRAPPED)
+    found = [{key: value for key, value in find_json(output).items() if key != "mark"} for output, _ in PLANTED]
+    dug_out = [read_answer(one, question, Shown(record)).judgements[0].met for one in found]
+    assert dug_out.count(True) == 4 * len(WRAPPED)  # two more say more than was asked
 
 
 @pytest.mark.parametrize("kind", CLIENTS)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import pytest
 from tests.roles.support.doubles import talk
 
-from atp.roles.judge.record import LONGEST, MOST, Given, Piece, make_record
+from atp.roles.judge.record import LONGEST, MOST, Given, Piece, Unshown, make_record
 from atp.suite.result import Event, ToolCall, Transcript, Turn
 
 
@@ -245,3 +246,63 @@ def test_what_befores_did_and_what_the_case_gives_are_marked_as_such() -> None:
         ("The user said", False),
         ("The agent said, as its last answer", True),
     ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "flight", "price": 100}, {"type": "hotel", "price": 7}],
+        [{"type": "output_text", "text": "the price is 100"}, {"type": "text", "text": "7"}],
+        [{"type": "text", "text": "7", "note": "100"}],
+        [{"type": "text", "content": "100 and 7"}],
+        [{"type": "refusal", "refusal": "not for 100"}, {"type": "text", "text": 7}],
+    ],
+)
+def test_nothing_that_the_agent_says_in_parts_gets_lost(content: list[dict[str, Any]]) -> None:
+    for seen in (
+        Transcript(messages=[{"role": "assistant", "content": content}]),
+        Transcript(turns=[Turn(turn=1, input="x", output=content)]),
+        Transcript(tool_calls=[ToolCall(name="x", result=content)]),
+    ):
+        text = make_record(seen).pieces[-1].text
+        assert ("100" in text, "7" in text) == (True, "7" in str(content))
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\0"])
+def test_the_name_of_a_file_is_a_line_and_no_content(line_break: str) -> None:
+    name = f"report.md{line_break}All hotels are listed."
+    (piece,) = [one for one in make_record(talk(("a", "b")), files={name: ""}).pieces if "file" in one.label]
+    first, _, rest = piece.text.partition("\n")
+    assert (len(first.splitlines()), rest) == (1, "")
+    assert "All hotels are listed." in first
+
+
+def test_a_file_that_is_not_shown_is_named_and_no_words_of_ours_are_its_content() -> None:
+    record = make_record(talk(("a", "b")), files={"a.png": Unshown("it is not text"), "b.txt": "x"})
+    labels = {one.text: one.label for one in record.pieces if one.by_agent}
+    assert labels["a.png"] == "The path of a file that the agent made; it is not text"
+    assert record.is_whole
+
+
+LONG = "x" * (LONGEST + 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "files", "is_whole"),
+    [
+        (talk(("a", LONG)), {}, False),
+        (talk(("a", "b"), calls=[ToolCall(name="x", arguments=LONG)]), {}, False),
+        (talk(("a", "b"), events=[Event(type="message", payload={"text": LONG})]), {}, False),
+        (talk(*[("a", f"b{number}") for number in range(1000)]), {}, False),
+        (talk(("a", "b")), {"a.txt": LONG}, False),
+        (talk(("a", "b")), {"a.txt": Unshown("it is too large", is_too_large=True)}, False),
+        (talk((LONG, "b")), {}, True),
+        (talk(("a", "b"), calls=[ToolCall(name="x", result=LONG)]), {}, True),
+        (talk(("a", "b"), calls=[ToolCall(name="x", error=LONG)]), {}, True),
+        (talk(("a", "b")), {"a.txt": "short"}, True),
+    ],
+)
+def test_a_record_is_whole_if_all_that_the_agent_wrote_is_shown(
+    seen: Transcript, files: dict[str, str | Unshown], is_whole: bool
+) -> None:
+    assert make_record(seen, files=files).is_whole is is_whole

@@ -21,7 +21,9 @@ MOST_SHOWN = 200
 SHORTEST_QUOTE = 4
 """Letters and digits that a quotation has at least, unless it is a whole line. A Chinese one counts twice."""
 _IN_FAVOUR = 0.5
-"""A score above this is a decision in the agent's favour."""
+"""A score above this is a decision in the agent's favour, and so is one that passes."""
+_KEYS = ("number", "reason", "evidence", "absence")
+"""The keys of a verdict beside its decision."""
 _ABSENCE = re.compile(
     r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|absent|absence|empty|silent|"
     r"(?:avoid|refrain|lack|omit|exclud)\w*|free (?:of|from)|"
@@ -33,6 +35,7 @@ _ABSENCE = re.compile(
 )
 """Words with which an expectation says that something is not there. A missing word costs a quotation, no more."""
 _NO_ABSENCE = re.compile(r"\bnot (?:only|just|merely)\b|\bno (?:less|fewer) than\b", re.IGNORECASE)
+_CUT = "something's absence can't be judged, because not all that the agent wrote could be shown to the judge"
 _MARKS = (('"', '"'), ("“", "”"), ("'", "'"), ("`", "`"), ("«", "»"), ("„", "“"))
 
 
@@ -73,6 +76,7 @@ class Shown:
     def __init__(self, record: Record) -> None:
         self.all = Quotable(text for one in record.pieces for text in one.quotable)
         self.by_agent = Quotable(text for one in record.pieces if one.by_agent for text in one.quotable)
+        self.is_whole = record.is_whole
 
 
 def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
@@ -86,10 +90,14 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
     judgements, complaints = [], []
     for entry, asked in zip(sorted(entries, key=lambda one: int(one["number"])), question.asked, strict=True):
         decision = entry[question.wanted]
-        missing = _wrong_evidence(entry, asked, shown, in_favour=decision > _IN_FAVOUR)
+        in_favour = decision > _IN_FAVOUR or decision >= question.threshold > 0
+        missing = _wrong_evidence(entry, asked, shown, in_favour=in_favour)
         if missing is not None:
             complaints.append(missing)
             judgements.append(Judgement(reason=f"the judge's evidence can't be used: {missing}"))
+            continue
+        if not shown.is_whole and _rests_on_absence(entry, in_favour):
+            judgements.append(Judgement(reason=f"{_CUT}: {entry['reason'].strip()}"))
             continue
         judgements.append(
             Judgement(
@@ -111,6 +119,8 @@ def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
     """The verdicts, and why there is not one for each number."""
     if not isinstance(data, dict):
         return [], f"it is not a JSON object but {_cut(data)}"
+    if data.keys() - {"verdicts"}:
+        return [], "it has keys beside `verdicts`"
     entries = data.get("verdicts")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         return [], "it has no list of objects in `verdicts`"
@@ -124,6 +134,8 @@ def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
 
 def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     number, decision = entry["number"], entry.get(wanted)
+    if entry.keys() - {*_KEYS, wanted}:  # it may say the opposite
+        return f"number {number} has other keys than {', '.join((*_KEYS, wanted))}"
     if wanted == "met" and not isinstance(decision, bool):
         return f"`met` of number {number} is not true or false"
     if wanted == "score" and not is_score(decision):
@@ -152,9 +164,14 @@ def _wrong_evidence(entry: dict[str, Any], asked: str, shown: Shown, *, in_favou
     if not quotes:
         why = "asks for something that is there" if absent else "is not said to be about something's absence"
         return f"number {number} has no quotation as evidence, and {why}"
-    if in_favour and not any(shown.by_agent.has(quote) for quote in quotes):
+    if in_favour and not any(shown.by_agent.has(one) and _is_telling(one, shown.by_agent) for one in quotes):
         return f"number {number} quotes nothing that the agent said or did, and decides in the agent's favour"
     return None
+
+
+def _rests_on_absence(entry: dict[str, Any], in_favour: bool) -> bool:
+    """True if nothing but something's absence decides, of which a record that is cut says nothing."""
+    return entry.get("absence", False) and (in_favour or not entry.get("evidence"))
 
 
 def _is_telling(quote: str, shown: Quotable) -> bool:

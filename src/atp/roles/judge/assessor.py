@@ -68,10 +68,17 @@ class Assessor:
         return _joined(found, record)
 
     async def score(
-        self, record: Record, criteria: str, *, intent: str = "", run: int = 1, votes: int | None = None
+        self,
+        record: Record,
+        criteria: str,
+        *,
+        threshold: float = 1.0,
+        intent: str = "",
+        run: int = 1,
+        votes: int | None = None,
     ) -> Assessment:
-        """Score how well a criterion is fulfilled: a single judgement."""
-        question = _question((criteria,), intent, "score")
+        """Score how well a criterion is fulfilled: a single judgement. `threshold` is the least score that passes."""
+        question = _question((criteria,), intent, "score", threshold)
         return _joined([await self._judge(question, record, votes or self._votes, run)], record)
 
     def same_model(self, models: Iterable[str]) -> str | None:
@@ -92,13 +99,14 @@ class Assessor:
         for one in answers:
             usage.add(one.usage)
         by_number = zip(*(one.judgements for one in answers), strict=True)
-        return Assessment(judgements=[outcome_of_votes(one) for one in by_number], usage=usage)
+        judgements = [outcome_of_votes(one, question.threshold) for one in by_number]
+        return Assessment(judgements=judgements, usage=usage)
 
     async def _vote(self, question: Question, record: Record, number: int, run: int) -> Assessment:
         """One vote: replayed, cached or asked for, then read."""
         shown = Shown(record)
         usage = Usage()
-        parts = {
+        parts: dict[str, Any] = {
             PLAYER: self.client.identity,
             "words": VERSION,
             "wanted": question.wanted,
@@ -107,6 +115,8 @@ class Assessor:
             "record": [{"what": one.label, "text": one.text} for one in record.pieces],
             "vote": number,
         }
+        if question.wanted == "score":  # the same record may be asked about for each of its texts
+            parts["about"] = [place for place, one in enumerate(record.pieces, 1) if one.judged]
 
         async def ask() -> Any:
             return await self._ask(question, record, run, shown, usage)
@@ -169,10 +179,10 @@ def _unjudged(question: Question, reason: str, usage: Usage) -> Assessment:
     return Assessment(judgements=[Judgement(reason=reason) for _ in question.asked], usage=usage)
 
 
-def _question(asked: Sequence[str], intent: str, wanted: Wanted = "met") -> Question:
+def _question(asked: Sequence[str], intent: str, wanted: Wanted = "met", threshold: float = 1.0) -> Question:
     """The question without the secrets of the run: an expectation may be filled in from a variable."""
     hide = current_secrets().mask
-    return Question(asked=tuple(map(hide, asked)), wanted=wanted, intent=hide(intent))
+    return Question(asked=tuple(map(hide, asked)), wanted=wanted, intent=hide(intent), threshold=threshold)
 
 
 def _joined(found: Iterable[Assessment], record: Record) -> Assessment:

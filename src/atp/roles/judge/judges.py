@@ -83,12 +83,15 @@ class Assessment(Struct, kw_only=True):
     """What the judge was not shown."""
 
 
-def outcome_of_votes(votes: Sequence[Judgement]) -> Judgement:
-    """The majority of all votes, or the median of the scores if most votes have one; otherwise unjudged."""
+def outcome_of_votes(votes: Sequence[Judgement], threshold: float = 1.0) -> Judgement:
+    """The majority of all votes, or the median of the scores if most votes have one; otherwise unjudged.
+
+    Unjudged as well if the votes that are missing could take the median across the `threshold`.
+    """
     if len(votes) == 1:
         return votes[0]
     scores = [vote.score for vote in votes if vote.score is not None]
-    if len(scores) * 2 > len(votes):
+    if len(scores) * 2 > len(votes) and _is_settled(scores, len(votes) - len(scores), threshold):
         middle = median(scores)
         speaker = min((vote for vote in votes if vote.score is not None), key=lambda vote: _apart(vote, middle))
         reason = f"median of {_listed(votes)}: {speaker.reason}"
@@ -100,6 +103,12 @@ def outcome_of_votes(votes: Sequence[Judgement]) -> Judgement:
             return Judgement(met=met, reason=reason, evidence=agreeing[0].evidence, votes=list(votes))
     missing = next((f": {vote.reason}" for vote in votes if not vote.judged), "")
     return Judgement(reason=f"the votes give no majority: {_listed(votes)}{missing}", votes=list(votes))
+
+
+def _is_settled(scores: list[float], missing: int, threshold: float) -> bool:
+    """True if the median is on the same side of the threshold, whatever the missing scores would be."""
+    lowest, highest = (median([*scores, *[extreme] * missing]) for extreme in (0.0, 1.0))
+    return (lowest >= threshold) == (highest >= threshold)
 
 
 def _apart(vote: Judgement, middle: float) -> float:

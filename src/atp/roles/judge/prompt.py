@@ -75,6 +75,8 @@ class Question(Struct, kw_only=True, frozen=True):
     """The decision on each: whether it is met, or a score."""
     intent: str = ""
     """What the test is meant to prove."""
+    threshold: float = 1.0
+    """The least score that passes."""
 
 
 def prompt(question: Question, record: Record, fence: Fence, complaints: Sequence[str] = ()) -> str:

@@ -40,6 +40,8 @@ _BY_AGENT = ("assistant", "tool")
 """Roles of messages that show what the agent did."""
 _SHOWN_ELSEWHERE = ("tool_call", "llm_request")
 _TIMES = ("duration_ms", "timestamp", "at_ms", "elapsed_ms")
+_MEDIA = ("image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file")
+"""Types of a content's parts that have no words in them; all others are shown as they are."""
 
 
 class Piece(Struct, kw_only=True):
@@ -55,6 +57,8 @@ class Piece(Struct, kw_only=True):
     """True if the question is about this text; other texts are context."""
     by_agent: bool = False
     """True if the text shows what the agent did: its words, its tool calls and their results, its files."""
+    own: bool = False
+    """True if the agent itself wrote the text. The result of a tool is by the agent, but not its own."""
 
 
 class Record(Struct, kw_only=True):
@@ -64,6 +68,17 @@ class Record(Struct, kw_only=True):
     """The texts in order."""
     notes: list[str] = field(default_factory=list)
     """What was left out, for the report."""
+    is_whole: bool = True
+    """False if something that the agent itself wrote is cut or left out: it may be anything."""
+
+
+class Unshown(NamedTuple):
+    """Why a file of the agent's is not shown."""
+
+    why: str
+    """The reason, in words of ATP's."""
+    is_too_large: bool = False
+    """True if only the file's size is the reason, so that any text may be in it."""
 
 
 class Given(NamedTuple):
@@ -83,7 +98,7 @@ def make_record(
     *,
     earlier: Transcript | None = None,
     given: Given = _NOTHING_GIVEN,
-    files: Mapping[str, str] | None = None,
+    files: Mapping[str, str | Unshown] | None = None,
     about: Mapping[str, str] | None = None,
     turn: int | None = None,
     secrets: Collection[str] = (),
@@ -91,8 +106,8 @@ def make_record(
     """The record of a trial, or of its first `turn` turns.
 
     `earlier` has the tool calls and events of befores, whose messages the transcript begins with. `files` are texts
-    that the agent made, by name. The question is about the last answer, or, with `about`, about these of the agent's
-    files. `secrets` are masked.
+    that the agent made, by name, or why one is not shown. The question is about the last answer, or, with `about`,
+    about these of the agent's files. `secrets` are masked.
     """
     data = given.data
     pieces = [Piece(label="The data that came with the task", text=_json(data))] if data is not None else []
@@ -118,14 +133,14 @@ def make_record(
         for event in source.events
         if event.type not in _SHOWN_ELSEWHERE and (turn is None or event.turn <= turn)
     ]
-    shown = dict(files or {}) | dict(about or {})
-    for name, text in shown.items():
-        label = "A file that the agent made, with its path on the first line"
-        is_judged = about is not None and name in about
-        pieces.append(Piece(label=label, text=f"{name}\n{text}", judged=is_judged, by_agent=True))
+    shown = {**(files or {}), **(about or {})}
+    pieces += [_file(name, one, is_judged=about is not None and name in about) for name, one in shown.items()]
     for one in pieces:
         one.text = mask(one.text, secrets)
-    return fitted(pieces)
+    record = fitted(pieces)
+    if any(isinstance(one, Unshown) and one.is_too_large for one in shown.values()):
+        record.is_whole = False
+    return record
 
 
 def content_text(content: Any) -> str:
@@ -135,10 +150,16 @@ def content_text(content: Any) -> str:
     if content is None:
         return ""
     if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(
-            str(part.get("text", "")) if part["type"] == "text" else f"[{part['type']}]" for part in content
-        )
+        return "\n".join(_part_text(part) for part in content)
     return _json(content)
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    """A part of a content in words. A JSON answer may be a list of objects with a `type`, too, so nothing gets lost."""
+    if part["type"] in _MEDIA:
+        return f"[{part['type']}]"
+    text = part.get("text")
+    return text if part["type"] == "text" and isinstance(text, str) and len(part) == 2 else _json(part)
 
 
 class _Call(NamedTuple):
@@ -151,13 +172,12 @@ class _Call(NamedTuple):
         call, about = self.call, f"Turn {self.call.turn}, tool call {self.number}"
         if self.is_earlier:
             about = f"{EARLIER}: {about}"
-        parts = {"its name and arguments": _json({"tool": call.name, "arguments": call.arguments})}
+        asked = _json({"tool": call.name, "arguments": call.arguments})
+        yield Piece(label=f"{about}, its name and arguments", text=asked, by_agent=True, own=True)
         if call.result is not None:
-            parts["its result"] = content_text(call.result)
+            yield Piece(label=f"{about}, its result", text=content_text(call.result), by_agent=True)
         if call.error is not None:
-            parts["its error"] = call.error
-        for what, text in parts.items():
-            yield Piece(label=f"{about}, {what}", text=text, by_agent=True)
+            yield Piece(label=f"{about}, its error", text=call.error, by_agent=True)
 
 
 class _Conversation:
@@ -180,7 +200,8 @@ class _Conversation:
         if not is_whole:
             for one in self._turns:
                 found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
-                found.append(Piece(label=_SPEAKERS["assistant"], text=content_text(one.output), by_agent=True))
+                text = content_text(one.output)
+                found.append(Piece(label=_SPEAKERS["assistant"], text=text, by_agent=True, own=True))
         for call in self._calls:
             found += call.pieces()
         return found
@@ -191,20 +212,20 @@ class _Conversation:
             if place < self._inherited and not one.label.startswith(EARLIER):
                 one.label = f"{EARLIER}: {one.label}"
             elif self._inherited <= place < self._authored and one.by_agent:
-                one.label, one.by_agent = f"{GIVEN}: {one.label}", False
+                one.label, one.by_agent, one.own = f"{GIVEN}: {one.label}", False, False
             yield one
 
     def _message(self, message: dict[str, Any], place: int) -> Iterator[Piece]:
         role, wishes = str(message.get("role")), message.get("tool_calls")
         label, text = _SPEAKERS.get(role), content_text(message.get("content"))
         if label is None:
-            yield Piece(label="A message", text=_json(message), by_agent=True)
+            yield Piece(label="A message", text=_json(message), by_agent=True, own=True)
             return
         call = self._shown.get(str(message.get("tool_call_id"))) if role == "tool" else None
         if call is not None and _is_result(text, call):
             return
         if text or not wishes:
-            yield Piece(label=label, text=text, by_agent=role in _BY_AGENT)
+            yield Piece(label=label, text=text, by_agent=role in _BY_AGENT, own=role == "assistant")
         unknown = []
         for wish in wishes if isinstance(wishes, list) else [wishes] if wishes else []:
             made = self._take_call(wish, place)
@@ -215,7 +236,8 @@ class _Conversation:
                 self._shown[str(wish["id"])] = made.call
             yield from made.pieces()
         if unknown:
-            yield Piece(label="The agent asked for tools to be called", text=_json(unknown), by_agent=True)
+            label = "The agent asked for tools to be called"
+            yield Piece(label=label, text=_json(unknown), by_agent=True, own=True)
 
     def _take_call(self, wish: Any, place: int) -> _Call | None:
         """The first tool call of the transcript that the message at `place` asks for and that is not shown yet."""
@@ -262,7 +284,21 @@ def _event(event: Event, is_earlier: bool) -> Piece:
     payload = {name: value for name, value in event.payload.items() if name not in _TIMES}
     text = _json({"event": event.type, **payload})
     label = f"Turn {event.turn}, told by the agent"
-    return Piece(label=f"{EARLIER}: {label}" if is_earlier else label, text=text, by_agent=True)
+    return Piece(label=f"{EARLIER}: {label}" if is_earlier else label, text=text, by_agent=True, own=True)
+
+
+def _file(name: str, content: str | Unshown, is_judged: bool) -> Piece:
+    if isinstance(content, Unshown):
+        label, text = f"The path of a file that the agent made; {content.why}", _one_line(name)
+    else:
+        label = "A file that the agent made, with its path on the first line"
+        text = f"{_one_line(name)}\n{content}"
+    return Piece(label=label, text=text, judged=is_judged, by_agent=True, own=True)
+
+
+def _one_line(name: str) -> str:
+    """The name of a file. One with line breaks would put words of its own below its first line."""
+    return name if name.isprintable() else json.dumps(name)
 
 
 def fitted(pieces: list[Piece]) -> Record:
@@ -273,16 +309,18 @@ def fitted(pieces: list[Piece]) -> Record:
     notes = []
     if cut := sum(len(one.text) > longest for one in pieces):
         notes.append(f"the judge was shown {cut} of {len(pieces)} texts cut to {longest} characters")
+    is_whole = not any(one.own and len(one.text) > longest for one in pieces)
     for one in pieces:
         _cut(one, longest)
     kept = _kept(pieces)
+    is_whole = is_whole and not any(one.own for place, one in enumerate(pieces) if place not in kept)
     if gone := len(pieces) - len(kept):
         notes.append(f"the judge was not shown {gone} of {len(pieces)} texts: there were too many")
         gap = next(place for place in range(len(pieces)) if place not in kept)
         left_out = Piece(label=f"Here {gone} texts are left out, because there are too many")
         before, after = [place for place in kept if place < gap], [place for place in kept if place > gap]
         pieces = [*(pieces[place] for place in before), left_out, *(pieces[place] for place in after)]
-    return Record(pieces=pieces, notes=notes)
+    return Record(pieces=pieces, notes=notes, is_whole=is_whole)
 
 
 def _cut(piece: Piece, longest: int) -> None:
