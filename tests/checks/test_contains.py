@@ -1,5 +1,6 @@
 """`contains`, `not_contains`, `regex` (rulings §4)."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,14 @@ def test_not_contains_is_the_opposite(judge: Judge, value: Any, output: Any, hol
 def test_letter_case_can_be_ignored(judge: Judge, value: Any, output: Any, holds: bool) -> None:
     assert judge({"type": "contains", "value": value, "ignore_case": True}, output).passed is holds
     assert judge({"type": "not_contains", "value": value, "ignore_case": True}, output).passed is not holds
+
+
+@pytest.mark.parametrize("before", ["", " \r\n", "\ufeff", "\ufeff \n"])
+def test_json_is_read_behind_blanks_and_a_byte_order_mark(judge: Judge, before: str) -> None:
+    text = before + json.dumps({"a": "größe"})
+    assert judge({"type": "contains", "value": "größe"}, text).passed
+    assert judge({"type": "regex", "pattern": "größe"}, text).passed
+    assert not judge({"type": "not_contains", "value": "größe"}, text).passed
 
 
 def test_not_contains_shows_what_it_found(judge: Judge) -> None:

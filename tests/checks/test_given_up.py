@@ -32,6 +32,9 @@ TEXTS = {
     "depth": "[" * (DEEPEST + 1) + LEAK + "]" * (DEEPEST + 1),
     "great depth": "[" * 5000 + LEAK + "]" * 5000,
     "digits": f'{{"leak": 1, "n": {"9" * 5000}}}',
+    "key twice": '{"leak": 1, "leak": 0}',
+    "key twice in prose": 'So: [{"a": {"leak": 1, "leak": 0}}]',
+    "too large": '{"leak": 1, "n": 1e400}',
     "deep in a fence": "so\n```json\n" + '{"a":' * 300 + LEAK + "}" * 300 + "\n```",
 }
 """Texts that hold JSON and that nobody reads to their end, with the limits of `low_limits`."""
@@ -61,6 +64,13 @@ def contains() -> Iterator[GivenUp]:
     yield from in_output({"type": "contains", "value": {"leak": 1}}, {"type": "contains", "value": [{"leak": 1}]})
     yield from in_output({"type": "contains", "value": '"leak":1'}, texts=WHOLE)
     yield {"type": "contains", "value": "x"}, make_evidence(DEEP)
+    yield from contains_in_any_case()
+
+
+def contains_in_any_case() -> Iterator[GivenUp]:
+    """Of keys that differ only in letter case, one would hide the other."""
+    for keys in ('{"leak":1,"LEAK":0}', '{"LEAK":0,"leak":1}', '[{"a":{"Leak":1,"leak":0}}]'):
+        yield {"type": "contains", "value": {"leak": 1}, "ignore_case": True}, make_evidence(keys)
 
 
 def not_contains() -> Iterator[GivenUp]:
@@ -92,10 +102,14 @@ def type_() -> Iterator[GivenUp]:
 def json_schema() -> Iterator[GivenUp]:
     yield from in_output({"type": "json_schema", "schema": {"required": ["leak"]}})
     circle = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    nested: Any = 1  # fits neither alternative, which takes 2 ** 100 steps to find out
+    for _ in range(100):
+        nested = [nested]
     cases: list[tuple[Any, Any]] = [
         (circle, {}),
         ({"items": {"pattern": SLOW}}, [SLOW_ON]),
         ({"items": {"$ref": "#"}}, DEEP),
+        ({"anyOf": [{"items": {"$ref": "#"}, "maxItems": 1}, {"items": {"$ref": "#"}}], "type": "array"}, nested),
     ]
     for schema, output in cases:
         yield {"type": "json_schema", "schema": schema}, make_evidence(output)
@@ -107,13 +121,23 @@ UNTOLD: dict[str, Any] = {"calls": ["pay"], "usage": Usage(tool_calls=3)}
 """The agent says that it made more calls than it told of."""
 
 
+BROKEN: list[ToolCall | str] = [ToolCall(name="pay", arguments='{"leak": 1, "to": "bo')]
+"""The arguments of the call are JSON that was cut off."""
+
+
 def tool_called() -> Iterator[GivenUp]:
+    for often in ({}, {"times": 0}, {"times": 1}):
+        yield (
+            {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}, **often},
+            make_evidence("x", calls=BROKEN),
+        )
     yield {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
     for more in ({"name": "refund", "negate": True}, {"name": "pay", "times": 1}, {"name": "pay", "before": "pay"}):
         yield {"type": "tool_called", **more}, make_evidence("x", **UNTOLD)
 
 
 def not_tool_called() -> Iterator[GivenUp]:
+    yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=BROKEN)
     yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
     yield {"type": "not_tool_called", "name": "refund"}, make_evidence("x", **UNTOLD)
 

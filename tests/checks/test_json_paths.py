@@ -231,10 +231,10 @@ def test_a_schema_elsewhere_is_not_fetched(judge: Judge) -> None:
     assert "schema.json" in verdict.message
 
 
-def test_an_invalid_pattern_in_a_path_finds_nothing(judge: Callable[..., Verdict]) -> None:
+def test_an_invalid_pattern_in_the_data_finds_nothing(judge: Callable[..., Verdict]) -> None:
     for pattern in ("[", "(?=a)"):
-        path = f"$[?search(@.x, '{pattern}')]"
-        assert judge({"type": "json_path", "path": path}, [{"x": "a"}, {"x": 3}]).outcome == "failed"
+        found = [{"x": "a", "y": pattern}, {"x": 3, "y": pattern}]
+        assert judge({"type": "json_path", "path": "$[?search(@.x, @.y)]"}, found).outcome == "failed"
     assert judge({"type": "json_path", "path": "$[?match(@.x, 'a.c')].x", "value": "abc"}, [{"x": "abc"}]).passed
 
 

@@ -124,6 +124,8 @@ def test_yaml_takes_assert_and_a_single_object_too(expect: Expect) -> None:
         "{type: regex, pattern: «wrong-type»7}",
         "«missing-key»{type: regex}",
         # json_path, type, json_schema
+        "{type: json_path, path: «json-path»\"$[?match(@.a, '(')]\"}",
+        "{type: json_path, path: «json-path»\"$.b[?!(@.a == 1 && count(@[?search(@, '[')]) > 1)]\"}",
         "«missing-key»{type: json_path}",
         "{type: json_path, path: «json-path»'$.a['}",
         "{type: type, value: «bad-value»strng}",

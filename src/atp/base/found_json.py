@@ -2,10 +2,12 @@
 
 The text is hostile: megabytes of `{`, of nested brackets, of things that only look like JSON. So each piece of it is
 read a bounded number of times. Where a limit ends the search, `SearchCutShort` is raised: whether the text has JSON in
-it is unknown then, which is not the same as no JSON.
+it is unknown then, which is not the same as no JSON. The same goes for JSON that readers understand differently: an
+object with a key twice, of which Python would keep the last, and numbers beyond all floats.
 """
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -36,7 +38,7 @@ MISSING: Final = Missing.MISSING
 
 
 class SearchCutShort(ValueError):
-    """A text that was not read to its end because of a limit. The message names the limit."""
+    """A text that was not read to its end. The message says why, in no words of the text."""
 
 
 _TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
@@ -46,7 +48,21 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder()
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise SearchCutShort("an object in it has the same key twice")
+    return found
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise SearchCutShort("it has a number that is too large to be represented")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite)
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BEGINS = re.compile(r'\{\s*["}]|\[\s*[\]\[{"\-0-9tfn]')
@@ -91,7 +107,7 @@ def _decode(text: str) -> tuple[Any, int]:
     """The value that a text begins with, and its end. Raises `JSONDecodeError`, or `SearchCutShort` at a limit."""
     try:
         return _DECODER.raw_decode(text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, SearchCutShort):
         raise
     except RecursionError:
         raise SearchCutShort(_TOO_DEEP) from None

@@ -54,7 +54,7 @@ class Subject:
         """
         if not isinstance(self.value, str):
             return None if self.value is None else self.text
-        read = self._searched(read_whole) if self.value.lstrip()[:1] in ("{", "[") else MISSING
+        read = self._searched(read_whole) if self.value.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else MISSING
         return None if read is MISSING else canonical(read)
 
     def _searched(self, search: Callable[[str], Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING
+from atp.base.found_json import MISSING, SearchCutShort
 from atp.checks.compare import contained, difference, fits_one, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence, Subject
 from atp.checks.json_paths import look_up, unlike
@@ -181,7 +181,10 @@ def _folded(value: Any) -> Any:
     if isinstance(value, str):
         return value.casefold()
     if isinstance(value, dict):
-        return {key.casefold(): _folded(item) for key, item in value.items()}
+        folded = {key.casefold(): _folded(item) for key, item in value.items()}
+        if len(folded) < len(value):
+            raise SearchCutShort("an object has keys that differ only in letter case, so which one counts is not known")
+        return folded
     return [_folded(item) for item in value] if isinstance(value, list) else value
 
 

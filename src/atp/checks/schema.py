@@ -10,7 +10,7 @@ from jsonschema import ValidationError
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
 from atp.base.canonical_json import canonical
-from atp.checks.patterns import search
+from atp.checks.patterns import check_time, search, time_limit
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.result import Verdict
 
@@ -23,7 +23,8 @@ def allows_text(schema: dict[str, Any]) -> bool:
 
 def fits_schema(schema: dict[str, Any], value: Any, where: str) -> Verdict:
     """The verdict on a value against a schema; a failure names the first mistake."""
-    error = next(iter(_validator(canonical(schema)).iter_errors(value)), None)
+    with time_limit():
+        error = next(iter(_validator(canonical(schema)).iter_errors(value)), None)
     if error is None:
         return passed("it fits the schema", found=value, where=where)
     place = error.json_path
@@ -51,8 +52,18 @@ def _bounded(standard: Any) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
-    known = {name: rule for name, rule in ours.items() if name in standard.VALIDATORS}
-    return jsonschema.validators.extend(standard, known)  # type: ignore[no-untyped-call]
+    rules = {name: _timed(ours.get(name, rule)) for name, rule in standard.VALIDATORS.items()}
+    return jsonschema.validators.extend(standard, rules)  # type: ignore[no-untyped-call]
+
+
+def _timed(rule: Any) -> Any:
+    """The rule of a keyword, which looks at the clock: alternatives inside alternatives take time without bound."""
+
+    def timed(*arguments: Any) -> Any:
+        check_time()
+        return rule(*arguments)
+
+    return timed
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:

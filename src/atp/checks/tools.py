@@ -44,6 +44,16 @@ def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:
     return arguments is None or difference(arguments, arguments_of(call), subset=True) is None
 
 
+def unreadable_arguments(
+    calls: Sequence[ToolCall], tool: str | list[str], arguments: dict[str, Any] | None
+) -> str | None:
+    """Say that a call of the tool, or of one of several, has arguments that are broken JSON, if its arguments matter: they may be any."""
+    for call in calls if arguments is not None else ():
+        if _is_of_any(call, tool) and isinstance(given := arguments_of(call), str) and given.lstrip()[:1] in ("{", "["):
+            return f"the arguments of a call of `{cut(call.name, 60)}` are broken JSON"
+    return None
+
+
 def in_words(calls: Sequence[ToolCall]) -> str:
     """The names of the called tools, in a line."""
     if not calls:
@@ -58,12 +68,20 @@ def first_call(calls: Sequence[ToolCall], tool: str) -> int | None:
     return next((place for place, call in enumerate(calls) if call.is_of(tool)), None)
 
 
-def if_shown(verdict: Verdict, assertion: Assertion, evidence: Evidence, what: str, sure: Sequence[Outcome]) -> Verdict:
+def if_shown(
+    verdict: Verdict,
+    assertion: Assertion,
+    evidence: Evidence,
+    what: str,
+    sure: Sequence[Outcome],
+    unreadable: str | None = None,
+) -> Verdict:
     """The verdict; unjudged if it is in the agent's favour and calls that the agent did not describe could change it.
 
-    `what` says what the verdict would show. The `sure` outcomes stand, whatever else was called.
+    `what` says what the verdict would show. The `sure` outcomes stand, whatever else was called. `unreadable` says that
+    a call was described, but not so that it could be read.
     """
-    gap = evidence.unreported_calls
+    gap = evidence.unreported_calls or unreadable
     if gap is None or verdict.outcome in sure:
         return verdict
     if verdict.outcome != favourable_outcome(assertion):
@@ -124,7 +142,8 @@ class ToolCalled(Assertion):
         often = f" {_times(self.times)}" if self.times else ""
         called = "called" if verdict.passed and self.times != 0 else "not called"
         what = f"that {_quoted(self.name)} was {called}{often}{_when(self)}"
-        return if_shown(verdict, self, evidence, what, sure)
+        unreadable = unreadable_arguments(evidence.tool_calls, self.name, self.arguments)
+        return if_shown(verdict, self, evidence, what, sure, unreadable)
 
 
 def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
@@ -234,7 +253,8 @@ class NotToolCalled(Assertion):
                 return failed(message, expected=name, found=found, where=_call_place(place, calls))
         what = f"`{name}` was not called" if isinstance(name, str) else f"none of {_listed(name)} was called"
         verdict = passed(what, expected=name, found=in_words(calls), where=_where(evidence))
-        return if_shown(verdict, self, evidence, f"that {what}", ())
+        unreadable = unreadable_arguments(calls, name, self.arguments)
+        return if_shown(verdict, self, evidence, f"that {what}", (), unreadable)
 
 
 class ToolResult(Assertion):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
-from atp.base.jsonc import NotJson, no_key_twice
+from atp.base.jsonc import NotJson
 from atp.base.text import cut
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 
@@ -170,16 +170,13 @@ def only_json(text: str) -> Any:
     """The JSON value that a text consists of, alone or in a fenced block; else `MISSING`.
 
     JSON with any other text beside it is never read: an answer may quote what an agent wrote in order to be quoted.
-    Raises `NotJson` if an object has the same key twice.
+    Raises `NotJson` if the JSON can't be read for certain: it is too deep, or an object has the same key twice. The
+    message has no words of the text's, which may be an agent's.
     """
-    bare = without_fence(text).strip(_BLANKS)
     try:
-        value = read_whole(bare)
-    except SearchCutShort:
-        return MISSING
-    if value is not MISSING:
-        json.loads(bare, object_pairs_hook=no_key_twice)
-    return value
+        return read_whole(without_fence(text))
+    except SearchCutShort as error:
+        raise NotJson(str(error)) from error
 
 
 def without_fence(text: str) -> str:

@@ -1,6 +1,7 @@
 """JSONPath and JSON Schema in a file, validated when the file is loaded."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -51,12 +52,36 @@ def _check_path(path: str) -> str:
     try:
         if _depth(path) > DEEPEST_PATH:
             raise ValueError(f"it is nested deeper than {DEEPEST_PATH} levels")
-        if len(jsonpath_rfc9535.compile(full_path(path)).segments) > MOST_STEPS:
+        query = jsonpath_rfc9535.compile(full_path(path))
+        if len(query.segments) > MOST_STEPS:
             raise ValueError(f"it has more than {MOST_STEPS} steps")
+        _check_patterns(query)
     except (jsonpath_rfc9535.JSONPathError, ValueError) as error:  # Python reads no index of thousands of digits
         why = str(error).partition("\n")[0].partition(", line ")[0]
         raise PydanticCustomError("json_path", "not a JSONPath: {why}", {"why": why}) from error
     return path
+
+
+def _check_patterns(query: Any) -> None:
+    """Raise `ValueError` if a `match` or `search` has a pattern that is no regular expression, which finds nothing."""
+    for function in _functions(query):
+        pattern = getattr(function.args[-1], "value", None) if function.name in ("match", "search") else None
+        if isinstance(pattern, str):
+            from iregexp_check import check
+
+            if not check(pattern):
+                raise ValueError(f"{pattern!r} in `{function.name}` is not a regular expression of RFC 9485")
+
+
+def _functions(node: Any) -> Iterator[Any]:
+    """The calls of functions in a compiled path or in a part of one, whose parts are in attributes of these names."""
+    if hasattr(node, "args"):
+        yield node
+    parts = [*getattr(node, "segments", ()), *getattr(node, "selectors", ()), *getattr(node, "args", ())]
+    parts += [getattr(node, name, None) for name in ("query", "expression", "left", "right")]
+    for part in parts:
+        if part is not None:
+            yield from _functions(part)
 
 
 def _depth(path: str) -> int:

@@ -156,6 +156,18 @@ def test_a_workspace_that_the_agent_made_anew_is_its_workspace(new: MakeWorkspac
     assert list(workspace.changed_files()) == ["a.txt"]
 
 
+def test_a_file_whose_time_was_set_back_is_changed_all_the_same(new: MakeWorkspace, tmp_path: Path) -> None:
+    folder = seed(tmp_path)
+    (folder / "a.txt").write_text("good")
+    workspace = new(seed=folder)
+    file = workspace.path() / "a.txt"
+    about = file.stat()
+    assert list(workspace.changed_files()) == []
+    file.write_text("evil")
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert list(workspace.changed_files().values()) == [file]
+
+
 def test_permissions_are_restored_below_the_workspace_only(new: MakeWorkspace, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "inner"
     elsewhere.mkdir(parents=True)

@@ -56,8 +56,8 @@ class Workspace:
         self._root = root
         self._made_in = (0, 0)
         """Device and inode of the parent, when the folder was made."""
-        self._seeded: dict[str, tuple[int, int, int]] | None = None
-        self._made_by_befores: dict[str, tuple[int, int, int]] = {}
+        self._seeded: dict[str, tuple[int, int, int, int]] | None = None
+        self._made_by_befores: dict[str, tuple[int, int, int, int]] = {}
 
     @property
     def _folder(self) -> Path:
@@ -164,6 +164,7 @@ def _files(folder: Path) -> dict[str, Path]:
     return dict(walk_files(folder))
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: Path) -> tuple[int, int, int, int]:
+    """What tells a file that was changed. An agent can set the time of the last change back, but not `st_ctime`."""
     about = path.lstat()
-    return about.st_mtime_ns, about.st_size, about.st_ino
+    return about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino
