@@ -185,3 +185,14 @@ def test_strict_only_where_the_schema_keeps_its_rules(format_: str, change: dict
                 assert asked.server.requests[0].body["response_format"]["json_schema"]["strict"] is strict
 
     run(main())
+
+
+def test_two_answers_in_one_message_are_no_answer(format_: str) -> None:
+    both = calls(("final_answer", {"passed": True, "reason": "x"}), ("final_answer", {"passed": False, "reason": "y"}))
+
+    async def main() -> None:
+        async with asking(format_, [both, GOOD]) as asked:
+            answer = await asked.ask(schema=SCHEMA)
+            assert (answer.data or answer.tool_uses) == (GOOD if format_ == "anthropic" else answer.tool_uses)
+
+    run(main())

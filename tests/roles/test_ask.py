@@ -19,6 +19,7 @@ from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnR
 from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
 from atp.models.connectors.registry import Models
+from atp.models.model import Model
 from atp.roles.ask import (
     AgentClient,
     FunctionClient,
@@ -176,6 +177,50 @@ def test_an_assessor_agent_gets_instructions_prompt_and_schema(tmp_path: Path) -
     assert json.dumps(SCHEMA) in schema
     said = ask_agent(custom(tmp_path, "def play(prompt): return prompt"), make_call(prompt="no"), tmp_path)
     assert json.loads(said.text) == {"output": "é"}
+
+
+class JudgeServices:
+    """The services of an assessor that is a file."""
+
+    cassette = None
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def model(self, connector: str | None, needed_by: str) -> Model:
+        return self._models.get(connector, needed_by)
+
+    def running_agent(self, name: str) -> RunningAgent:
+        raise AssertionError(name)
+
+
+@pytest.mark.parametrize("native", [True, False], ids=["native schema", "schema in words"])
+@pytest.mark.parametrize("connector", ["openai.gpt-x", "anthropic.claude-x"])
+def test_the_model_of_an_assessor_file_gets_the_schema_as_a_bare_model_does(
+    connector: str, native: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "judge.md").write_text(f"---\nname: judge\nconnector: {connector}\n---\nBe strict.")
+    agent = make_agent({"name": "judge", "type": "prompt", "config": {"path": "judge.md"}})
+    judgements: list[dict[str, Any]] = [{"verdicts": []}, verdicts(verdict(1, True, "I warmed it"))]
+
+    async def judged() -> tuple[bool | None, list[Heard]]:
+        answers = iter(judgements)
+        async with MockModels(lambda heard: marked(heard, next(answers)), native_schema=native) as server:
+            models = Models(tmp_path, server.env, {})
+            context = AdapterContext(base=tmp_path, services=JudgeServices(models))
+            client = AgentClient(RunningAgent(make_adapter(agent, context), "judge"), {}, folder=lambda: tmp_path)
+            record = make_record(talk(("Warm it.", "I warmed it.")))
+            found = await Assessor(client).assess(record, ["it is warm"])
+            await models.close()
+            return found.judgements[0].met, [one for one in server.requests if one.schema is None or native]
+
+    met, asked = run(judged())
+    assert met is True
+    assert len(asked) == 2
+    for one in asked:
+        assert "assessor in a test" in one.prompt
+        assert "Be strict." in one.system
+        assert (one.schema is not None, "JSON Schema" in one.system + one.prompt) == (native, not native)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,10 @@ class TurnRequest:
     """Passes an event to the engine as it happens. Raises when a limit is passed, which ends the turn."""
     log: Callable[[str], None]
     """Adds a line to the trial's log."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema that the answer must have; set only for an adapter that `takes_schema`."""
+    optional: frozenset[str] = frozenset()
+    """Keys that the schema requires and the answer may leave out all the same."""
     so_far: "Callable[[], Reply] | None" = None
     """Returns the reply so far, if the turn is stopped. Set by adapters that get a reply piece by piece."""
     sequence: int | None = -1
@@ -151,6 +155,8 @@ class Adapter(ABC):
     """The keys that suites may give in `config`; without a `Config`, those that every kind takes."""
     capabilities: Capabilities = Capabilities()
     """What the adapter can report."""
+    takes_schema: ClassVar[bool] = False
+    """True if the adapter asks for an answer by the `schema` of a request. Other agents are told it in words."""
     files: Sequence[Path] = ()
     """Files that decide what the agent does, beside those in its configuration."""
     variables: Mapping[str, str] = MappingProxyType({})

@@ -76,7 +76,7 @@ class AnthropicModel(HttpModel):
         answers = [use for use in uses if use.name == _answer_tool(request)] if request.schema is not None else []
         if answers:
             uses = [use for use in uses if use.name != answers[0].name]
-            text = _as_text(answers[0].arguments)
+            text = "\n".join(_as_text(one.arguments) for one in answers)  # several are no answer, whichever is meant
             finish = "stop" if finish == "tool_calls" and not uses else finish
         model = str(raw.get("model") or self.name)
         return ModelAnswer(text=text, tool_uses=uses, usage=_usage(raw.get("usage")), finish=finish, model=model)

@@ -194,6 +194,10 @@ class AgentClient(RoleClient):
         try:
             reply = await self._agent.ask_once(request)
         except AgentError as error:
+            if isinstance(error.__cause__, BadAnswer):
+                wrong = WrongAnswer(f"{self.name}: {error}")
+                wrong.asked_again, wrong.usage = True, error.__cause__.usage
+                raise wrong from error
             raise RoleError(f"{self.name}: {error}") from error
         finally:
             for workspace in made:
@@ -207,10 +211,13 @@ class AgentClient(RoleClient):
 
     def _request(self, call: RoleCall, made: list[Path], logs: list[str]) -> TurnRequest:
         """The turn of a call. Its workspace is added to `made` once the agent has asked for it."""
-        text = _json(call.payload)
+        text, schema = _json(call.payload), None
         if call.role == "assessor" and call.prompt is not None:
-            schema = [] if call.schema is None else [schema_in_words(call.schema)]
-            text = "\n\n".join([call.instructions, call.prompt, *schema])
+            schema = call.schema
+            in_words = []
+            if schema is not None and not self._agent.adapter.takes_schema:
+                in_words, schema = [schema_in_words(schema)], None
+            text = "\n\n".join([call.instructions, call.prompt, *in_words])
         metadata = {**call.metadata, "test_mode": call.role}
 
         def folder() -> Path:
@@ -233,7 +240,9 @@ class AgentClient(RoleClient):
             log=logs.append,
             options={**call.options, "metadata": metadata},
         )
-        return turns.request([{"role": "user", "content": _encodable(text)}], turn=call.turn)
+        request = turns.request([{"role": "user", "content": _encodable(text)}], turn=call.turn)
+        request.schema, request.optional = schema, call.optional
+        return request
 
     def _on_event(self, event: Event) -> None:
         """Note the model that the agent uses, once an event names it."""

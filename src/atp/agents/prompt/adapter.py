@@ -35,6 +35,7 @@ class PromptAdapter(Adapter):
 
     type = "prompt"
     Config = PromptConfig
+    takes_schema = True
 
     def __init__(self, agent: Agent, context: AdapterContext) -> None:
         config: PromptConfig = agent.config

@@ -40,6 +40,8 @@ class Loop:
             ask = ModelRequest(
                 messages=[*messages, *self._added],
                 tools=[one.tool for one in self._tools.values()],
+                schema=self._request.schema,
+                optional=self._request.optional,
                 settings=settings,
                 run=self._request.context.get("run") or 1,
             )
