@@ -222,3 +222,40 @@ def test_nobody_to_play_the_user_is_said_before_anything_runs(project: Project) 
     assert ran.code == 2
     assert "cases.jsonl:1:1" in ran.err
     assert "workers.test.user-simulator" in ran.err
+
+
+BREAKS = {"type": "script", "script": "scripts:points.breaks"}
+"""A check that can never be made."""
+
+
+@pytest.mark.parametrize(
+    ("points", "unjudged"),
+    [
+        ([{"id": "a", "required": False, "assertion": BREAKS}], "dialogue"),
+        ([{"id": "a", "assertion": BREAKS}], "a"),
+        (
+            [
+                {"id": "a", "required": False, "assertion": BREAKS},
+                {"id": "b", "after": ["a"], "assertion": {"type": "contains", "value": "type"}},
+            ],
+            "b",
+        ),
+        (
+            [
+                {"id": "a", "required": False, "assertion": BREAKS},
+                {"id": "b", "required": False, "after": ["a"], "assertion": {"type": "contains", "value": "nowhere"}},
+                {"id": "c", "after": ["b"], "assertion": {"type": "contains", "value": "type"}},
+            ],
+            "c",
+        ),
+    ],
+)
+def test_no_agent_fails_because_a_checkpoint_was_not_judged(
+    project: Project, points: list[dict[str, Any]], unjudged: str
+) -> None:
+    """Had it been judged, what comes after it might have been reached in time."""
+    project.write("scripts/points.py", "def breaks(output):\n    raise ValueError('no idea')\n")
+    result = hold(project, ["an expense", "yes"], points=points, max_turns=2)
+    assert (result["status"], result["blame"]) == ("error", "judge")
+    names = [one.get("name") or one["type"] for one in result["assertions"] if not one["passed"]]
+    assert names == [unjudged]

@@ -137,13 +137,20 @@ class Dialogue:
         """A verdict on each checkpoint that was reached or had to be, and on the dialogue if it has none."""
         found = [self._verdict(one) for one in self._trial.case.checkpoints if one.required or one.id in self._reached]
         if self.error is not None and all(one.outcome == "passed" for one in found):
-            found.append(Verdict(type="dialogue", outcome="failed", message=self.error))
+            verdict = Verdict(type="dialogue", outcome="failed", message=self.error)
+            if self._unjudged:  # one of them may have been reached
+                why = next(iter(self._unjudged.values()))
+                verdict.outcome, verdict.message = "unjudged", f"{self.error}, but not every turn was judged: {why}"
+            found.append(verdict)
         return found
 
     def _verdict(self, point: Checkpoint) -> Verdict:
         verdict = self._reached.get(point.id)
         if verdict is None and point.id in self._unjudged:
             verdict = Verdict(type="", outcome="unjudged", message=self._unjudged[point.id])
+        elif verdict is None and point.id in self._early and (open_ := self._unjudged_before(point)) is not None:
+            why = f"checkpoint `{point.id}` held, but whether `{open_}` was reached before is unjudged"
+            verdict = Verdict(type="", outcome="unjudged", message=f"{why}: {self._unjudged[open_]}")
         elif verdict is None:
             verdict = Verdict(type="", outcome="failed", message=self._why_missing(point))
             if point.id in self._nearest and point.id not in self._early:
@@ -151,6 +158,16 @@ class Dialogue:
         verdict.type, verdict.name = "checkpoint", point.id
         verdict.weight, verdict.critical = point.assertion.weight, point.assertion.critical
         return verdict
+
+    def _unjudged_before(self, point: Checkpoint) -> str | None:
+        """A checkpoint that must come before this one and could not be judged on some turn, if there is one."""
+        points = {one.id: one for one in self._trial.case.checkpoints}
+        waiting = list(point.after)
+        for name in waiting:  # grows; the loader refuses circles
+            if name in self._unjudged:
+                return name
+            waiting += points[name].after
+        return None
 
     def _why_missing(self, point: Checkpoint) -> str:
         if self._came_early(point):
