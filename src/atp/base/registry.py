@@ -98,6 +98,10 @@ class Registry(Generic[Plugin]):
                 self.broken.append(BrokenPlugin(entry.name, package, reason))
             self.packages |= dict.fromkeys(self._members.keys() - known, package)
 
+    def is_built_in(self, name: str, member: object) -> bool:
+        """Whether a member is our own of this name, and not a plugin's that took the name."""
+        return name in self._built_in and getattr(member, "__module__", "") == self._built_in[name].partition(":")[0]
+
     @property
     def names(self) -> list[str]:
         """All names that are known: the built-in ones in their order, then those that were registered."""

@@ -137,12 +137,16 @@ class Message(Record):
         return self.content or ""
 
     @property
-    def files(self) -> list[str]:
-        """The paths of the files that are attached, as the message names them."""
+    def addresses(self) -> list[str]:
+        """The addresses of what is attached, as they are written."""
         if not isinstance(self.content, list):
             return []
-        names = [attached_file(_address(part)) for part in self.content]
-        return [name for name in names if name is not None]
+        return [_address(part) for part in self.content if not isinstance(part, TextPart)]
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files that are attached, as the message names them."""
+        return [name for one in self.addresses if (name := attached_file(one)) is not None]
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""

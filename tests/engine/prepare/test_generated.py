@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,11 @@ from atp.engine.prepare.generated import (
     script_generator,
 )
 from atp.engine.prepare.sources import is_reference
+from atp.engine.prepare.untrusted import ALLOWED
 from atp.roles.ask import RoleClient, RoleError
+from atp.suite.assertion import ASSERTIONS, Assertion
+from atp.suite.case import Case
+from atp.suite.result import Verdict
 
 GEN = Reference("agents", "test.gen", 2)
 
@@ -348,10 +352,32 @@ FILE = {"type": "file", "source": "file:///etc/hostname"}
         ({"simulator": {"use": "evil.py:go"}, "checkpoints": [HELD]}, "`evil.py:go`"),
         ({"assert": {"type": "llm_eval", "criteria": "x", "judge": "http://evil/"}}, "`http://evil/`"),
         ({"assert": {"type": "llm_eval", "criteria": "x", "judge": "/tmp/evil.md"}}, "`/tmp/evil.md`"),
-        ({"messages": [{"role": "user", "content": [FILE]}]}, "the attachment /etc/hostname"),
+        ({"messages": [{"role": "user", "content": [FILE]}]}, "the attachment file:///etc/hostname"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "file://../x.png"}]}]},
-            "the attachment ../x.png",
+            "the attachment file://../x.png",
+        ),
+        ({"skip": True}, "`skip`"),
+        ({"runs": 1000}, "`runs`"),
+        ({"timeout": "100h"}, "`timeout_seconds`"),
+        ({"constraints": {"budget_usd": 1e6}}, "`budget_usd`"),
+        ({"pass_rate": 0.01}, "`pass_rate`"),
+        ({"min_score": 0}, "`min_score`"),
+        ({"user": "admin"}, "`user`"),
+        ({"team": "admins"}, "`team`"),
+        ({"options": {"connector": "openai.gpt"}}, "`options`"),
+        ({"simulator": {"use": "x"}, "max_turns": 1000, "checkpoints": [HELD]}, "`max_turns`"),
+        (
+            {"simulator": {"use": "x", "options": {"connector": "a.b"}}, "checkpoints": [HELD]},
+            "the options `connector` of `simulator`",
+        ),
+        (
+            {"assert": {"type": "agent", "use": "agents:x", "options": {"mode": "b"}}},
+            "the options `mode` of `agents:x`",
+        ),
+        (
+            {"assert": {"type": "none_of", "assertions": [{"type": "llm_eval", "criteria": "x", "votes": 99}]}},
+            "`votes`",
         ),
     ],
 )
@@ -374,6 +400,81 @@ def test_cases_of_an_agent_may_not_run_code_or_leave_the_project(
     assert [one.id for one in script.suite.cases] == ["a"]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "file:///etc/hostname",
+            "FILE:///etc/hostname",
+            "File://in.txt",
+            "file:/etc/hostname",
+            "file:in.txt",
+            "in.txt",
+        ),
+        *("/etc/hostname", " file://in.txt", "jar:file:///etc/hostname", "file://localhost/etc/hostname", "ftp://x/y"),
+        *("file://..%2fx", "file://%2e%2e/x", "file:///etc%2fhostname", "file://a%00b", "file://in.txt%0a", "file://"),
+        *("file://link", "file://folder/hostname", "file://loop", "file://~/in.txt", "file://$HOME/in.txt", "file://."),
+        *("file:///proc/self/environ", "file:///tmp/is-not-there-yet", f"file://{'a' * 5000}", "..\\x", "C:\\x"),
+    ],
+)
+def test_an_attachment_is_a_file_of_the_project_in_every_spelling(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("x")
+    (tmp_path / "link").symlink_to("/etc/hostname")
+    (tmp_path / "folder").symlink_to("/etc")
+    (tmp_path / "loop").symlink_to("loop")
+    part = {"type": "image_url", "image_url": {"url": address}}
+    case = {"id": "a", "messages": [{"role": "user", "content": [part]}]}
+    with pytest.raises(LoadError) as raised:
+        suite(Scripted([case], [case]), tmp_path.resolve(), Reference("agents", "test.gen", 1))
+    assert raised.value.diagnostics[0].code == "untrusted-case"
+
+
+def test_an_attachment_beside_an_agent_of_another_project_is_refused(tmp_path: Path) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    for folder in (root, other):
+        folder.mkdir()
+    (other / "a.txt").write_text("x")
+    case = {"id": "a", "messages": [{"role": "user", "content": [{"type": "file", "source": "file://a.txt"}]}]}
+    with pytest.raises(LoadError, match="untrusted-case"):
+        suite(Scripted([case], [case]), root, Reference("agents", "test.gen", 1), folders=[other])
+
+
+def test_only_the_listed_fields_of_a_case_are_the_generators() -> None:
+    """A field that is new must be decided on: either it is refused, or it is named here and allowed."""
+    refused = {"intent", "skip", "agents", "befores", "before_sequence", "iterations", "runs", "path", "timeout"}
+    refused |= {
+        "scoring",
+        "min_score",
+        "pass_rate",
+        "user",
+        "team",
+        "options",
+        "workspace",
+        "before_hook",
+        "after_hook",
+    }
+    assert Case.model_fields.keys() - ALLOWED == refused
+
+
+def test_a_check_of_a_plugin_is_refused(tmp_path: Path) -> None:
+    class Polite(Assertion):
+        type: Literal["polite"]
+
+        def check(self, evidence: Any) -> Verdict:
+            raise NotImplementedError
+
+    ASSERTIONS.register(Polite)
+    case = {"id": "a", "input": "x", "assert": {"type": "all_of", "assertions": [{"type": "polite"}]}}
+    try:
+        with pytest.raises(LoadError, match="`polite`: a case that an agent generated may only use the checks of atp"):
+            suite(Scripted([case], [case]), tmp_path, Reference("agents", "test.gen", 1))
+    finally:
+        ASSERTIONS.unregister("polite")
+
+
 def test_cases_of_an_agent_may_have_checks_and_files_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     case = {
@@ -384,5 +485,7 @@ def test_cases_of_an_agent_may_have_checks_and_files_of_the_project(tmp_path: Pa
             {"type": "llm_eval", "criteria": "x", "judge": "openai.gpt"},
         ],
         "expectations": ["it is polite"],
+        "constraints": {"max_steps": 5, "allowed_tools": ["search"]},
+        "metadata": {"about": "files"},
     }
     assert len(suite(Scripted([case]), tmp_path.resolve(), Reference("agents", "test.gen", 1)).suite.cases) == 1

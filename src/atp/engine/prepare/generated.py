@@ -22,12 +22,10 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors,
 from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.near import near_miss
-from atp.base.project import is_below
-from atp.checks.before_run import deciders
-from atp.checks.script import named_scripts
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.keys import digest
 from atp.engine.prepare.sources import CaseSource, in_memory
+from atp.engine.prepare.untrusted import refusals
 from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
 from atp.engine.scripts.file import is_test_name
@@ -41,15 +39,13 @@ from atp.suite.assertion import Decider
 from atp.suite.case import Case
 from atp.suite.result import Usage
 from atp.suite.suite import Suite
-from atp.usercode.code_path import find_script, is_script, load_function
+from atp.usercode.code_path import find_script, load_function
 from atp.usercode.signature import match_by_name
 
 USUAL_COUNT = 10
 """The number of cases where `count` is not given."""
 MOST_CASES = 10_000
 """The largest `count`: a larger one is taken for a slip."""
-_AGENT_ID = re.compile(r"(agents:)?[\w-]+(\.[\w-]+)*(?<!\.md)(?<!\.py)")
-"""The id of an agent or a connector: no path, no address and no function."""
 _OURS = ("test_mode", "target_agent", "existing", "repair")
 """Parameters that ATP sets itself."""
 
@@ -167,13 +163,18 @@ async def generate_suite(
     target: str,
     root: Path,
     *,
+    folders: Sequence[Path] = (),
     given: LoadContext | None = None,
     reuse: bool = False,
 ) -> Generated:
-    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`."""
+    """Generate the suite of a reference; with `reuse`, load the one of before. Raises `LoadError`.
+
+    `folders` are those in which the agents under test look for attachments, beside the project and its root.
+    """
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
-    refusals = partial(_refusals, root=root) if reference.kind == "agents" else _none_refused
+    searched = [path.parent, *folders, root, Path.cwd()]
+    refused = partial(refusals, root=root, folders=searched) if reference.kind == "agents" else _none_refused
     warnings: list[Diagnostic] = []
     usage = Usage()
     if not (reuse and path.is_file()):
@@ -184,7 +185,7 @@ async def generate_suite(
             parameters=reference.parameters,
             again=reference.kind == "agents",
             context=given,
-            refusals=refusals,
+            refusals=refused,
         )
         try:
             made = await generate(client, request)
@@ -197,35 +198,13 @@ async def generate_suite(
     loaded = load_path(path, given)
     if loaded.suite is None or not loaded.ok:
         raise LoadError(loaded.diagnostics)
-    if refused := refused_cases(loaded.suite.cases, refusals, str(path)):  # the file may be one of an earlier run
-        raise LoadError(refused)
+    if errors := refused_cases(loaded.suite.cases, refused, str(path)):  # the file may be one of an earlier run
+        raise LoadError(errors)
     return Generated(path=path, suite=loaded.suite, warnings=[*warnings, *loaded.diagnostics], usage=usage)
 
 
 def _none_refused(case: Case) -> Iterator[str]:
     return iter(())
-
-
-def _refusals(case: Case, *, root: Path) -> Iterator[str]:
-    """What an agent may not put into a case: code that would run, and files outside of the project."""
-    no_code = "a case that an agent generated may not run code"
-    for key in ("before_hook", "after_hook"):
-        if getattr(case, key) is not None:
-            yield f"`{key}`: {no_code}"
-    for script in named_scripts(case.asserted):
-        yield f"`script` {script}: {no_code}"
-    roles = [one.name for one in deciders(case)]
-    roles += [case.simulator.use] if case.simulator is not None else []
-    for name in filter(None, roles):
-        if is_script(name) or not _AGENT_ID.fullmatch(name):
-            yield f"`{name}`: a case that an agent generated may only name agents by their id"
-    if case.workspace is not None:
-        yield "`workspace`: a case that an agent generated may not copy a folder"
-    folders = [root / ".atp" / "generated", root, Path.cwd()]
-    for name in (name for message in case.messages for name in message.files):
-        real = [path for folder in folders if (path := (folder / name).resolve()).exists()]
-        if ".." in Path(name).parts or not all(is_below(path, [root]) for path in real):
-            yield f"the attachment {name}: a case that an agent generated may only read files of the project"
 
 
 def _save(path: Path, text: str) -> None:
@@ -310,16 +289,18 @@ def _check_script(reference: Reference, text: str, context: RunContext, notes: D
 def _generate(
     reference: Reference, text: str, given: LoadContext, context: RunContext
 ) -> tuple[CaseSource, list[Diagnostic]]:
-    options, roles = context.options, context.new_roles()
+    options, roles, folders = context.options, context.new_roles(), _folders(context)
     try:
-        client = _client(reference, roles, _folders(context))
+        client = _client(reference, roles, folders)
     except ConfigurationError as error:
         raise _command_line_error("no-generator", f"{text}: {error}", error) from error
     reuse = options.resume or options.resume_from is not None
 
     async def make() -> Generated:
         try:
-            return await generate_suite(reference, client, options.name[0], context.root, given=given, reuse=reuse)
+            return await generate_suite(
+                reference, client, options.name[0], context.root, folders=folders, given=given, reuse=reuse
+            )
         except (CassetteMiss, CassetteError) as error:
             raise _command_line_error("cassette", f"{text}: {error}") from error
         finally:

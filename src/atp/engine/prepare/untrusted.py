@@ -1,0 +1,105 @@
+"""What a case that an agent generated may not have.
+
+Such a case is not trusted like a file of the user's. It says what is said to the agent and what must hold afterwards;
+how it is run, as whom, with which model and at which cost stays with the user. Keys are allowed, not forbidden, so that
+a new key of cases is refused until somebody allows it here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from atp.base.project import is_below
+from atp.checks.before_run import deciders
+from atp.checks.judged import AgentAssertion, LlmEval
+from atp.checks.script import ScriptAssertion
+from atp.suite.assertion import ASSERTIONS, Assertion, Group
+from atp.suite.case import MOST_TURNS, Case
+from atp.suite.message import attached_file
+from atp.suite.options import Options
+from atp.usercode.code_path import is_script
+
+MOST_VOTES = 5
+"""How often a generated case may have its judge asked."""
+ALLOWED = {
+    *("index", "id", "name", "description", "tags", "place", "messages", "task", "simulator", "checkpoints"),
+    *("max_turns", "assertions", "expectations", "expected", "limits", "locale", "metadata"),
+    "chains",  # no key of a JSONL record: the loader makes them of a task
+}
+"""The fields of a case that an agent may fill."""
+_ALLOWED_LIMITS = {"max_steps", "max_tokens", "allowed_tools"}
+"""Limits that can only be checks: nothing that the user sets gives way to them."""
+_AGENT_ID = re.compile(r"(agents:)?[\w-]+(\.[\w-]+)*(?<!\.md)(?<!\.py)")
+"""The id of an agent or a connector: no path, no address and no function."""
+_ADDRESS = re.compile(r"https?://|data:", re.IGNORECASE)
+"""What the address of an attachment that is no file begins with."""
+_WHY = "a case that an agent generated may"
+
+
+def refusals(case: Case, *, root: Path, folders: Sequence[Path]) -> Iterator[str]:
+    """What a case may not have, in words. Agents look for attachments in `folders`."""
+    for name, field in type(case).model_fields.items():
+        if name not in ALLOWED and getattr(case, name) != field.get_default(call_default_factory=True):
+            yield f"`{name}`: {_WHY} {_reason(name)}"
+    for name in sorted(case.limits.given().keys() - _ALLOWED_LIMITS):
+        yield f"`{name}`: {_WHY} not change how cases are run"
+    if case.max_turns is not None and case.max_turns > MOST_TURNS:
+        yield f"`max_turns`: {_WHY} have {MOST_TURNS} turns at most"
+    roles = [one.name for one in deciders(case)]
+    if case.simulator is not None:
+        roles.append(case.simulator.use)
+        yield from _in_options(case.simulator.options, "simulator")
+    for role in filter(None, roles):
+        if is_script(role) or not _AGENT_ID.fullmatch(role):
+            yield f"`{role}`: {_WHY} only name agents by their id"
+    for assertion in _each(case.asserted):
+        yield from _in_assertion(assertion)
+    for address in (address for message in case.messages for address in message.addresses):
+        if not _ADDRESS.match(address) and not _is_in_project(address, root, folders):
+            yield f"the attachment {address}: {_WHY} only read files of the project, as `file://path`"
+
+
+def _reason(name: str) -> str:
+    if name in ("before_hook", "after_hook"):
+        return "not run code"
+    return "not copy a folder" if name == "workspace" else "not change how cases are run"
+
+
+def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    """Each of the assertions, those in groups included."""
+    for assertion in assertions:
+        yield assertion
+        if isinstance(assertion, Group):
+            yield from _each(assertion.assertions)
+
+
+def _in_assertion(assertion: Assertion) -> Iterator[str]:
+    if isinstance(assertion, ScriptAssertion):
+        yield f"`script` {assertion.script}: {_WHY} not run code"
+    elif not ASSERTIONS.is_built_in(assertion.type, type(assertion)):
+        yield f"`{assertion.type}`: {_WHY} only use the checks of atp itself"
+    elif isinstance(assertion, LlmEval) and assertion.votes > MOST_VOTES:
+        yield f"`votes`: {_WHY} ask a judge {MOST_VOTES} times at most"
+    elif isinstance(assertion, AgentAssertion):
+        yield from _in_options(assertion.options, assertion.use)
+
+
+def _in_options(options: Options | None, of: str) -> Iterator[str]:
+    if options is not None and (keys := options.model_dump(exclude_defaults=True).keys() - {"metadata"}):
+        given = ", ".join(f"`{key}`" for key in sorted(keys))
+        yield f"the options {given} of `{of}`: {_WHY} only hand `metadata` to an agent"
+
+
+def _is_in_project(address: str, root: Path, folders: Sequence[Path]) -> bool:
+    """True if an address names files of the project only, in the form that ATP reads, wherever agents look for it.
+
+    A file that is not there is refused, too: another program may read `file://localhost/etc` or `file://~` as it likes.
+    """
+    name = attached_file(address)
+    if name is None or not name.isprintable() or ".." in Path(name).parts:
+        return False
+    try:
+        there = [path for folder in folders if (path := (folder / name).resolve()).is_file()]
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, or a link to itself
+        return False
+    return bool(there) and all(is_below(path, [root]) for path in there)
