@@ -27,18 +27,19 @@ def test_comments_and_last_commas_do_not_matter(value: Any, noise: list[str], la
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "line 1: Expecting value"),
-        ('// x\n{"a": }', "line 2: Expecting value"),
-        ('/* x\n\n*/ {"a": 1 "b"}', "line 3: Expecting ',' delimiter"),
+        ("", "line 1, column 1: Expecting value"),
+        ('// x\n{"a": }', "line 2, column 7: Expecting value"),
+        ('/* x\n\n*/ {"a": 1 "b"}', "line 3, column 12: Expecting ',' delimiter"),
         ('{"a": 1, "a": 2}', "the key `a` stands twice"),
         ('{"a": NaN}', "NaN is not JSON"),
         ("{,}", "line 1"),
         ('{"a": 1,,}', "line 1"),
         ("[,1]", "line 1"),
-        ('{"a": "open}', "line 1: Unterminated string"),
-        ('{"a": 1}\n/* open', "line 2: Extra data"),
-        ('{"a": 1} / 2', "line 1: Extra data"),
+        ('{"a": "open}', "line 1, column 7: Unterminated string"),
+        ('{"a": 1}\n/* open', "line 2, column 1: Extra data"),
+        ('{"a": 1} / 2', "line 1, column 10: Extra data"),
         ("[" * 100_000, "nested too deeply"),
+        ("9" * 5_000, r"Exceeds the limit \(4300 digits\)"),
     ],
 )
 def test_what_is_wrong_and_where(text: str, why: str) -> None:

@@ -9,7 +9,7 @@ _NOT_A_BREAK = re.compile(r"[^\n]")
 
 
 class NotJson(ValueError):
-    """The text is not JSON. The message says why, and in which line."""
+    """The text is not JSON. The message says why, and where."""
 
 
 def read_jsonc(text: str) -> Any:
@@ -19,7 +19,11 @@ def read_jsonc(text: str) -> Any:
             without_comments(text.removeprefix("\ufeff")), object_pairs_hook=no_key_twice, parse_constant=_refuse
         )
     except json.JSONDecodeError as error:
-        raise NotJson(f"line {error.lineno}: {error.msg}") from error
+        raise NotJson(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except NotJson:
+        raise
+    except ValueError as error:  # Python reads no number of thousands of digits
+        raise NotJson(str(error).partition(";")[0]) from error
     except RecursionError as error:
         raise NotJson("it is nested too deeply") from error
 

@@ -39,6 +39,18 @@ def test_frontmatter_is_optional(stage: Stage, talk: Talk) -> None:
     assert system(stage, talk) == "You are X."
 
 
+@pytest.mark.parametrize("above", [" ", "\t", "-", "<!-- a comment -->\n", "Hello.\n\n"])
+def test_frontmatter_that_is_not_read_is_a_mistake(stage: Stage, above: str) -> None:
+    stage.write(**{"agents/x.md": f"{above}---\nconnector: a.b\n---\n\nBe kind.\n"})
+    assert "these keys are not read as frontmatter" in stage.refuse()
+
+
+def test_rules_and_headings_in_a_prompt_are_no_frontmatter(stage: Stage, talk: Talk) -> None:
+    body = "----\n\nTools: none.\n\nAgents\n---\nname: who you are\n\n---\n\nBe kind: always."
+    stage.write(**{"agents/x.md": body})
+    assert system(stage, talk) == body
+
+
 def test_no_body_means_no_system_prompt(stage: Stage, talk: Talk) -> None:
     stage.write(**{"agents/x.md": "---\ntemperature: 0\n---\n"})
     assert system(stage, talk) == ""

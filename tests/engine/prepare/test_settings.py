@@ -11,6 +11,7 @@ from tests.engine.support.project import Project, together
 import atp
 from atp import Options
 from atp.base.diagnostics import LoadError
+from atp.engine.prepare.settings import environment, find_config, read_env_file, resolve_options
 
 AGENT = ["-n", "agent.py:run"]
 NAMED = {"-n": "--name"}
@@ -103,6 +104,41 @@ def test_a_settings_file_that_cannot_be_read(project: Project, name: str) -> Non
     assert "error[unreadable]" in ran.err
     assert name in ran.err
     assert project.lines("asked") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code", "place"),
+    [
+        ("atp.toml", b"runs = 1\nuser = '\xff'", "not-utf8", (2, 9)),
+        ("atp.toml", b"runs = " + b"9" * 5_000, "syntax", (1, 1)),
+        ("atp.toml", b"user = " + b"[" * 5_000, "syntax", (1, 1)),
+        ("atp.toml", b"user = 'a'\nfail-fast = true\nfail_fast = false", "duplicate-key", (2, 1)),
+        ("pyproject.toml", b"[tool]\natp = 5", "wrong-type", (2, 1)),
+        (".env", b"A=1\nB=\xff", "not-utf8", (2, 3)),
+        (".env", b"A=1\nB=\0", "nul-byte", (2, 3)),
+    ],
+)
+def test_a_damaged_settings_file_is_a_mistake_at_its_place(
+    project: Project, name: str, content: bytes, code: str, place: tuple[int, int]
+) -> None:
+    (project.folder / name).write_bytes(content)
+    with pytest.raises(LoadError) as raised:
+        resolve_options({}, project.folder, environment(project.folder, None))
+    one = raised.value.diagnostics[0]
+    assert (one.code, Path(one.file or "").name, (one.line, one.column)) == (code, name, place)
+
+
+def test_tables_of_other_tools_are_none_of_atp(project: Project) -> None:
+    for text in ("tool = 5", "[tool.other]\nruns = 2", "[project]\nname = 'x'"):
+        project.write("pyproject.toml", text)
+        assert find_config(project.folder) is None
+
+
+def test_comments_behind_values_of_an_env_file(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text('A="x" # one\nB=\'y # z\' # two\nC=z # three\nD="a#b"\nE="{"a": 1}"\n')
+    found = read_env_file(path, must_exist=True)
+    assert found == {"A": "x", "B": "y # z", "C": "z", "D": "a#b", "E": '{"a": 1}'}
 
 
 def test_options_of_a_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

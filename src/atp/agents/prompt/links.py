@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from atp.agents.agent_files import AgentFiles
+from atp.agents.prompt.head import PromptHead
 from atp.base.diagnostics import Place
 from atp.loader.markdown.frontmatter import Head, cut
 from atp.loader.source import DEEPEST, place_of
@@ -28,12 +29,22 @@ _LINK = re.compile(
 )
 _IN_THE_NET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MARKDOWN = (".md", ".markdown")
+_KEYS = "|".join([*PromptHead.model_fields, "model", "settings"])
+_LIKE_HEAD = re.compile(rf"(?:\A\s*|\n\s*\n|-->\s*\n)(?P<rule>[ \t]*-{{3,}}[ \t]*\n)\s*(?:{_KEYS})[ \t]*:(?:\s|$)")
+"""Frontmatter that is none: indented, with too many `-`, or below other text."""
 
 
 def cut_head(text: str, files: AgentFiles, path: Path) -> Head:
     """Split a Markdown file into its frontmatter, if there is one, and its body."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return cut(text, files.notes(path)) if first.rstrip() == "---" else Head(None, 1, text, 1)
+    if first.rstrip() == "---":
+        return cut(text, files.notes(path))
+    if misplaced := _LIKE_HEAD.search(text, 0, 4000):
+        message = "these keys are not read as frontmatter, but as a part of the prompt"
+        at = place_of(text, misplaced.start("rule"))
+        hint = "begin the file with `---`, without blanks before it and anything above it"
+        files.notes(path).error("missing-frontmatter", message, at, hint)
+    return Head(None, 1, text, 1)
 
 
 class Links:

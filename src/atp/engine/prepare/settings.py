@@ -10,12 +10,14 @@ from typing import Any
 from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
 from atp.base.near import near_miss
-from atp.base.project import unreadable
 from atp.engine.prepare.options import Options, settings
+from atp.loader.source import read_source
 from atp.loader.validate import DataPath, NoLocator, validate
 from atp.usercode.environment import Environment
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_QUOTED = re.compile(r"""^("(?:[^"\\]|\\.)*"|'[^']*')\s+#.*$""")
+"""A value in quotes, with a comment behind it."""
 
 
 class _TomlLocator:
@@ -49,21 +51,28 @@ def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
             continue
         text = _read(path)
         try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            data: Any = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
             raise LoadError(_toml_error(path, error)) from error
         if name == "pyproject.toml":
-            data = data.get("tool", {}).get("atp")
+            tools = data.get("tool")
+            if not isinstance(tools, dict) or "atp" not in tools:
+                continue
+            data = tools["atp"]
         if isinstance(data, dict):
             return path, data, text
+        notes = Diagnostics(str(path))
+        notes.error("wrong-type", "`tool.atp` must be a table", _TomlLocator(text).key(("atp",)), "write [tool.atp]")
+        raise LoadError(notes)
     return None
 
 
 def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise unreadable(path, error) from error
+    notes = Diagnostics(str(path))
+    source = read_source(path, notes)
+    if source is None:
+        raise LoadError(notes)
+    return source.text
 
 
 def connectors(root: Path) -> dict[str, Any]:
@@ -72,16 +81,18 @@ def connectors(root: Path) -> dict[str, Any]:
     tables = config[1].get("connectors", {}) if config else {}
     if config is not None and not isinstance(tables, dict):
         notes = Diagnostics(str(config[0]))
-        notes.error("wrong-type", "`connectors` must be a table", hint='write [connectors."NAME"]')
+        at = _TomlLocator(config[2]).key(("connectors",))
+        notes.error("wrong-type", "`connectors` must be a table", at, 'write [connectors."NAME"]')
         raise LoadError(notes)
     return tables
 
 
-def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> Diagnostics:
+def _toml_error(path: Path, error: Exception) -> Diagnostics:
     notes = Diagnostics(str(path))
     found = re.search(r"line (\d+), column (\d+)", str(error))
-    at = Place(int(found[1]), int(found[2])) if found else None
-    notes.error("syntax", f"not TOML: {str(error).partition(' (at')[0]}", at, "fix the file")
+    at = Place(int(found[1]), int(found[2])) if found else Place(1, 1)
+    why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition(" (at")[0]
+    notes.error("syntax", f"not TOML: {why.partition(';')[0]}", at, "fix the file")
     return notes
 
 
@@ -109,6 +120,7 @@ def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
 
 
 def _unquote(value: str) -> str:
+    value = _QUOTED.sub(r"\1", value)
     if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
         inner = value[1:-1]
         return inner.replace("\\n", "\n").replace('\\"', '"') if value[0] == '"' else inner
@@ -187,10 +199,15 @@ SECTIONS = frozenset({"agents", "connectors"})
 def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -> dict[str, Any]:
     notes = Diagnostics(str(path))
     locate = _TomlLocator(text)
-    plain = {key.replace("-", "_"): value for key, value in data.items()}
-    for name in ("name", "output"):
-        if isinstance(plain.get(name), str):
-            plain[name] = [plain[name]]
+    plain: dict[str, Any] = {}
+    for key, value in data.items():
+        name = key.replace("-", "_")
+        if name in plain:
+            notes.error("duplicate-key", f"`{name}` is given twice", locate.key((key,)), "remove one of them")
+        plain[name] = value
+    for listed in ("name", "output"):
+        if isinstance(plain.get(listed), str):
+            plain[listed] = [plain[listed]]
     from atp.loader.error_messages import unknown_key
 
     for key in plain.keys() - allowed:
