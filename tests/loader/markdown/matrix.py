@@ -4,7 +4,7 @@ A file has a good case, `Quokka`, and a case `Drink` with the generated block. `
 without a word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -101,6 +101,20 @@ LOOKALIKES = [
 ]
 """How a label may not be written, though people do."""
 
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "zero width": lambda word: f"{word[0]}\u200b{word[1:]}",
+    "soft hyphens": "\u00ad".join,
+    "full width": lambda word: "".join(chr(ord(one) + 0xFEE0) if one.isalpha() else one for one in word),
+    "Cyrillic": lambda word: word.translate(
+        str.maketrans("aeopAPET", "\u0430\u0435\u043e\u0440\u0410\u0420\u0415\u0422")
+    ),
+    "entity": lambda word: f"&#{ord(word[0])};{word[1:]}",
+    "bold letter": lambda word: f"**{word[0]}**{word[1:]}",
+    "tag": lambda word: f"<b>{word[0]}</b>{word[1:]}",
+}
+"""How a word may be written so that it only looks like itself."""
+LOOKALIKES += [f"{{{name}}}:" for name in DISGUISES] + ["**1. X:**", "[^1]: **X:**", "**X/Y:**", "**\u200bX:**"]
+
 PLACES = {
     "same line": "{label} {value}",
     "same line, link": "{label} {link}",
@@ -157,6 +171,8 @@ class Label:
     def written(self) -> str:
         small = "X" not in self.spelling
         label = self.spelling.replace("x" if small else "X", self.word.lower() if small else self.word)
+        if disguise := DISGUISES.get(self.spelling.strip("{}:")):
+            label = f"{disguise(self.word)}:"
         link = f"[{self.mark}](#{self.mark.lower()})"
         is_item = self.spelling[:2] in ("- ", "* ", "+ ", "1.")
         return PLACES[self.place].format(label=label, value=self.mark, link=link, inner="   " if is_item else "")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.loader.markdown import soup
 
 from atp.loader.load import Loaded, load_text
 
@@ -108,3 +109,23 @@ def test_below_the_place_where_reading_stopped(load: Callable[[str], Loaded]) ->
 
 def test_other_dialects_have_none() -> None:
     assert load_text('{"id": "a", "input": "x"}', "jsonl").lines() is None
+
+
+@pytest.mark.parametrize("seed", range(60_000, 60_200))
+def test_what_is_said_of_the_lines_of_any_file_is_so(seed: int) -> None:
+    """More of them are in `tests/fuzz`."""
+    text = soup.generate(seed)
+    assert list(soup.dishonest(text, soup.load(text))) == [], text
+
+
+def test_a_link_definition_between_paragraphs_is_no_part_of_the_prompt(load: Callable[[str], Loaded]) -> None:
+    loaded = load("# C\n\n**Prompts:** a\n\n[x]: http://y\n\nb\n\n**Expectations:** c\n")
+    lines = loaded.lines()
+    assert lines is not None
+    assert [(line.kind, line.role) for line in lines[7:12]] == [
+        ("label", "Prompts: prompt 1 of chain 1"),
+        ("blank", ""),
+        ("markup", ""),
+        ("blank", ""),
+        ("value", "prompt 1 of chain 1"),
+    ]

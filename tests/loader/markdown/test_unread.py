@@ -156,3 +156,84 @@ def test_a_case_may_be_called_so(name: str, load: Callable[[str], Loaded]) -> No
     assert loaded.diagnostics == []
     assert loaded.suite is not None
     assert [case.name for case in loaded.suite.cases] == [name, "Other"]
+
+
+@pytest.mark.parametrize("text", ["[user]: hello there", "[user]: hello", "[^1]: It sips.", "[a]: b c"])
+def test_text_that_begins_like_a_link_definition_is_read(text: str, load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# Drink\n\n**Prompts:** drink\n\n{text}\n\n**Expectations:** It drinks.\n\n- It sips.\n\n{text}\n")
+    assert loaded.suite is not None
+    assert loaded.suite.cases[0].chains == [[f"drink\n\n{text}"]]
+    assert [(one.code, one.line) for one in loaded.diagnostics if one.line > 12] == [("unread-text", 16)]
+
+
+@pytest.mark.parametrize("line", ["[a]: http://x", "[a]: <x y> 'title'", "[a]: x.md", '[a]: #x "title"', "[a]: /x (t)"])
+def test_link_definitions_are_neither_sent_nor_reported(line: str, only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# Drink\n\n**Prompts:** drink\n\n{line}\n\n**Expectations:** It drinks.\n").chains == [["drink"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "reported"),
+    [
+        ("**User Prompt:** drink\n\n**My Expectations:** It drinks.\n", {"unknown-label": [8, 10]}),
+        ("**Prompt/Input:** drink\n\n**Expected/Then:** It drinks.\n", {"unknown-label": [8, 10]}),
+        ("**1. Prompts:** drink\n\n**2. Expectations:** It drinks.\n", {"unknown-label": [8, 10]}),
+        ("### User Prompt\n\n- drink\n\n### My Expectations\n\n- It drinks.\n", {"label-not-read": [8, 12]}),
+        ("P\u200brompts: drink\n\n**E**xpectations: It drinks.\n", {"label-not-read": [8, 10]}),
+    ],
+)
+def test_a_case_whose_labels_are_other_words_does_not_vanish(
+    body: str, reported: dict[str, list[int]], load: Callable[[str], Loaded]
+) -> None:
+    loaded = load(f"# Drink\n\n{body}\n# Pour\n{BOTH}")
+    found: dict[str, list[int]] = {}
+    for one in loaded.diagnostics:
+        found.setdefault(one.code, []).append(one.line)
+    assert found == reported
+
+
+def test_headings_of_prose_are_not_taken_for_labels(load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# Guide\n\n## Writing good prompts\n\nShort.\n\n## How it ends\n\nSoon.\n\n# Drink\n{BOTH}")
+    assert loaded.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "line"),
+    [
+        pytest.param("It is cold,\nvery cold. **Tags:**\n- slow\n", "unread-text", 14, id="above a label at the end"),
+        pytest.param("<It must be cold>\n", "unread-text", 14, id="text in angle brackets"),
+        pytest.param("**Actor:**\n- bob\n  - **Tags:** x\n", "nested-list", 16, id="list below an actor"),
+        pytest.param("**Tags:**\n- slow\n\n  It is cold.\n", "several-lines", 17, id="text below a tag"),
+        pytest.param("**ID:** drink\nIt must be cold.\n", "several-lines", 15, id="text below an id"),
+        pytest.param("**Metadata:**\n```\na: 1\n```\n- b: 2\n", "several-values", 18, id="list below a block"),
+        pytest.param("**Metadata:**\n- a: 1\n  - b: 2\n", "syntax", 16, id="list below a value"),
+        pytest.param("**Prompts:**\n- sip\n  **Timeout:** 30s\n", "label-in-item", 16, id="setting in an item"),
+    ],
+)
+def test_text_that_is_no_part_of_a_field(body: str, code: str, line: int, load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# Drink\n\n{BOTH}{body}")
+    assert [(one.code, one.line) for one in loaded.diagnostics] == [(code, line)]
+
+
+def test_a_label_below_a_nested_list_is_reported_beside_the_list(load: Callable[[str], Loaded]) -> None:
+    loaded = load("# C\n**Prompts:**\n- drink\n  - sip\n\n    **Expected:** cold\n\n**Expectations:**\n- It drinks.\n")
+    assert [(one.code, one.line) for one in loaded.diagnostics] == [("nested-list", 9), ("label-in-item", 11)]
+
+
+@pytest.mark.parametrize("tags", ["**Tags:** a, b,\n  c", "**Tags:** #a #b\n#c", "**Tags:**\n- a\n- b\n- c"])
+def test_tags_may_go_on_in_the_next_line(tags: str, only_case: Callable[[str], Case]) -> None:
+    assert only_case(f"# Drink\n{BOTH}{tags}\n").tags == ["a", "b", "c"]
+
+
+def test_a_list_below_a_key_of_a_setting_is_its_value(only_case: Callable[[str], Case]) -> None:
+    case = only_case(f"# Drink\n{BOTH}**Metadata:**\n- a:\n  - x\n  - y: 1\n    z: 2\n- b: 3\n")
+    assert case.metadata == {"a": ["x", {"y": 1, "z": 2}], "b": 3}
+
+
+@pytest.mark.parametrize(
+    "fence", ["- ```\n  a\n      ```\n  <!-- b -->\n  ```", "- ~~~\n  a\n      ~~~\n  <!-- b -->\n  ~~~"]
+)
+def test_a_comment_in_a_fence_stays_where_an_indented_line_looks_like_its_end(
+    fence: str, only_case: Callable[[str], Case]
+) -> None:
+    case = only_case(f"# Drink\n**Prompts:**\n{fence}\n\n**Expectations:** It drinks.\n")
+    assert case.chains[0][0].endswith("<!-- b -->")

@@ -272,16 +272,21 @@ def _read_settings(section: Section, page: Page, notes: Diagnostics) -> dict[str
 
 def _setting_yaml(field: Field, page: Page, notes: Diagnostics) -> tuple[str, Diagnostics, int]:
     """The value of a setting as YAML, indented as in the file, so that places in it are right."""
-    first = field.contents[0]
+    first, *more = field.contents
     if first.kind in ("fence", "code"):
+        if more:
+            message = f"`{field.title}` takes one value, and it has one in the block above"
+            notes.error("several-values", message, page.start_of(more[0].line), "move it into the block")
         column = len(page.lines[first.line]) - len(page.lines[first.line].lstrip())
         start = first.line + (first.kind == "fence")
         return "\n".join(" " * column + line for line in first.text.split("\n")), notes, page.first_line + start
     rows: list[str] = []
     for block in (inner for one in field.contents for inner in (one.children if one.kind == "item" else [one])):
-        lines = block.text.rstrip("\n").split("\n")
-        for number, line in enumerate(lines, block.line):
-            rows.extend([""] * (number - first.line - len(rows)))
+        rows.extend([""] * (block.line - first.line - len(rows)))
+        if block.kind != "paragraph":  # below `- key:` a list is YAML as it stands; all else is wrong there
+            rows.extend(page.lines[block.line : block.end])
+            continue
+        for number, line in enumerate(block.text.rstrip("\n").split("\n"), block.line):
             rows.append(_padded(line, page.lines[number], continues=number > block.line))
     return "\n".join(rows), notes, page.first_line + first.line
 

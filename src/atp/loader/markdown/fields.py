@@ -16,6 +16,7 @@ from atp.loader.markdown.labels import (
     is_set_elsewhere,
     label_at_end,
     label_at_start,
+    label_kinds,
     label_word,
     unknown_label,
     unknown_label_with_value,
@@ -27,8 +28,11 @@ _WORDY: set[FieldKind] = {"prompts", "chain", "expectations", "intent"}
 """Fields that may have several paragraphs, or a fence after a paragraph."""
 _LISTED: set[FieldKind] = {"before", "tags"}
 """Fields whose entries may be the lines of a fence."""
-_SAYS_NOTHING = re.compile(r"\s*(?:$|\[[^\]\n]+\]:\s)")
-"""Link definitions, and blanks that Markdown doesn't take for blanks."""
+_SAYS_NOTHING = re.compile(
+    r"\s*(?:\[(?!\^)[^\]\n]+\]:\s*(?:<[^<>\n]*>|(?=\S*(?:[/#:]|\.\w))\S+)"
+    r"(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*)?$"
+)
+"""Link definitions, and blanks that Markdown doesn't take for blanks. `[user]: hello` and `[^1]: note` are text."""
 _LINKS = re.compile(r"\s*\[[^\]\n]+\]\(#")
 """A link to a section."""
 _ENDS_SENTENCE = tuple(".!?:;…)]\"'”’»`*_")
@@ -118,7 +122,8 @@ class FieldReader:
             if word is not None:
                 at = self._page.place_of(text.line + number, line.strip())
                 message = f"`{word}` is no label: it is read as text"
-                is_likely = self._section.last is not None or is_set_elsewhere(word) or links or "](#" in line
+                names_field = is_set_elsewhere(word) or bool(label_kinds(word))
+                is_likely = self._section.last is not None or names_field or links or "](#" in line
                 self._section.unread.append(Unread("unknown-label", message, at, advice(word), in_others=is_likely))
 
     def _read_text(self, block: Block) -> None:

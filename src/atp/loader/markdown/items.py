@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, text_of, unboxed, unquoted
@@ -75,6 +76,7 @@ class ItemReader:
             if group[0].kind in ("fence", "code") and field.kind in ("before", "tags"):
                 entries.extend(self._lines(group[0]))
             elif text := text_of(_inside(group)):
+                self._check_name(group, field)
                 entries.append(Entry(text, self._place(group), group[0].kind == "item"))
         return entries
 
@@ -84,6 +86,20 @@ class ItemReader:
         for number, line in enumerate(block.text.split("\n"), first):
             if text := unquoted(_BULLET.sub("", line)):
                 yield Entry(text, self._page.place_of(number, line.strip()))
+
+    def _check_name(self, group: list[Block], field: Field) -> None:
+        """Note an id, a tag or an actor of several lines: what stands below it was hardly meant as a part of it."""
+        if field.kind not in ("id", "tags", "actor"):
+            return
+        for number, block in enumerate(_inside(group)):
+            if block.kind == "list":
+                at = self._page.place(block.line, block.children[0].column)
+                message = f"this list is read as a part of an entry of {field.title}"
+                self._notes.warn("nested-list", message, at, "indent it less, or remove it")
+            elif (more := _second_line(block) if number == 0 else block.line) is not None:
+                message = f"this line is read as a part of an entry of {field.title}"
+                hint = "write an entry on one line, and put an empty line before prose"
+                self._notes.warn("several-lines", message, self._page.start_of(more), hint)
 
     def intent(self, field: Field) -> str:
         """The text of an intent."""
@@ -277,6 +293,16 @@ def chain_entries(field: Field) -> list[ChainEntries]:
         else:
             chains.append(ChainEntries([group]))
     return chains
+
+
+def _second_line(block: Block) -> int | None:
+    """The line of a paragraph at which a name goes on, though neither a comma nor a `#` divides the two lines."""
+    if block.kind != "paragraph":
+        return None
+    lines = block.text.split("\n")
+    divided = (line.rstrip().endswith((",", ";")) or below.lstrip().startswith("#") for line, below in pairwise(lines))
+    number = next((number for number, one in enumerate(divided, 1) if not one), None)
+    return None if number is None else block.line + number
 
 
 def entry_text(group: list[Block]) -> str:

@@ -3,7 +3,9 @@
 This module decides whether a line looks like a label. Where the line stands is decided in `fields` and `sections`.
 """
 
+import html
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -36,6 +38,9 @@ _PLAIN_VALUES = {
     "min_score": re.compile(r"\d*\.?\d+%?"),
 }
 """What a setting must look like behind a label that isn't bold."""
+_HOOK = re.compile(r"scripts[.:]\S+", re.IGNORECASE)
+_SURE_VALUES = {**_PLAIN_VALUES, "before_hook": _HOOK, "after_hook": _HOOK}
+"""What makes a bold word a setting where no label is read."""
 
 _ELSEWHERE = {
     **dict.fromkeys(("iterations", "target", "assessor", "generator", "budget usd"), "it belongs in the frontmatter"),
@@ -265,6 +270,11 @@ class LabelWord:
     """Whether nothing but marks and signs stands behind it."""
 
     @property
+    def title(self) -> str:
+        """The label in its canonical spelling."""
+        return TITLES.get(self.kind, self.word)
+
+    @property
     def is_prose(self) -> bool:
         """Whether it reads as the first word of a sentence."""
         return self.is_plain and not self.is_alone
@@ -282,19 +292,59 @@ _TAG_NAMES = (
 _TAG = rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>"
 _MARKER = r"(?:[-*+>]|\d{1,9}[.)])\s"
 _BEGINNING = re.compile(
-    rf"(?:\s|{_MARKER}|\[[ xX]\]\s)*+[\"'“‘„«(]*+(?P<marks>(?:{_TAG}|&\#?\w+;|[\W_])*+)", re.IGNORECASE
+    rf"(?:\s|{_MARKER}|\[[ xX]\]\s)*+[\"'“‘„«(]*+"
+    rf"(?P<marks>(?:{_TAG}|\[\^\w+\]:|&\#?\w+;|[\W_]|(?<=[\W_])\d{{1,9}}[.):]\s*)*+)",
+    re.IGNORECASE,
 )
 _LABEL_WORD = re.compile(
     "(?:" + "|".join(re.escape(one).replace("\\ ", "[ _-]+") for one in sorted(_WORDS, key=len, reverse=True)) + ")"
-    r"(?![^\W_]|[-'’/]\w)",
+    r"(?![^\W_]|['’]\w|[-/]\w(?![^:\n]{0,30}:))",
     re.IGNORECASE,
 )
+"""A label word. `Input-output` is another word, but `Input/Output:` may be meant as a label."""
 _PROSE_AHEAD = re.compile(r"[,.;!?]|\s+(?![-–—=:\uff1a|>~]+(?:\s|$))|$")
 _NOTHING = re.compile(rf"(?:{_TAG}|[\W_])*+$", re.IGNORECASE)
 
 
+_IN_WORDS = re.compile(rf"{_TAG}|\\(?=[^\w\s])|(?<=\w)[*_`~]+|[*_`~]+(?=\w)", re.IGNORECASE)
+"""Marks, tags and escapes, which may stand inside of a word."""
+_MAY_HIDE = re.compile(r"[&<*_`~\\]|[^\x00-\x7f]")
+_READS_LIKE = str.maketrans("АВЕКМНОРСТУХІЅавекмнорстухіѕΑΒΕΗΙΚΜΝΟΡΤΧο", "ABEKMHOPCTYXISabekmhopctyxisABEHIKMNOPTXo")
+"""Cyrillic and Greek letters that look like Latin ones."""
+_FARTHEST = 100
+"""How many characters of a line are looked at for a label word that isn't there as written."""
+
+
 def label_word(line: str) -> LabelWord | None:
-    """The label word that a line begins with once markers, marks, punctuation, tags and bars are left aside."""
+    """The label word that a line begins with once markers, marks, punctuation, tags and bars are left aside.
+
+    What a reader sees counts: entities, invisible and full-width characters, letters of other alphabets that look the
+    same, and marks inside of the word may hide the word. A setting counts in bold before a value that fits.
+    """
+    found = _label_word(line) or _setting_word(line)
+    if found is None and _MAY_HIDE.search(line, 0, _FARTHEST):
+        found = _label_word(_as_seen(line[:_FARTHEST]))
+    return found
+
+
+def _as_seen(line: str) -> str:
+    """A text as it reads once it is rendered, without marks in words."""
+    text = unicodedata.normalize("NFKC", html.unescape(line)).translate(_READS_LIKE)
+    return _IN_WORDS.sub("", "".join(one for one in text if unicodedata.category(one) != "Cf"))
+
+
+def _setting_word(line: str) -> LabelWord | None:
+    beginning = _BEGINNING.match(line)
+    marked = _MARKED.match(line, beginning.start("marks")) if beginning else None
+    if marked is None or len(marked["mark"]) < 2:
+        return None
+    key = SETTINGS.get(_spaced(marked["word"]), "")
+    looks = _SURE_VALUES.get(key)
+    is_sure = looks is not None and looks.fullmatch(line[marked.end() :].strip())
+    return LabelWord(marked["word"], "setting", is_plain=False, is_alone=False) if is_sure else None
+
+
+def _label_word(line: str) -> LabelWord | None:
     beginning = _BEGINNING.match(line)
     assert beginning is not None
     found = _LABEL_WORD.match(line, beginning.end())
@@ -312,8 +362,13 @@ def is_like_field(line: str) -> bool:
         return False
     if not bold and not line.endswith(":"):
         return False
-    kinds = {_WORDS.get(part.lower()) for part in (bold or line.rstrip(":")).split()}
-    return (bold is not None and ":" in line) or bool(kinds & {"prompts", "chain", "expectations"})
+    return (bold is not None and ":" in line) or bool(label_kinds(bold or line))
+
+
+def label_kinds(text: str) -> set[FieldKind]:
+    """What the words of a text label, if it is prompts or expectations: `User Prompt`, `Input/Output`."""
+    kinds = {_WORDS.get(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
+    return {kind for kind in kinds if kind in ("prompts", "chain", "expectations")}
 
 
 def is_set_elsewhere(word: str) -> bool:

@@ -118,7 +118,8 @@ class _Accountant:
 
     def _set_prose(self, section: Section) -> None:
         """Prose for people. Below a label that was not read, its diagnostic stands for what follows."""
-        reported: int | None = None
+        heading = section.heading.line + self._parsed.page.first_line if section.heading else 0
+        reported = heading if "label-not-read" in self._codes.get(heading, ()) else None
         for part in section.parts:
             if isinstance(part, Field):
                 reported = None
@@ -163,7 +164,7 @@ def _roles(field: Field, counts: dict[str, int]) -> Iterator[tuple[int, str]]:
             if field.kind in ("expectations", "before") and entry_text(group):
                 counts[role] = counts.get(role, 0) + 1
                 role = f"{role} {counts[role]}"
-            yield from ((line, role) for line in range(group[0].line, group[-1].end))
+            yield from ((line, role) for line in _lines(group))
         return
     for chain in chain_entries(field):
         said = [group for group in chain.prompts if entry_text(group)]
@@ -172,6 +173,11 @@ def _roles(field: Field, counts: dict[str, int]) -> Iterator[tuple[int, str]]:
         if chain.item is not None:
             yield from ((line, f"chain {number}") for line in range(chain.item.line, chain.item.end))
         for group in chain.prompts:
-            yield from ((line, "empty prompt") for line in range(group[0].line, group[-1].end))
+            yield from ((line, "empty prompt") for line in _lines(group))
         for prompt, group in enumerate(said, 1):
-            yield from ((line, f"prompt {prompt} of chain {number}") for line in range(group[0].line, group[-1].end))
+            yield from ((line, f"prompt {prompt} of chain {number}") for line in _lines(group))
+
+
+def _lines(blocks: list[Block]) -> Iterator[int]:
+    """The lines of blocks. Between them may stand link definitions and comments."""
+    return (line for block in blocks for line in range(block.line, block.end))

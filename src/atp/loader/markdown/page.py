@@ -114,7 +114,7 @@ def find_comments(text: str) -> Iterator[tuple[int, int]]:
     while ahead >= 0 and position < len(text):
         line_end = _line_end(text, position)
         if fence := _OPEN_FENCE.match(text[position:line_end]):
-            position = _after_fence(text, line_end + 1, fence["fence"])
+            position = _after_fence(text, line_end + 1, fence["fence"], _column(fence))
         elif text.find("<!--", position, line_end) < 0 and text.find("`", position, line_end) < 0:
             position = line_end + 1
         else:
@@ -135,12 +135,20 @@ def _line_end(text: str, position: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _after_fence(text: str, position: int, fence: str) -> int:
+def _column(fence: re.Match[str]) -> int:
+    """The column of a fence in its line; a tab reaches to the next multiple of four."""
+    return len(fence.string[: fence.start("fence")].expandtabs(4))
+
+
+def _after_fence(text: str, position: int, fence: str, column: int) -> int:
+    """The position behind the line that closes a fence which was opened at `column`."""
     while position < len(text):
         end = _line_end(text, position)
         line = text[position:end]
         position = end + 1
         if fence[0] in line and (close := _CLOSED_FENCE.match(line)) and close["fence"].startswith(fence):
+            if _column(close) > column + 3:  # indented so far, the line is a part of the text in the fence
+                continue
             break
     return position
 

@@ -7,17 +7,20 @@ case, text that belongs to no field is reported; sections without labels are pro
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
-from atp.loader.markdown.labels import TITLES, FieldKind, LabelWord, is_remark, label_word
+from atp.loader.markdown.labels import FieldKind, LabelWord, advice, is_remark, label_kinds, label_word
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 
-_TAGS = re.compile(r"<summary>.*?</summary>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
-"""Tags around a list, and the caption of what can be folded."""
+_TAGS = re.compile(
+    r"<summary>.*?</summary>|</?[a-z][\w-]*(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)|open|hidden))*\s*/?>",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Tags around a list, and the caption of what can be folded. `<It must be cold>` is text, though HTML sees a tag."""
 _NAMES: set[FieldKind] = {"before", "tags", "id", "actor"}
 """Fields whose items are names: a case can be called `Before`."""
 _TAKEN_FOR: dict[Kind, tuple[str, str]] = {
@@ -47,7 +50,7 @@ def report_unread(outline: Outline, page: Page, notes: Diagnostics) -> None:
 def unread_runs(section: Section) -> Iterator[list[Block]]:
     """The blocks of a case that are in no field and not in its intent, in runs between two fields.
 
-    Text with a label at its end introduces that label, and is left out.
+    Text that stands before a label on its line introduces that label, and is left out.
     """
     run: list[Block] = []
     is_intent = not any(field.kind == "intent" for field in section.fields)
@@ -55,7 +58,9 @@ def unread_runs(section: Section) -> Iterator[list[Block]]:
         if isinstance(part, Field):
             is_intent = False
             if run and run[-1].end > part.line:
-                run.pop()
+                above = run.pop()
+                if above.line < part.line:
+                    run.append(replace(above, end=part.line, text=above.text.rpartition("\n")[0]))
             yield from [run] if run else []
             run = []
         elif not is_intent or part.kind in ("rule", "html"):
@@ -91,6 +96,7 @@ class _Reporter:
             while inner is not None and id(inner) not in self._holds_case:
                 self._holds_case.add(id(inner))
                 inner = inner.around
+        self._meant_as_fields = {id(one) for one in _meant_as_fields(outline.sections, self._holds_case)}
 
     def report(self) -> None:
         for section in self._sections:
@@ -120,6 +126,9 @@ class _Reporter:
             if len(heading.text.split()) > len(found.word.split()):
                 hint = f"write `{found.word}:` if it is a label that is deeper than the heading of its case"
             self.warn("label-not-read", message, heading.line, hint)
+        elif id(section) in self._meant_as_fields:
+            message = f"`{heading.text}` is no label: this heading begins a section of its own"
+            self.warn("label-not-read", message, heading.line, advice(heading.text))
         if id(section) in self._holds_case or is_remark(heading.text):
             return
         case = section.around
@@ -203,8 +212,6 @@ class _Reporter:
     def _report_in_item(self, item: Block, is_name: bool) -> None:
         children = unboxed(item)
         for child in children:
-            if child.kind == "list" and child is not children[0]:  # reported as such
-                continue
             for line in _lines(child):
                 found = label_word(line.text)
                 if found is None:
@@ -218,8 +225,21 @@ class _Reporter:
                     continue
                 where = "begins the item" if is_first else f"is {'not ' * lazy}indented like the item"
                 message = f"`{found.word}` {where}, and is read as its text"
-                hint = f"begin the line of a label with it: `**{TITLES[found.kind]}:**`; put text in a fence"
+                hint = f"begin the line of a label with it: `**{found.title}:**`; put text in a fence"
                 self.warn("label-in-item", message, line.number, hint, self._place(line))
+
+
+def _meant_as_fields(sections: list[Section], hold_cases: set[int]) -> Iterator[Section]:
+    """The sections below `### User Prompt` and `### My Expectations`, beside each other in a section without a case."""
+    below: dict[int, list[tuple[Section, set[FieldKind]]]] = {}
+    for one in sections:
+        kinds = label_kinds(one.heading.text) if one.heading and one.parts and id(one) not in hold_cases else None
+        if kinds and one.around is not None and id(one.around) not in hold_cases:
+            below.setdefault(id(one.around), []).append((one, kinds))
+    for children in below.values():
+        kinds = {kind for _, found in children for kind in found}
+        if "expectations" in kinds and kinds & {"prompts", "chain"}:
+            yield from (section for section, _ in children)
 
 
 def _lines(block: Block, inside: Kind | None = None) -> Iterator[_Line]:
@@ -238,8 +258,11 @@ def _lines(block: Block, inside: Kind | None = None) -> Iterator[_Line]:
 
 def _reason(text: str, found: LabelWord) -> tuple[str, str]:
     """Why a line that begins with a label word is not read as a label, and what to write."""
-    title = TITLES[found.kind]
+    title = found.title
     bare = text.lstrip()
+    if found.word not in text:
+        why = "it is written with marks, entities or other characters inside of the word"
+        return why, f"type it anew: `**{title}:**`"
     if bare.startswith("#"):
         return "Markdown takes it for text, because no blank follows the `#`", f"write `### {title}`"
     if bare.startswith("|"):
