@@ -191,6 +191,14 @@ def test_a_case_whose_labels_are_other_words_does_not_vanish(
     assert found == reported
 
 
+@pytest.mark.parametrize("body", ["iterations: 50\n---\n", "---\niterations: 50\n---\n", "Iterations: 50\n"])
+@pytest.mark.parametrize("key", ["iterations: 50", "assessor: agents/judge.md", "budget_usd: 0.5"])
+def test_a_key_of_the_frontmatter_below_it_is_reported(key: str, body: str, load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"{body.replace('iterations: 50', key)}\n# Drink\n{BOTH}")
+    [one] = loaded.diagnostics
+    assert (one.code, "is not in the frontmatter" in one.message) == ("label-not-read", True)
+
+
 def test_headings_of_prose_are_not_taken_for_labels(load: Callable[[str], Loaded]) -> None:
     loaded = load(f"# Guide\n\n## Writing good prompts\n\nShort.\n\n## How it ends\n\nSoon.\n\n# Drink\n{BOTH}")
     assert loaded.diagnostics == []

@@ -371,6 +371,19 @@ def label_kinds(text: str) -> set[FieldKind]:
     return {kind for kind in kinds if kind in ("prompts", "chain", "expectations")}
 
 
+_IN_FRONTMATTER = re.compile(
+    r"(?:target|assessor|generator)(?=\s*:\s*\S*(?:agents/|\.md)\S*\s*$)|iterations(?=\s*:\s*\d+\s*$)"
+    r"|(?:budget|pass)[_ ](?:usd|rate)(?=\s*:\s*[\d.]+%?\s*$)",
+    re.IGNORECASE,
+)
+
+
+def key_of_frontmatter(line: str) -> str | None:
+    """The key of the frontmatter that a line of the body gives a value to."""
+    found = _IN_FRONTMATTER.match(line.strip())
+    return found[0] if found else None
+
+
 def is_set_elsewhere(word: str) -> bool:
     """Whether a word is no label because what it says belongs in another place."""
     return _spaced(word) in _ELSEWHERE

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
-from atp.loader.markdown.labels import FieldKind, LabelWord, advice, is_remark, label_kinds, label_word
+from atp.loader.markdown.labels import (
+    FieldKind,
+    LabelWord,
+    advice,
+    is_remark,
+    key_of_frontmatter,
+    label_kinds,
+    label_word,
+)
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 
@@ -117,7 +125,15 @@ class _Reporter:
             self._reported.add(line)
             self._notes.warn(code, message, at or self._page.start_of(line), hint)
 
+    def _report_key(self, text: str, line: int) -> None:
+        """Report a line outside of fields that gives a value to a key of the frontmatter."""
+        if key := key_of_frontmatter(text):
+            message = f"`{key}` has no effect here: it is not in the frontmatter"
+            self.warn("label-not-read", message, line, "move it up, between the two lines of `---`")
+
     def _report_heading(self, section: Section, heading: Block) -> None:
+        for number, text in enumerate(heading.text.split("\n"), heading.line):  # a second block between `---`
+            self._report_key(text, number)
         found = label_word(heading.text)
         if found is not None and not self._is_title(section):
             message = f"`{found.word}` is no label here: this heading begins a section of its own"
@@ -159,6 +175,7 @@ class _Reporter:
     def _report_labels(self, block: Block) -> None:
         """Report the lines of a block outside of fields that begin with a label word."""
         for line in _lines(block):
+            self._report_key(line.text, line.number)
             found = label_word(line.text)
             if found is not None and (line.begins or not found.is_wrapped):
                 why, hint = _TAKEN_FOR.get(line.inside, ("", ""))
