@@ -3,8 +3,8 @@
 A text goes through these steps: the frontmatter is cut off (`frontmatter`), comments are removed (`page`), Markdown
 becomes a tree of blocks (`blocks`), headings and labels make sections and fields of the blocks (`sections`, `fields`,
 `labels`), fields become texts (`items`), sections become cases (`cases`, `names`, `befores`), and what was not read is
-reported (`unread`). No step knows the steps after it, and each notes the mistakes that it finds. What became of each
-line is found out when it is asked for (`lines`).
+reported (`unread`, `label_words`). No step knows the steps after it, and each notes the mistakes that it finds. What
+became of each line is found out when it is asked for (`lines`).
 """
 
 from dataclasses import dataclass

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from atp.base.diagnostics import Diagnostics
 from atp.loader.markdown.blocks import Block, unboxed
+from atp.loader.markdown.label_words import label_word
 from atp.loader.markdown.labels import (
     FieldKind,
     Label,
@@ -17,7 +18,6 @@ from atp.loader.markdown.labels import (
     label_at_end,
     label_at_start,
     label_kinds,
-    label_word,
     unknown_label,
     unknown_label_with_value,
 )

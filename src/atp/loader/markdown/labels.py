@@ -3,9 +3,7 @@
 This module decides whether a line looks like a label. Where the line stands is decided in `fields` and `sections`.
 """
 
-import html
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -30,7 +28,7 @@ SETTINGS = {key.replace("_", " "): key for key in COMMON_KEYS - {"tags", "user"}
 """Labels for the keys that a case takes in every dialect. Everyday words, so only `**Timeout:**` in bold is one, or a
 plain one whose value can be nothing else."""
 
-_PLAIN_VALUES = {
+PLAIN_VALUES = {
     "skip": re.compile(r"true|false", re.IGNORECASE),
     "runs": re.compile(r"\d+"),
     "timeout": re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|sec|m|min|h)?", re.IGNORECASE),
@@ -38,9 +36,6 @@ _PLAIN_VALUES = {
     "min_score": re.compile(r"\d*\.?\d+%?"),
 }
 """What a setting must look like behind a label that isn't bold."""
-_HOOK = re.compile(r"scripts[.:]\S+", re.IGNORECASE)
-_SURE_VALUES = {**_PLAIN_VALUES, "before_hook": _HOOK, "after_hook": _HOOK}
-"""What makes a bold word a setting where no label is read."""
 
 _ELSEWHERE = {
     **dict.fromkeys(("iterations", "target", "assessor", "generator", "budget usd"), "it belongs in the frontmatter"),
@@ -48,7 +43,7 @@ _ELSEWHERE = {
 }
 """Words that are no labels, because the value is set elsewhere."""
 
-_WORDS: dict[str, FieldKind] = {
+WORDS: dict[str, FieldKind] = {
     "prompts": "prompts",
     "prompt": "prompts",
     "prompt(s)": "prompts",
@@ -90,7 +85,7 @@ _PRONOUNS = frozenset(("i", "you", "he", "she", "it", "we", "they", "that", "thi
 """Words behind `**Before**` that make it the beginning of a sentence."""
 
 _WORD = r"[^*`:\s](?:[^*`:]{0,38}?[^*`:\s])??"
-_MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
+MARKED = re.compile(rf"\s*(?P<mark>\*{{1,3}}|_{{1,3}})(?P<word>{_WORD})\s?(?P<in>:?)\s?(?P=mark)(?P<out>\s?:)?")
 _PLAIN = re.compile(r"\s*(?P<word>[A-Za-z][A-Za-z()\- \u00a0]{1,29}?)\s?:(?=\s|$)")
 _BREAK = re.compile(r"(?:\s*<br\s*/?>)+|\s*\\\s*$", re.IGNORECASE)
 """A line break behind a label. It is no value."""
@@ -129,7 +124,7 @@ def label_at_start(line: str, loose: bool = False) -> Label | None:
 
     Loose is for lines that are hardly prose: even a plain word in lower case may be misspelled there.
     """
-    marked = _MARKED.match(line)
+    marked = MARKED.match(line)
     match = marked or _PLAIN.match(line)
     if match is None:
         return None
@@ -165,7 +160,7 @@ def _is_value(marked: re.Match[str], line: str) -> bool:
 
 def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str | None]:
     """The key of the setting that a word labels, and the right spelling if it is misspelled."""
-    plain = _spaced(word)
+    plain = spaced(word)
     key = SETTINGS.get(plain, "")
     if not bold:
         return (key if looks_right(key, value) else "", None)
@@ -177,24 +172,25 @@ def _setting(word: str, value: str, bold: bool, colon: bool) -> tuple[str, str |
 
 def looks_right(key: str, value: str) -> bool:
     """Whether a text can be nothing but the value of a setting."""
-    looks = _PLAIN_VALUES.get(key)
+    looks = PLAIN_VALUES.get(key)
     return looks is not None and looks.fullmatch(value.strip()) is not None
 
 
-def _spaced(word: str) -> str:
+def spaced(word: str) -> str:
+    """A word in small letters, with blanks for hyphens and underscores."""
     return " ".join(word.lower().replace("-", " ").replace("_", " ").split())
 
 
 def setting_alone(text: str) -> Label | None:
     """The setting that a heading consists of."""
-    key = SETTINGS.get(_spaced(text.strip().rstrip(":").strip("*")))
+    key = SETTINGS.get(spaced(text.strip().rstrip(":").strip("*")))
     return Label("setting", text, 0, len(text), alone=True, marked=False, key=key) if key else None
 
 
 def before_heading(text: str) -> Label | None:
     """The label of a heading like `Before Pour`, where words follow without a colon."""
     word, _, value = text.partition(" ")
-    if not value or _WORDS.get(word.lower()) != "before":
+    if not value or WORDS.get(word.lower()) != "before":
         return None
     return Label("before", word, 0, len(word) + 1, alone=False, marked=False, colon=False)
 
@@ -233,7 +229,7 @@ def is_keyword(text: str) -> Label | None:
 
 def unknown_label(line: str) -> str | None:
     """The word of a line that looks like a label and is none we know, and has nothing behind it."""
-    match = _MARKED.match(line)
+    match = MARKED.match(line)
     if match is None or len(match["mark"]) < 2 or line[match.end() :].strip() or look_up(match["word"])[0]:
         return None
     return match["word"]
@@ -241,124 +237,26 @@ def unknown_label(line: str) -> str | None:
 
 def unknown_label_with_value(line: str) -> str | None:
     """The word of a line that looks like a label with its value, and is none we know, nor a usual word of prose."""
-    match = _MARKED.match(line)
+    match = MARKED.match(line)
     if match is None or len(match["mark"]) < 2:
         return None
     value = line[match.end() :].strip()
     colon = match["in"] or match["out"]
     if not value or not (colon or (value.startswith("[") and "](#" in value)):
         return None
-    return None if _spaced(match["word"]) in _REMARKS or label_at_start(line) else match["word"]
+    return None if spaced(match["word"]) in _REMARKS or label_at_start(line) else match["word"]
 
 
 def is_remark(line: str) -> bool:
     """Whether a line says itself that it is a remark: `**Note:** …`, or the heading `Background`."""
-    match = _MARKED.match(line) or _PLAIN.match(line)
-    return _spaced(match["word"] if match else line) in _REMARKS
-
-
-@dataclass(frozen=True, slots=True)
-class LabelWord:
-    """A label word that a line begins with, whether or not it is written as a label."""
-
-    word: str
-    """The word as written."""
-    kind: FieldKind
-    is_plain: bool
-    """Whether it can be a word of a sentence: no marks or signs around it."""
-    is_alone: bool
-    """Whether nothing but marks and signs stands behind it."""
-
-    @property
-    def title(self) -> str:
-        """The label in its canonical spelling."""
-        return TITLES.get(self.kind, self.word)
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether it reads as the first word of a sentence."""
-        return self.is_plain and not self.is_alone
-
-    @property
-    def is_wrapped(self) -> bool:
-        """Whether it can be a word that a sentence was wrapped at."""
-        return self.is_plain and not self.word[0].isupper()
-
-
-_TAG_NAMES = (
-    "a|b|big|br|center|code|dd|details|div|dl|dt|em|font|h[1-6]|i|kbd|li|mark|ol|p|small|span|strong|summary|table|"
-    "tbody|td|th|thead|tr|u|ul"
-)
-_TAG = rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>"
-_MARKER = r"(?:[-*+>]|\d{1,9}[.)])\s"
-_BEGINNING = re.compile(
-    rf"(?:\s|{_MARKER}|\[[ xX]\]\s)*+[\"'“‘„«(]*+"
-    rf"(?P<marks>(?:{_TAG}|\[\^\w+\]:|&\#?\w+;|[\W_]|(?<=[\W_])\d{{1,9}}[.):]\s*)*+)",
-    re.IGNORECASE,
-)
-_LABEL_WORD = re.compile(
-    "(?:" + "|".join(re.escape(one).replace("\\ ", "[ _-]+") for one in sorted(_WORDS, key=len, reverse=True)) + ")"
-    r"(?![^\W_]|['’]\w|[-/]\w(?![^:\n]{0,30}:))",
-    re.IGNORECASE,
-)
-"""A label word. `Input-output` is another word, but `Input/Output:` may be meant as a label."""
-_PROSE_AHEAD = re.compile(r"[,.;!?]|\s+(?![-–—=:\uff1a|>~]+(?:\s|$))|$")
-_NOTHING = re.compile(rf"(?:{_TAG}|[\W_])*+$", re.IGNORECASE)
-
-
-_IN_WORDS = re.compile(rf"{_TAG}|\\(?=[^\w\s])|(?<=\w)[*_`~]+|[*_`~]+(?=\w)", re.IGNORECASE)
-"""Marks, tags and escapes, which may stand inside of a word."""
-_MAY_HIDE = re.compile(r"[&<*_`~\\]|[^\x00-\x7f]")
-_READS_LIKE = str.maketrans("АВЕКМНОРСТУХІЅавекмнорстухіѕΑΒΕΗΙΚΜΝΟΡΤΧο", "ABEKMHOPCTYXISabekmhopctyxisABEHIKMNOPTXo")
-"""Cyrillic and Greek letters that look like Latin ones."""
-_FARTHEST = 100
-"""How many characters of a line are looked at for a label word that isn't there as written."""
-
-
-def label_word(line: str) -> LabelWord | None:
-    """The label word that a line begins with once markers, marks, punctuation, tags and bars are left aside.
-
-    What a reader sees counts: entities, invisible and full-width characters, letters of other alphabets that look the
-    same, and marks inside of the word may hide the word. A setting counts in bold before a value that fits.
-    """
-    found = _label_word(line) or _setting_word(line)
-    if found is None and _MAY_HIDE.search(line, 0, _FARTHEST):
-        found = _label_word(_as_seen(line[:_FARTHEST]))
-    return found
-
-
-def _as_seen(line: str) -> str:
-    """A text as it reads once it is rendered, without marks in words."""
-    text = unicodedata.normalize("NFKC", html.unescape(line)).translate(_READS_LIKE)
-    return _IN_WORDS.sub("", "".join(one for one in text if unicodedata.category(one) != "Cf"))
-
-
-def _setting_word(line: str) -> LabelWord | None:
-    beginning = _BEGINNING.match(line)
-    marked = _MARKED.match(line, beginning.start("marks")) if beginning else None
-    if marked is None or len(marked["mark"]) < 2:
-        return None
-    key = SETTINGS.get(_spaced(marked["word"]), "")
-    looks = _SURE_VALUES.get(key)
-    is_sure = looks is not None and looks.fullmatch(line[marked.end() :].strip())
-    return LabelWord(marked["word"], "setting", is_plain=False, is_alone=False) if is_sure else None
-
-
-def _label_word(line: str) -> LabelWord | None:
-    beginning = _BEGINNING.match(line)
-    assert beginning is not None
-    found = _LABEL_WORD.match(line, beginning.end())
-    if found is None:
-        return None
-    is_plain = not beginning["marks"] and _PROSE_AHEAD.match(line, found.end()) is not None
-    kind = _WORDS[" ".join(re.split(r"[\s_-]+", found[0].lower()))]
-    return LabelWord(found[0], kind, is_plain, _NOTHING.match(line, found.end()) is not None)
+    match = MARKED.match(line) or _PLAIN.match(line)
+    return spaced(match["word"] if match else line) in _REMARKS
 
 
 def is_like_field(line: str) -> bool:
     """Whether an unknown label was probably meant for a case, and doesn't just stand above a list of prose."""
     bold = unknown_label(line)
-    if bold and _spaced(bold) in _REMARKS:
+    if bold and spaced(bold) in _REMARKS:
         return False
     if not bold and not line.endswith(":"):
         return False
@@ -367,42 +265,29 @@ def is_like_field(line: str) -> bool:
 
 def label_kinds(text: str) -> set[FieldKind]:
     """What the words of a text label, if it is prompts or expectations: `User Prompt`, `Input/Output`."""
-    kinds = {_WORDS.get(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
+    kinds = {WORDS.get(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
     return {kind for kind in kinds if kind in ("prompts", "chain", "expectations")}
-
-
-_IN_FRONTMATTER = re.compile(
-    r"(?:target|assessor|generator)(?=\s*:\s*\S*(?:agents/|\.md)\S*\s*$)|iterations(?=\s*:\s*\d+\s*$)"
-    r"|(?:budget|pass)[_ ](?:usd|rate)(?=\s*:\s*[\d.]+%?\s*$)",
-    re.IGNORECASE,
-)
-
-
-def key_of_frontmatter(line: str) -> str | None:
-    """The key of the frontmatter that a line of the body gives a value to."""
-    found = _IN_FRONTMATTER.match(line.strip())
-    return found[0] if found else None
 
 
 def is_set_elsewhere(word: str) -> bool:
     """Whether a word is no label because what it says belongs in another place."""
-    return _spaced(word) in _ELSEWHERE
+    return spaced(word) in _ELSEWHERE
 
 
 def advice(word: str) -> str:
     """A hint for an unknown label."""
-    return _ELSEWHERE.get(_spaced(word)) or f"known: {', '.join(TITLES.values())}"
+    return _ELSEWHERE.get(spaced(word)) or f"known: {', '.join(TITLES.values())}"
 
 
 @lru_cache(maxsize=4096)
 def look_up(word: str) -> tuple[FieldKind | None, str | None]:
     """The field that a word is the label of, and the right spelling if the word is misspelled."""
     plain = " ".join(word.lower().split())
-    if kind := _WORDS.get(plain):
+    if kind := WORDS.get(plain):
         return kind, None
-    slips = [known for known in _WORDS if _is_slip(plain, known, with_its_letters=len(known) < 7)]
+    slips = [known for known in WORDS if _is_slip(plain, known, with_its_letters=len(known) < 7)]
     meant = min(slips, key=lambda known: edits(plain, known), default=None)
-    return (_WORDS[meant], meant) if meant else (None, None)
+    return (WORDS[meant], meant) if meant else (None, None)
 
 
 def _is_slip(word: str, label: str, *, with_its_letters: bool) -> bool:

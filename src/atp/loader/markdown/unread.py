@@ -12,15 +12,8 @@ from dataclasses import dataclass, replace
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
-from atp.loader.markdown.labels import (
-    FieldKind,
-    LabelWord,
-    advice,
-    is_remark,
-    key_of_frontmatter,
-    label_kinds,
-    label_word,
-)
+from atp.loader.markdown.label_words import LabelWord, key_of_frontmatter, label_word
+from atp.loader.markdown.labels import FieldKind, advice, is_remark, label_kinds
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 
