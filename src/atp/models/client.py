@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import codecs
 import math
 import random
 import re
@@ -19,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
-from atp.base.json_text import UNREADABLE
+from atp.base.json_text import UNREADABLE, encode
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut
@@ -294,16 +295,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def error_text(body: Any) -> str:
-    """The message in an error response: from the usual keys if the body is JSON, else the body itself."""
+    """The message in an error response, on one line: from the usual keys if the body is JSON, else the body itself."""
     if isinstance(body, bytes):
         try:
-            body = msgspec.json.decode(body)
+            body = msgspec.json.decode(body.removeprefix(codecs.BOM_UTF8))
         except UNREADABLE:
             body = body.decode(errors="replace")
     for name in ("error", "message", "detail"):
         if isinstance(body, dict) and body.get(name):
             body = body[name]
-    text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
+    text = body if isinstance(body, str) else encode(body).decode()
     return " ".join(text.split())
 
 

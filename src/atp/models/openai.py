@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from atp.base.sse import SseMessage
 from atp.models.client import ErrorInAnswer, HttpModel, MalformedAnswer, OnText, decode_event, token_count
 from atp.models.model import ModelAnswer, ModelRequest, Tool, ToolUse
-from atp.models.parts import check_parts, read_arguments
+from atp.models.parts import check_parts, read_arguments, read_content
 from atp.suite.result import Usage
 
 _FINISH = {"function_call": "tool_calls", "end_turn": "stop", "eos": "stop", "max_tokens": "length"}
@@ -53,9 +53,10 @@ class OpenAIModel(HttpModel):
             uses = [_tool_use(one, number) for number, one in enumerate(message.get("tool_calls") or [])]
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise MalformedAnswer("`choices[0].message` is missing or not in the format") from error
+        content = read_content(message)
         finish = str(choice.get("finish_reason") or "stop")
         return ModelAnswer(
-            text=_text(message),
+            text="" if content is None else str(content),
             tool_uses=uses,
             usage=_usage(raw.get("usage")),
             finish="tool_calls" if uses and finish == "stop" else _FINISH.get(finish, finish),
@@ -153,14 +154,6 @@ def _tool_use(raw: dict[str, Any], number: int) -> ToolUse:
         name=function["name"],
         arguments=read_arguments(function.get("arguments") or ""),
     )
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
-    return str(content if content is not None else message.get("refusal") or "")
 
 
 def _usage(raw: Any) -> Usage:

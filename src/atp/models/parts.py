@@ -37,6 +37,15 @@ def read_data_url(url: str) -> tuple[str, bytes]:
     return kind or "text/plain", content
 
 
+def read_content(message: dict[str, Any]) -> Any:
+    """The content of an answer, with the texts of its parts joined; the refusal if there is no content."""
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return message.get("refusal") if content is None else content
+
+
 def read_arguments(arguments: Any) -> Any:
     """The arguments of a tool call, decoded if they are JSON text; text that is not a JSON object stays text."""
     if not isinstance(arguments, str):

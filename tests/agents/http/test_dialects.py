@@ -97,6 +97,7 @@ def test_content_in_parts_and_refusals(talk: Talk) -> None:
     [
         ({"error": {"message": "quota"}}, "agent error: quota"),
         ({"error": "quota"}, "agent error: quota"),
+        ({"error": {"detail": "no\nquota"}}, "agent error: no quota"),
         ({"choices": []}, "no `choices[0].message`"),
         ({"choices": [{"message": "x"}]}, "is not an object"),
         ([], "no `choices[0].message`"),

@@ -236,7 +236,13 @@ def test_retry_after_as_a_date(talk: Talk) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 422, 500, 501])
 @pytest.mark.parametrize(
-    "body", [{"error": {"message": "no such thing"}}, {"detail": "no such thing"}, b"no such\n thing"]
+    "body",
+    [
+        {"error": {"message": "no such thing"}},
+        {"detail": "no such\n  thing"},
+        b'\xef\xbb\xbf{"error": "no such thing"}',
+        b"no such\n thing",
+    ],
 )
 def test_other_statuses_are_the_agents(talk: Talk, status: int, body: Any) -> None:
     error = run(fail(talk, sending(body, status)))

@@ -7,6 +7,8 @@ from atp.agents.attachments import Attachments
 from atp.agents.reply import read_tool_calls, read_usage
 from atp.agents.wire import RAW_LENGTH, ProtocolError, read_json, write_json
 from atp.base.text import cut
+from atp.models.client import error_text
+from atp.models.parts import read_content
 from atp.suite.agent import HttpSpeech
 from atp.suite.options import Options
 from atp.suite.result import Usage
@@ -34,16 +36,13 @@ class ChatDialect:
         """Return the first choice."""
         answer = read_json(raw, "the answer")
         if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
-            error = answer["error"]
-            raise AgentError(
-                f"agent error: {cut(error.get('message', error) if isinstance(error, dict) else error, RAW_LENGTH)}"
-            )
+            raise AgentError(f"agent error: {cut(error_text(answer), RAW_LENGTH)}")
         message = _message(answer)
         calls = message.get("tool_calls")
         if calls is None and message.get("function_call"):
             calls = [message["function_call"]]
         usage = _usage(answer["usage"]) if answer.get("usage") is not None else None
-        return Reply(output=_text(message), tool_calls=read_tool_calls(calls, request.turn), usage=usage)
+        return Reply(output=read_content(message), tool_calls=read_tool_calls(calls, request.turn), usage=usage)
 
 
 def _message(answer: Any) -> dict[str, Any]:
@@ -54,14 +53,6 @@ def _message(answer: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ProtocolError("`choices[0].message` is not an object")
     return message
-
-
-def _text(message: dict[str, Any]) -> Any:
-    content = message.get("content")
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
-    return message.get("refusal") if content is None else content
 
 
 def _usage(raw: Any) -> Usage:

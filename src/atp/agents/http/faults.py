@@ -3,16 +3,15 @@
 import errno
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import aiohttp
 import yarl
 
 from atp.agents.adapter import AgentError
-from atp.agents.wire import RAW_LENGTH, ProtocolError, read_json
+from atp.agents.wire import RAW_LENGTH
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.models.client import retry_after
+from atp.models.client import error_text, retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
 """Statuses that say nothing about the agent: a rate limit, or a proxy before the agent."""
@@ -21,6 +20,8 @@ WRONG_PATH = frozenset((404, 405))
 REFUSED = frozenset((401, 403))
 """Statuses of wrong credentials."""
 CHECK_CREDENTIALS = "check `api_key` and `headers`"
+LONGEST_MESSAGE = 500
+"""Characters of a server's error message."""
 _SEE_LOG = "see its log"
 _CLOSED = "closed the connection without an answer"
 _CREDENTIALS = re.compile(r"^(\w+://)[^/?#]*@")
@@ -53,7 +54,7 @@ class Address:
 
 def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Address) -> AgentError:
     """Return the error for an unsuccessful answer to a turn."""
-    said = "" if _is_html(headers, body) else _said(body)
+    said = "" if _is_html(headers, body) else cut(error_text(body), LONGEST_MESSAGE)
     said = f": {said}" if said else ""
     text = f"HTTP {status}{said}"
     if status in PASSING:
@@ -129,15 +130,3 @@ def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
     """Return whether the body is a web page, whose beginning says nothing about the error."""
     page = body[:1000].lstrip().lower().startswith((b"<!doctype html", b"<html"))
     return page or headers.get("Content-Type", "").lower().startswith("text/html")
-
-
-def _said(body: bytes) -> str:
-    """Return the error message of an answer: from the usual keys of JSON, else the text as it is."""
-    try:
-        value: Any = read_json(body, "the answer")
-    except ProtocolError:
-        return cut(b" ".join(body.split()), 200)
-    for name in ("error", "message", "detail"):
-        if isinstance(value, dict) and value.get(name):
-            value = value[name]
-    return cut(value, 500)
