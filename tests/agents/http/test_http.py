@@ -137,7 +137,7 @@ def test_what_comes_after_the_response_breaks_the_protocol(talk: Talk, response:
 
 
 def test_a_stream_that_stays_open_after_its_response_is_logged(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atp.agents.http_exchange.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("atp.agents.http.exchange.CLOSE_SECONDS", 0.05)
     assert run(ask(talk, streaming([sse(("response", DONE))], stay=FOREVER))).output == "Grüße 😀"
     assert talk.logs == ["the stream was still open 0.05s after its response; no more of it was read"]
 
@@ -376,7 +376,7 @@ def test_cancelled(talk: Talk) -> None:
 
 def test_largest_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(ask(talk, answering(output="x" * 60_000_000))).output) == 60_000_000
-    monkeypatch.setattr("atp.agents.http_exchange.LARGEST", 1024 * 1024)
+    monkeypatch.setattr("atp.agents.http.exchange.LARGEST", 1024 * 1024)
     error = run(fail(talk, answering(output="x" * 1024 * 1024)))
     assert (str(error), error.blame) == ("agent error: the answer is larger than 1 MB", "agent")
     error = run(fail(talk, streaming([b"data: " + b"x" * 1024 * 1024])))

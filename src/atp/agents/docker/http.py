@@ -9,7 +9,7 @@ import aiohttp
 from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
-from atp.agents.http_exchange import HttpExchange
+from atp.agents.http.exchange import HttpExchange
 from atp.base.text import cut_start
 from atp.suite.agent import Agent
 
