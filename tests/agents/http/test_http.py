@@ -453,6 +453,23 @@ def test_health_that_never_comes(talk: Talk, monkeypatch: pytest.MonkeyPatch) ->
     assert f"the agent isn't ready: http://127.0.0.1:{port}/health" in str(error)
 
 
+def test_a_health_request_that_the_deadline_cuts_off_hides_no_answer(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atp.agents.http.adapter.READY_SECONDS", 1.0)
+
+    async def scene() -> AgentError:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            if len(server.headers) > 1:
+                await asyncio.sleep(FOREVER)
+            return web.Response(status=401)
+
+        async with serving(handler) as server:
+            return await talk.fail(http(server.url, health_endpoint=server.url, api_key="s3cret"))
+
+    assert str(run(scene())).endswith(": HTTP 401; check `api_key` and `headers`")
+
+
 async def checked(talk: Talk, endpoint: str, **config: Any) -> Finding:
     adapter = talk.adapter(http(endpoint, **config))
     try:

@@ -10,6 +10,7 @@ from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
 from atp.agents.http.exchange import HttpExchange
+from atp.agents.http.faults import Address
 from atp.base.text import cut_start
 from atp.suite.agent import Agent
 
@@ -54,9 +55,10 @@ class SharedContainer(DockerAdapter):
         if self._config.network != "host":
             port = await self._published(server)
         self._http = self._exchange(host, port)
-        await self._wait_until_ready(
-            server, f"http://{host}:{port}{self._config.health_path or self._config.path or '/'}"
-        )
+        health = self._http.address
+        if self._config.health_path is not None:
+            health = Address("health_path", f"http://{host}:{port}{self._config.health_path}")
+        await self._wait_until_ready(server, health)
 
     async def _published(self, server: Container) -> int:
         """Return the published port. A server that has ended has none, so its end is the error then."""
@@ -65,37 +67,22 @@ class SharedContainer(DockerAdapter):
         except AgentError as error:
             raise await self._ended(server) or error from error
 
-    async def _wait_until_ready(self, server: Container, url: str) -> None:
-        loop = asyncio.get_running_loop()
-        seconds = self._config.ready_within or READY_SECONDS
-        deadline, wait = loop.time() + seconds, 0.02
-        headers = {"Authorization": f"Bearer {self._config.api_key}"} if self._config.api_key else {}
-        headers |= self._config.headers
-        async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds)) as session:
-            while True:
-                problem = await self._problem(server, session, url)
-                if problem is None:
-                    return
-                if (error := await self._ended(server)) is not None:
-                    raise error
-                if loop.time() + wait >= deadline:
-                    tail = f": {said}" if (said := self._tail()) else ""
-                    raise AgentError(f"the agent isn't ready after {seconds:g}s: {problem}{tail}", "environment")
-                await asyncio.sleep(wait)
-                wait = min(wait * 1.5, 1.0)
+    async def _wait_until_ready(self, server: Container, health: Address) -> None:
+        async def look() -> str | None:
+            if (error := await self._ended(server)) is not None:
+                raise error
+            status = ((await server.state()).get("Health") or {}).get("Status")
+            is_healthy = not status or status in ("none", "healthy")
+            return None if is_healthy else f"the image's health check says `{status}`"
 
-    async def _problem(self, server: Container, session: aiohttp.ClientSession, url: str) -> str | None:
-        """Return why the server is not ready: by the image's own health check if there is one, else by its answers."""
-        health = ((await server.state()).get("Health") or {}).get("Status")
-        if health and health not in ("none", "healthy"):
-            return f"the image's health check says `{health}`"
-        try:
-            async with session.get(url, allow_redirects=False) as response:
-                if self._config.health_path is not None and response.status >= 300:
-                    return f"{url}: HTTP {response.status}"
-                return None
-        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
-            return f"{url}: {str(error) or type(error).__name__}"
+        seconds = self._config.ready_within or READY_SECONDS
+        any_status = self._config.health_path is None
+        why = await self._http.wait_until_ready(health, seconds, any_status=any_status, also=look)
+        if why is not None:
+            problem = f"{why.problem}; {why.remedy}" if why.remedy else why.problem
+            tail = f": {said}" if (said := self._tail()) else ""
+            error = AgentError(f"the agent isn't ready after {seconds:g}s: {problem}{tail}", "environment")
+            raise await self._ended(server) or error
 
     async def turn(self, request: TurnRequest) -> Reply:
         """Post the turn. If the server has ended, its end is the error."""

@@ -45,35 +45,8 @@ class HttpAdapter(Adapter):
 
     async def _wait_until_healthy(self, health: Address) -> tuple[str, str] | None:
         """Return what is wrong and what helps, if the agent is not healthy in time."""
-        loop = asyncio.get_running_loop()
-        deadline, wait = loop.time() + READY_SECONDS, 0.1
-        while True:
-            found = await self._problem(health, deadline - loop.time())
-            if found is None:
-                return None
-            if loop.time() + wait >= deadline:
-                problem, remedy = found
-                return f"the agent isn't ready: {health}: {problem}", remedy
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, 1.0)
-
-    async def _problem(self, health: Address, seconds: float) -> tuple[str, str] | None:
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                # A redirect to another host would take the agent's headers there.
-                self._http.session.get(health.url, headers=self._http.headers, allow_redirects=False) as response,
-            ):
-                status, place = response.status, response.headers.get("Location", "nowhere")
-        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
-            return faults.unreachable(error), _START
-        if status < 300:
-            return None
-        if status < 400:
-            return faults.redirect(status, place), f"set `{health.key}` to it"
-        if status in faults.REFUSED:
-            return f"HTTP {status}", faults.CHECK_CREDENTIALS
-        return f"HTTP {status}", health.check_path if status in faults.WRONG_PATH else _START
+        why = await self._http.wait_until_ready(health, READY_SECONDS)
+        return why and (f"the agent isn't ready: {why.problem}", why.remedy or _START)
 
     async def check(self) -> list[Finding]:
         """Ask `health_endpoint`; without one, look whether a server answers at the address of the turns."""

@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import aiohttp
 from multidict import CIMultiDict
@@ -31,6 +31,16 @@ _OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own,
 _DONE = "[DONE]"
 """The message after the last one in streams of OpenAI's kind, which says nothing."""
 _NOT_IN_HEADERS = re.compile(r"[\r\n\0]")
+
+Look = Callable[[], Awaitable[str | None]]
+"""Looks at a server in another way than by a request, and returns why the server is not ready."""
+
+
+class NotReady(NamedTuple):
+    """Why a server is not ready, and what helps, if anything but waiting does."""
+
+    problem: str
+    remedy: str | None = None
 
 
 class Dialect(Protocol):
@@ -109,6 +119,46 @@ class HttpExchange:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    async def wait_until_ready(
+        self, address: Address, seconds: float, *, any_status: bool = False, also: Look | None = None
+    ) -> NotReady | None:
+        """Ask an address until it answers with success (`any_status`: with any status). Return why not, if not in time.
+
+        `also` is called before each request, and returns another reason to wait on.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, wait = loop.time() + seconds, 0.02
+        why: NotReady | None = None
+        while True:
+            problem = await also() if also is not None else None
+            left = deadline - loop.time()
+            newest = NotReady(problem) if problem else await self._not_ready(address, left, any_status)
+            if newest is None:
+                return None
+            if why is None or loop.time() < deadline:  # a request that the deadline cut off says less than one before
+                why = newest
+            if loop.time() + wait >= deadline:
+                return why
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, 1.0)
+
+    async def _not_ready(self, address: Address, seconds: float, any_status: bool) -> NotReady | None:
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                # A redirect to another host would take the agent's headers there.
+                self.session.get(address.url, headers=self.headers, allow_redirects=False) as response,
+            ):
+                status, location = response.status, response.headers.get("Location", "nowhere")
+        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
+            return NotReady(f"{address}: {faults.unreachable(error)}")
+        if any_status or status < 300:
+            return None
+        if status < 400:
+            return NotReady(f"{address}: {faults.redirect(status, location)}", f"set `{address.key}` to it")
+        remedy = address.check_path if status in faults.WRONG_PATH else None
+        return NotReady(f"{address}: HTTP {status}", faults.CHECK_CREDENTIALS if status in faults.REFUSED else remedy)
 
     async def turn(self, request: TurnRequest) -> Reply:
         """Post a turn and return its reply. Raises `AgentError`, and `AgentTimeout` after `timeout` seconds."""
