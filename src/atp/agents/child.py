@@ -13,8 +13,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from atp.agents.leftovers import OF_PROCESS, end_leftovers
+from atp.agents.adapter import AdapterContext
+from atp.agents.leftovers import OF_PROCESS, OF_RUN, end_leftovers
 from atp.usercode.threads import in_thread
 
 GRACE = 0.5
@@ -30,6 +32,28 @@ class Command:
     argv: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
+
+
+def child_environment(
+    context: AdapterContext, own: Mapping[str, str] = MappingProxyType({}), *, everything: bool = False
+) -> dict[str, str]:
+    """Return `PASSED_ON` of ATP's environment (or `everything`), the agent's `own` variables, and the run's marker."""
+    around = context.environment
+    environment = dict(around) if everything else {name: around[name] for name in PASSED_ON if name in around}
+    environment.update(own)
+    if context.marker:
+        environment[OF_RUN] = context.marker
+    return environment
+
+
+def ending(code: int) -> str:
+    """Return how a process ended, by its exit code or the negative number of a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal
+        return f"ended by signal {-code}"
 
 
 class Child:

@@ -149,9 +149,7 @@ def test_a_program_that_is_not_there(talk: Talk) -> None:
 def test_a_server_that_ends_at_once(talk: Talk) -> None:
     stage = McpStage(talk)
     error = run(fail(stage, stage.agent_with(ex=stage.stdio("broken"))))
-    assert str(error) == (
-        "the MCP server `ex` can't be started: it has ended with exit code 1; it wrote: no configuration found"
-    )
+    assert str(error) == ("the MCP server `ex` can't be started: exit code 1; it wrote: no configuration found")
     assert (error.blame, stage.alive) == ("environment", [])
 
 
@@ -183,14 +181,14 @@ def test_a_server_that_dies_is_started_again_once(talk: Talk) -> None:
     assert stage.results == ["alive", 1]
     assert stage.count == 2
     assert "ex: going down" in talk.logs
-    gone = "the MCP server `ex` is gone (it has ended with exit code 7; it wrote: going down)"
+    gone = "the MCP server `ex` is gone (exit code 7; it wrote: going down)"
     assert any(line.startswith(gone) for line in talk.logs)
 
 
 def test_a_server_that_dies_again_is_the_environment_s_error(talk: Talk) -> None:
     stage = McpStage(talk, uses("ex__die"))
     error = run(fail(stage, stage.agent_with(ex=stage.stdio())))
-    assert "the MCP server `ex` is gone, and was started again once: it has ended with exit code 7" in str(error)
+    assert "the MCP server `ex` is gone, and was started again once: exit code 7" in str(error)
     assert (error.blame, stage.count, stage.alive) == ("environment", 2, [])
     assert error.reply is not None
     assert error.reply.usage is not None

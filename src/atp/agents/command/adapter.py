@@ -5,14 +5,12 @@ import re
 import secrets
 import shlex
 import shutil
-import signal
-from collections.abc import Mapping
 from pathlib import Path
 
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
-from atp.agents.child import PASSED_ON, Command
+from atp.agents.child import Command, child_environment, ending
 from atp.agents.command.process import run_process
-from atp.agents.leftovers import OF_AGENT, OF_RUN, end_leftovers
+from atp.agents.leftovers import OF_AGENT, end_leftovers
 from atp.agents.protocol import encode_request
 from atp.agents.stdio import Stderr, check_startable, failure, prompt_line, read_reply, split_words
 from atp.base.errors import ConfigurationError
@@ -37,7 +35,8 @@ class CliAdapter(Adapter):
         self._config = config
         self._context = context
         self._argv = _argv(config)
-        self._environment = _environment(config, context)
+        own = {**config.environment, OF_AGENT: secrets.token_hex(8)}
+        self._environment = child_environment(context, own, everything=config.inherit_environment)
         self._speaks = config.protocol == "atp"
         self.capabilities = capabilities_of(config)
 
@@ -58,8 +57,7 @@ class CliAdapter(Adapter):
         if finished.left_behind:
             request.log("the agent left processes behind; they were ended")
         if finished.code != 0:
-            code = finished.code
-            how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
+            how = ending(finished.code)
             for word in self._absent(command.folder):
                 guess = f"; {meant}" if (meant := self._meant(word)) else ""
                 how += f" ({self._not_there(word)}{guess})"
@@ -149,13 +147,6 @@ def _is_there(program: str) -> bool:
     return os.path.isabs(program) and os.path.isfile(program)
 
 
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def _argv(config: CliConfig) -> list[str]:
     command = split_words(config.command, "command")
     if not command:
@@ -163,13 +154,3 @@ def _argv(config: CliConfig) -> list[str]:
     argv = [*command, *config.args]
     check_startable(argv, config.environment)
     return argv
-
-
-def _environment(config: CliConfig, context: AdapterContext) -> Mapping[str, str]:
-    around = context.environment
-    names = around if config.inherit_environment else PASSED_ON
-    environment = {name: around[name] for name in names if name in around} | config.environment
-    environment[OF_AGENT] = secrets.token_hex(8)
-    if context.marker:
-        environment[OF_RUN] = context.marker
-    return environment

@@ -7,14 +7,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atp.agents.child import Command
-from atp.agents.leftovers import OF_RUN
 from atp.agents.mcp.settings import ServerSettings
 from atp.agents.mcp.stdio import Pipes, ServerLog
 from atp.base.text import cut
@@ -53,22 +49,13 @@ class ServerDown(Exception):
         """True if trying again may help."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The working directory and environment of a server."""
-
-    folder: Path
-    environment: Mapping[str, str]
-    marker: str
-    """The value of `ATP_RUN`, by which leftovers are found."""
-
-
 class Connection:
     """A connection, with the server's process if ATP started it."""
 
-    def __init__(self, settings: ServerSettings, place: Place, log: ServerLog) -> None:
+    def __init__(self, settings: ServerSettings, command: Command, log: ServerLog) -> None:
+        """`command` starts the server, unless the settings have a URL."""
         self._settings = settings
-        self._place = place
+        self._command = command
         self._log = log
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -195,10 +182,7 @@ class Connection:
 
     def _over_pipes(self) -> "AbstractAsyncContextManager[TransportStreams]":
         self._log.begin_life()
-        environment = {**self._place.environment, **self._settings.environment}
-        if self._place.marker:
-            environment[OF_RUN] = self._place.marker
-        self._pipes = Pipes(Command(self._settings.argv, self._place.folder, environment), self._log)
+        self._pipes = Pipes(self._command, self._log)
         return self._pipes.open()
 
     def _over_http(self, stack: AsyncExitStack) -> "AbstractAsyncContextManager[TransportStreams]":

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AdapterContext, AgentError, Finding, TurnRequest
 from atp.agents.agent_files import AgentFiles
-from atp.agents.child import PASSED_ON
-from atp.agents.mcp.connection import LONGEST_NAME, Connection, Place, ServerDown
+from atp.agents.child import Command, child_environment
+from atp.agents.mcp.connection import LONGEST_NAME, Connection, ServerDown
 from atp.agents.mcp.settings import ServerSettings, read_servers
 from atp.agents.mcp.stdio import ServerLog
 from atp.agents.mcp.tools import MOST_TOOLS, McpTool, choose
@@ -31,10 +31,10 @@ SHOWN = 20
 class Server:
     """A server, over all its restarts."""
 
-    def __init__(self, settings: ServerSettings, place: Callable[[], Place]) -> None:
-        """`place` is called when the server is started, and returns where."""
+    def __init__(self, settings: ServerSettings, command: Callable[[], Command]) -> None:
+        """`command` is called for each start of the server, because a trial's workspace is made when first needed."""
         self.settings = settings
-        self._place = place
+        self._command = command
         self._log = ServerLog(settings.name)
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -84,7 +84,7 @@ class Server:
             return self._connection
 
     async def _connect(self) -> Connection:
-        connection = self._connection = Connection(self.settings, self._place(), self._log)
+        connection = self._connection = Connection(self.settings, self._command(), self._log)
         try:
             await connection.ready()
         except ServerDown as down:
@@ -199,15 +199,13 @@ class McpServers(ToolServers):
         return Finding(what=what, ok=True, detail=f"{len(chosen)} tool{'s' * (len(chosen) != 1)}: {shown}"), tools
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
-        around = self._context.environment
-        environment = {name: around[name] for name in PASSED_ON if name in around}
+        environment = child_environment(self._context, settings.environment)
 
-        def place() -> Place:
-            in_workspace = settings.in_workspace and request is not None
-            folder = request.workspace() if in_workspace and request is not None else settings.folder
-            return Place(folder=folder, environment=environment, marker=self._context.marker)
+        def command() -> Command:
+            folder = settings.folder if request is None or not settings.in_workspace else request.workspace()
+            return Command(settings.argv, folder, environment)
 
-        return Server(settings, place)
+        return Server(settings, command)
 
     async def _list(self, servers: list[Server]) -> dict[str, McpTool]:
         """List the tools of servers, by name."""

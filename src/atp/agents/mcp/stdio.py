@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from atp.agents.child import Child, Command
+from atp.agents.child import Child, Command, ending
 from atp.base.text import cut, cut_start
 from atp.usercode.printed import LONGEST, KeptLines
 
@@ -54,8 +54,7 @@ class Pipes:
         if self._why is not None or self._child is None or self._ended_by_us or not self._child.exited.done():
             return self._why
         self._child.kill()  # collects the exit code
-        code = self._child.code
-        return f"it has ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+        return ending(self._child.code)
 
     def read_stderr(self) -> None:
         """Read what is on stderr now."""

@@ -6,8 +6,7 @@ import subprocess
 from pathlib import Path
 
 from atp.agents.adapter import AdapterContext
-from atp.agents.child import Command
-from atp.agents.leftovers import OF_RUN
+from atp.agents.child import Command, child_environment
 from atp.base.errors import ConfigurationError
 from atp.usercode.worker import serve
 
@@ -46,9 +45,8 @@ def find_interpreter(python: str, context: AdapterContext) -> str:
 
 def worker_command(interpreter: str, context: AdapterContext) -> Command:
     """The command that starts a worker. It gets all environment variables, as an agent in our own process does."""
-    environment = {name: value for name, value in context.environment.items() if name != "PYTHONHOME"}
-    if context.marker:
-        environment[OF_RUN] = context.marker
+    environment = child_environment(context, everything=True)
+    environment.pop("PYTHONHOME", None)
     return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), Path.cwd(), environment)
 
 

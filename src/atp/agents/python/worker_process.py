@@ -8,13 +8,12 @@ pipe, which is read as soon as there is data.
 import asyncio
 import itertools
 import os
-import signal
 import subprocess
 from collections.abc import Callable
 from typing import Any
 
 from atp.agents.adapter import AgentError
-from atp.agents.child import Child, Command
+from atp.agents.child import Child, Command, ending
 from atp.agents.wire import LARGEST_OUTPUT, ProtocolError, broken, read_json, write_json
 
 LAST_SECONDS = 1.0
@@ -88,10 +87,7 @@ class WorkerProcess:
             return str(self._error).removeprefix("agent error: ")
         if not self._child.exited.done():
             return "it closed its pipe"
-        code = self._child.code
-        if code >= 0:
-            return f"exit code {code}"
-        return f"ended by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
+        return ending(self._child.code)
 
     def printed(self) -> bytes:
         """What the process printed between two requests, since the last call of `printed`."""
