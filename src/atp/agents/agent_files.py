@@ -1,11 +1,13 @@
 """Reads the files that describe an agent, and collects the mistakes of all of them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from atp.base.diagnostics import Diagnostic, Diagnostics
+from atp.base.diagnostics import Diagnostic, Diagnostics, Place
 from atp.base.errors import ConfigurationError
+from atp.base.secret_values import is_secret
 from atp.loader.source import read_source
 
 
@@ -20,6 +22,19 @@ class Variables(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         self.used[name] = self._environment[name]
         return self.used[name]
+
+    def look_up(self, name: str, notes: Diagnostics, at: Callable[[], Place], used_as: Any = None) -> str | None:
+        """Return the value of `$ENV.NAME`; None with a mistake if it is not set. Its secrets are added to `notes`.
+
+        `used_as` is the key whose value contains the variable: the value of an `api_key` is secret by any name.
+        """
+        value = self.get(name)
+        if value is None:
+            hint = f"set {name} in the environment or in .env"
+            notes.error("missing-variable", f"the variable `{name}` is not set", at(), hint)
+        elif is_secret(name, value, used_as):
+            notes.secrets.add(value)
+        return value
 
     def __contains__(self, name: object) -> bool:
         return name in self._environment

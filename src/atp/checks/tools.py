@@ -47,7 +47,10 @@ def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:
 def unreadable_arguments(
     calls: Sequence[ToolCall], tool: str | list[str], arguments: dict[str, Any] | None
 ) -> str | None:
-    """Say that a call of the tool, or of one of several, has arguments that are broken JSON, if its arguments matter: they may be any."""
+    """Say that a call of the tool, or of one of several, has arguments that are broken JSON: they may be any.
+
+    Without `arguments` to compare they don't matter.
+    """
     for call in calls if arguments is not None else ():
         if _is_of_any(call, tool) and isinstance(given := arguments_of(call), str) and given.lstrip()[:1] in ("{", "["):
             return f"the arguments of a call of `{cut(call.name, 60)}` are broken JSON"

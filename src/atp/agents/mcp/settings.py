@@ -21,7 +21,7 @@ from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
-from atp.base.secret_values import is_secret, secret_settings
+from atp.base.secret_values import secret_settings
 from atp.base.secrets import SHORTEST_SECRET
 from atp.loader.error_messages import unknown_key
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
@@ -394,13 +394,7 @@ def _filled(value: Any, path: DataPath, files: AgentFiles, notes: Diagnostics, l
         name = use[1] or use[2]
         if name is None:
             return "$"
-        if name not in files.variables:
-            hint = f"set {name} in the environment or in .env"
-            notes.error("missing-variable", f"the variable `{name}` is not set", locate.value(path), hint)
-            return use[0]
-        found = files.variables[name]
-        if is_secret(name, found, path[-1]):
-            notes.secrets.add(found)
-        return found
+        found = files.variables.look_up(name, notes, lambda: locate.value(path), path[-1])
+        return use[0] if found is None else found
 
     return _USE.sub(fill, value)

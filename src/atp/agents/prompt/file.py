@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from atp.agents.agent_files import AgentFiles
-from atp.agents.prompt.head import PromptHead, Written, read_head
+from atp.agents.prompt.head import PromptHead, Wrapped, Written, read_head
 from atp.agents.prompt.links import Links, cut_head
 from atp.agents.prompt.variables import check_variables
 from atp.base.diagnostics import Diagnostics, Place
@@ -73,7 +73,7 @@ def agent_of_file(
         hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
         notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
     raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
-    made = validate(_One, {"agents": [raw]}, notes, _Inside(parsed))
+    made = validate(_One, {"agents": [raw]}, notes, Wrapped(parsed.locator, 2))
     files.check()
     if secrets is not None:
         secrets.update(files.secrets)
@@ -84,19 +84,6 @@ def agent_of_file(
 
 class _One(Record):
     agents: list[AnyAgent] = Field(default_factory=list)
-
-
-class _Inside:
-    """Finds places in a frontmatter that is validated as the only item of a list of agents."""
-
-    def __init__(self, parsed: Parsed) -> None:
-        self._locator = parsed.locator
-
-    def key(self, path: tuple[str | int, ...]) -> Place:
-        return self._locator.key(path[2:])
-
-    def value(self, path: tuple[str | int, ...]) -> Place:
-        return self._locator.value(path[2:])
 
 
 def _frontmatter(path: Path, parts: Head, files: AgentFiles) -> Parsed | None:

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, AliasChoices, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.agents.tools import tool_name
-from atp.base.diagnostics import Diagnostics
-from atp.loader.validate import Locator, validate
+from atp.base.diagnostics import Diagnostics, Place
+from atp.loader.validate import DataPath, Locator, validate
 from atp.suite.matcher import check_no_matchers
 from atp.suite.paths import JsonSchemaObject
 from atp.suite.record import Amount, Count, Json, JsonObject, Record, Text
@@ -165,3 +165,20 @@ def read_head(raw: dict[str, Any], notes: Diagnostics, locate: Locator) -> Promp
         elif (made := validate(CannedTool, table, notes, locate, here)) is not None:
             head.tools[name] = made
     return head
+
+
+class Wrapped:
+    """The locator of data that is validated inside other data, such as `{"agents": [data]}`, which no file contains."""
+
+    def __init__(self, locate: Locator, depth: int) -> None:
+        """`depth` is the number of keys and indexes around the data."""
+        self._locate = locate
+        self._depth = depth
+
+    def key(self, path: DataPath) -> Place:
+        """The place of a key in the file."""
+        return self._locate.key(path[self._depth :])
+
+    def value(self, path: DataPath) -> Place:
+        """The place of a value in the file."""
+        return self._locate.value(path[self._depth :])

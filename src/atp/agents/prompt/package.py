@@ -6,16 +6,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from atp.agents.agent_files import AgentFiles
-from atp.agents.prompt.head import PromptHead, Written, read_head
+from atp.agents.prompt.head import PromptHead, Wrapped, Written, read_head
 from atp.agents.prompt.variables import check_variables, fill
-from atp.base.diagnostics import Diagnostics, Place
+from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
 from atp.loader.source import place_of
-from atp.loader.validate import DataPath, Locator, validate
-from atp.loader.yaml.nodes import NodeLocator, parse_yaml
+from atp.loader.validate import Locator, validate
+from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.agent import AGENTS
 from atp.suite.record import Record, Text
 
@@ -133,20 +133,7 @@ def _read_prompts(folder: Path, files: AgentFiles) -> list[dict[str, str]]:
         hint = "write `- role: system`, and `content: …` below it"
         notes.error("wrong-type", "prompts must be a list of messages", parsed.locator.value(()), hint)
         return []
-    made = validate(_Prompts, {"prompts": parsed.data}, notes, _Inside(parsed.locator)) or _Prompts()
+    made = validate(_Prompts, {"prompts": parsed.data}, notes, Wrapped(parsed.locator, 1)) or _Prompts()
     for prompt in made.prompts:
         check_variables(prompt.content, files.variables, notes, lambda use: place_of(text, text.find(use)))
     return [prompt.model_dump(exclude_none=True) for prompt in made.prompts]
-
-
-class _Inside:
-    """Finds places in a list that is validated as the value of a key."""
-
-    def __init__(self, locator: NodeLocator) -> None:
-        self._locator = locator
-
-    def key(self, path: DataPath) -> Place:
-        return self._locator.key(path[1:])
-
-    def value(self, path: DataPath) -> Place:
-        return self._locator.value(path[1:])

@@ -8,12 +8,13 @@ Variables are replaced at each turn; `$$CTX.NAME` is a plain `$CTX.NAME`.
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from atp.agents.adapter import AgentError
+from atp.agents.agent_files import Variables
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
-from atp.base.secret_values import is_secret
 
 _NAME = r"(ENV|CTX|SYS)\.((?i:metadata)\.[\w-]*\w|[A-Za-z_]\w*)"
 _USE = re.compile(rf"\$\$(?=(?:ENV|CTX|SYS)\.)|\{{\{{\s*\${_NAME}\s*\}}\}}|\${_NAME}")
@@ -62,12 +63,12 @@ _CLOCK_IN_CONTEXT = ("DATE", "TIME", "TIMEZONE")
 _METADATA = "METADATA."
 
 
-def check_variables(text: str, environment: Mapping[str, str], notes: Diagnostics, at: Callable[[str], Place]) -> None:
+def check_variables(text: str, variables: Variables, notes: Diagnostics, at: Callable[[str], Place]) -> None:
     """Add a mistake for each variable of a text that has no value. `at` finds the place of a variable."""
     for use in _USE.finditer(text):
         kind, name = use[1] or use[3], use[2] or use[4]
         if kind == "ENV":
-            _check_environment(name, environment, notes, at(use[0]))
+            variables.look_up(name, notes, partial(at, use[0]))
         elif kind is not None:
             known = _SYSTEM if kind == "SYS" else (*CONTEXT, *_CLOCK_IN_CONTEXT)
             if name.upper() in known or (kind == "CTX" and name.upper().startswith(_METADATA)):
@@ -77,15 +78,6 @@ def check_variables(text: str, environment: Mapping[str, str], notes: Diagnostic
             if kind == "CTX" and not meant:
                 hint += f"; the case's own data is `$CTX.METADATA.{name}`"
             notes.error("unknown-variable", f"there is no `${kind}.{name}`", at(use[0]), hint)
-
-
-def _check_environment(name: str, environment: Mapping[str, str], notes: Diagnostics, at: Place) -> None:
-    value = environment.get(name)
-    if value is None:
-        hint = f"set {name} in the environment or in .env"
-        notes.error("missing-variable", f"the variable `{name}` is not set", at, hint)
-    elif is_secret(name, value):
-        notes.secrets.add(value)
 
 
 def fill(text: str, environment: Mapping[str, str], context: Mapping[str, Any]) -> str:
