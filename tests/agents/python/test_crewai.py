@@ -289,7 +289,7 @@ def test_events_that_cannot_be_read(talk: Talk) -> None:
     async def scene() -> None:
         async with Asked(talk, crew("", crew_path=file(talk, "odd.py", UNREADABLE))) as asked:
             error = await asked.fail("x")
-            assert "CrewAI tells of a ToolUsageErrorEvent that can't be read: AttributeError: " in str(error)
+            assert "CrewAI reports a ToolUsageErrorEvent that can't be read: AttributeError: " in str(error)
 
     asyncio.run(scene())
 

@@ -11,7 +11,7 @@ from atp.base.errors import ConfigurationError
 from atp.usercode.worker import serve
 
 OLDEST_VERSION = (3, 8)
-"""The version_needed Python version that a worker runs on."""
+"""The oldest Python version that a worker runs on."""
 _SERVE = Path(serve.__file__)
 _PRINT_VERSION = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
 

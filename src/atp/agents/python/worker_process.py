@@ -234,7 +234,7 @@ class WorkerProcess:
         try:
             message = read_json(line, "a message of the worker")
             if self._on_message is None or not isinstance(message, dict):
-                raise ProtocolError("the worker said something that nobody asked for")
+                raise ProtocolError("an unexpected message from the worker")
             if self._on_message(message):
                 self._on_message = None
                 self._end_request()

@@ -160,5 +160,5 @@ class _TurnMessages:
                     self._request.log(line)
                 self.error = AgentError(f"agent error: {cut(text, RAW_LENGTH)}", reply=self.answer.finish())
             case _:
-                raise ProtocolError("the worker said something strange")
+                raise ProtocolError("an unexpected message from the worker")
         return True

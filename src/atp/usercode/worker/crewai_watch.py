@@ -60,7 +60,7 @@ class Watcher:
         if self._failure is not None:
             what, error = self._failure
             why = f"{type(error).__name__}: {error}"
-            raise RuntimeError(f"this version of CrewAI tells of a {what} that can't be read: {why}") from error
+            raise RuntimeError(f"this version of CrewAI reports a {what} that can't be read: {why}") from error
 
     def count(self, after: Any, before: Any) -> None:
         """Use the crew's own usage metrics if the events of its models have no usage."""
