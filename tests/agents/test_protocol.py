@@ -1,14 +1,16 @@
 """The wire protocol: requests in every field, responses and events against every rule."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.agents.support.talk import Talk
 
-from atp.agents.adapter import AgentError, Reply
+from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.events import read_event, tool_call
 from atp.agents.protocol import build_request, encode_request, read_response
+from atp.agents.reply import Answer, read_tool_calls
 from atp.agents.wire import RAW_LENGTH, ProtocolError
 
 
@@ -373,6 +375,42 @@ def test_tool_calls_of_events() -> None:
     failed = tool_call({"tool": "a", "output": "no", "status": "error"}, 1)
     assert (failed.result, failed.error) == (None, "no")
     assert tool_call({"tool": "a", "status": "error"}, 1).error == "failed"
+
+
+def returned(given: Any, request: TurnRequest) -> Any:
+    answer = Answer(request)
+    answer.given_back({"output": "", "tool_calls": [{"name": "a", "arguments": given}]})
+    return answer.finish().tool_calls[0].arguments
+
+
+ARGUMENTS_BY_WAY: dict[str, Callable[[Any, TurnRequest], Any]] = {
+    "event": lambda given, request: tool_call({"tool": "a", "input": given}, request.turn).arguments,
+    "returned": returned,
+    "chat": lambda given, request: read_tool_calls([{"function": {"name": "a", "arguments": given}}], 1)[0].arguments,
+}
+
+
+@pytest.mark.parametrize("way", ARGUMENTS_BY_WAY)
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ('{"x": 1}', {"x": 1}),
+        ("", {}),
+        (" \n", {}),
+        ("not JSON", "not JSON"),
+        ('{"x": ', '{"x": '),
+        ("[1]", "[1]"),
+        ('"x"', '"x"'),
+        ("[" * 100_000, "[" * 100_000),
+        ("\ud800", "\ud800"),
+        ([1], [1]),
+        (None, None),
+    ],
+)
+def test_arguments_in_json_are_decoded_whichever_way_a_call_is_reported(
+    talk: Talk, way: str, given: Any, read: Any
+) -> None:
+    assert ARGUMENTS_BY_WAY[way](given, talk.request()) == read
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from atp.agents.adapter import TurnRequest
 from atp.agents.wire import RAW_LENGTH, ProtocolError
 from atp.base.near import near_miss
 from atp.base.text import cut
+from atp.models.parts import read_arguments
 from atp.suite.result import Event, ToolCall
 
 _Number = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)] | None
@@ -130,7 +131,7 @@ def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
     output = payload.get("output")
     return ToolCall(
         name=payload["tool"],
-        arguments=payload["input"] if "input" in payload else payload.get("args"),
+        arguments=read_arguments(payload["input"] if "input" in payload else payload.get("args")),
         result=None if failed else output,
         error=(output if isinstance(output, str) and output else cut(output or "failed", RAW_LENGTH))
         if failed

@@ -8,9 +8,10 @@ from msgspec import Meta, Struct
 from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in
 from atp.agents.events import is_meant, read_event
-from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken, read_json
+from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken
 from atp.base.numbers import is_number
 from atp.base.text import cut
+from atp.models.parts import read_arguments
 from atp.suite.result import ToolCall, Usage
 
 _USAGE_NAMES = {
@@ -135,7 +136,7 @@ class Answer:
             made.append(
                 ToolCall(
                     name=call.name,
-                    arguments=call.arguments,
+                    arguments=read_arguments(call.arguments),
                     result=call.result,
                     error=error,
                     turn=self._request.turn,
@@ -200,7 +201,7 @@ def _read_tool_call(raw: Any, turn: int) -> ToolCall:
     error = call.get("error")
     return ToolCall(
         name=name,
-        arguments=_arguments(_first(call, _ARGUMENT_KEYS)),
+        arguments=read_arguments(_first(call, _ARGUMENT_KEYS)),
         result=_first(call, _RESULT_KEYS),
         error=error if error is None or isinstance(error, str) else cut(error, RAW_LENGTH),
         turn=turn,
@@ -209,16 +210,6 @@ def _read_tool_call(raw: Any, turn: int) -> ToolCall:
 
 def _first(call: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((call[name] for name in names if call.get(name) is not None), None)
-
-
-def _arguments(given: Any) -> Any:
-    """Decode arguments that are JSON in a text, as OpenAI sends them. Other text stays as it is."""
-    if not isinstance(given, str):
-        return given
-    try:
-        return read_json(given.encode(), "arguments")
-    except (ProtocolError, UnicodeEncodeError):
-        return given
 
 
 def _size(value: Any) -> int:
