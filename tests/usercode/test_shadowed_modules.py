@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.engine.support.project import Project, clean_environment
 from tests.waiting import WAIT_LIMIT
+
+import atp
 
 AGENT = "def run(prompt): return prompt\n"
 FAILS = {"id": "a", "input": "hello", "assert": {"type": "regex", "value": "goodbye"}}
@@ -102,3 +105,18 @@ def test_a_module_in_the_working_directory_is_not_ours_to_import(project: Projec
     )
     assert ran.returncode == 1, ran.stderr
     assert (project.folder / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    "entry", ["src", "agent.py", "loop", "__editable__.mine-1.0.finder.__path_hook__", Path("src")]
+)
+def test_a_path_entry_that_is_no_folder_is_skipped(
+    project: Project, monkeypatch: pytest.MonkeyPatch, entry: str | Path
+) -> None:
+    """As Python skips it: `PYTHONPATH=src` in a project without `src`, and what setuptools adds for its finders."""
+    project.write("agent.py", AGENT)
+    (project.folder / "loop").symlink_to("loop")
+    suite = project.suite([{"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}], [{"id": "a"}])
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(sys, "path", [project.folder / entry if isinstance(entry, Path) else entry, *sys.path])
+    assert atp.run_sync(atp.load(suite)).exit_code == 0

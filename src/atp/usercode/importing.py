@@ -7,6 +7,7 @@ a folder is refused before anything runs. See docs/design/usercode.md.
 
 import importlib.machinery
 import importlib.metadata
+import os
 import re
 import signal
 import sys
@@ -101,14 +102,21 @@ def check_project_path(root: Path) -> None:
     """Check the folders of a project that are already on `sys.path`, as under pytest or in the user's own script."""
     root = root.resolve()
     for entry in dict.fromkeys(sys.path):
-        folder = Path(entry).resolve()
+        folder = Path(os.path.realpath(str(entry)))  # a value that is no text has no modules either
         if (folder == root or root in folder.parents) and not _is_installed(str(folder)):
             check_shadowing(folder)
 
 
 def check_shadowing(folder: Path) -> None:
-    """Raise `LoadError` (`shadowed-module`) if a module in a folder has the name of one that ATP needs."""
-    for name in _shadowing(str(folder), folder.stat().st_mtime_ns):
+    """Raise `LoadError` (`shadowed-module`) if a module in a folder has the name of one that ATP needs.
+
+    A path that is no folder, or that can't be listed, has no modules: Python skips it on `sys.path`, too.
+    """
+    try:
+        found = _shadowing(str(folder), folder.stat().st_mtime_ns)
+    except OSError:
+        return
+    for name in found:
         raise load_error(
             "shadowed-module",
             f"`{name}` in {folder} has the name of a module that ATP needs, and would be imported in its place",

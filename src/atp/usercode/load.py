@@ -200,7 +200,7 @@ def _add_to_path(folder: Path) -> None:
     if text in sys.path:
         sys.path.remove(text)
     USER_FOLDERS.add(text)
-    later = [one in USER_FOLDERS or one.endswith(("site-packages", "dist-packages")) for one in sys.path]
+    later = [one in USER_FOLDERS or str(one).endswith(("site-packages", "dist-packages")) for one in sys.path]
     sys.path.insert(later.index(True) if True in later else len(later), text)
 
 
