@@ -7,7 +7,7 @@ The blocks of a page share a folder, which has a copy of `examples/` in it:
 - In a `console` block, a line that begins with `$ ` is run, and the lines below it are what it must print; `…` stands
   for anything, and durations may differ. A command that ends in ` &` runs until the page ends.
 - A `python` block is run. Its lines that begin with `# > ` are what it must print.
-- A `pyproject.toml` counts as installed: its entry points are found.
+- `pip install -e .` builds the page's `pyproject.toml` without a network, and has what was built found.
 - `openai.…` and `anthropic.…` connectors reach a model that `stand_in.py` describes; the keys are in the environment.
 - `envs/crew` is CrewAI's environment, which tools/crewai-env.sh makes; a page that names it needs that.
 - A block after `<!-- run by: FILE -->` is carried out by that test instead; after `<!-- not run: WHY -->`, by none.
@@ -22,7 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
-import tomllib
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -83,8 +83,6 @@ class PageRun:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("a" if order == "added to" else "w", encoding="utf-8") as file:
                 file.write(body)
-            if what == "pyproject.toml":
-                self.install(body)
         elif order == "run by":
             assert what is not None
             assert "run_by(__file__)" in (ROOT / what).read_text(encoding="utf-8"), f"{what} does not look for it"
@@ -94,21 +92,21 @@ class PageRun:
         elif order is None and kind == "python":
             self.python(body)
 
-    def install(self, pyproject: str) -> None:
-        """Do what an editable install would: have the package's entry points found."""
-        project = tomllib.loads(pyproject)["project"]
-        about = self.folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n")
-        groups = project["entry-points"].items()
-        lines = [
-            f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in named.items()) for group, named in groups
-        ]
-        (about / "entry_points.txt").write_text("".join(lines))
-        self.env["PYTHONPATH"] = str(self.folder)
+    def install(self) -> None:
+        """Build the page's package and unpack it, as pip would; its build backend is installed here already."""
+        ran = self.process([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist"])
+        assert ran.returncode == 0, ran.stdout
+        (wheel,) = (self.folder / "dist").glob("*.whl")
+        installed = self.folder / "venv" / "site-packages"
+        with zipfile.ZipFile(wheel) as files:
+            files.extractall(installed)
+        self.env["PYTHONPATH"] = str(installed)
 
     def run(self, command: str, expected: str) -> None:
         self.named += f"{command}\n"
+        if command == "pip install -e .":
+            self.install()
+            return
         if command.endswith(" &"):
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             shell = f"exec {command[:-2]}"
