@@ -96,6 +96,13 @@ def test_inputs_give_the_shell_no_orders(tmp_path: Path) -> None:
     assert not (tmp_path / "owned").exists()
 
 
+def test_a_run_that_is_resumed_writes_every_report_again() -> None:
+    (script,) = re.findall(r"^#!/bin/sh\n.*?^```$", (ROOT / "docs/ci.md").read_text(encoding="utf-8"), re.M | re.S)
+    first, again = [one for one in script.replace("\\\n", "").splitlines() if one.strip().startswith("atp test ")]
+    assert "--resume" in again
+    assert re.findall(r"-o \S+", again) == re.findall(r"-o \S+", first) != []
+
+
 def test_every_input_of_the_action_is_used_and_documented() -> None:
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
