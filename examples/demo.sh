@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # ATP at work, on suites of each format and without any API key. `make demo` runs it with the project's own atp.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+folder=$(dirname "${BASH_SOURCE[0]}")
+[[ $folder == . ]] || printf '\n$ cd %s\n' "$folder"
+cd "$folder"
 
 reports=.atp/demo
 mkdir -p "$reports"

@@ -40,6 +40,8 @@ def test_demo_shows_a_failure_and_goes_well(clone: Path) -> None:
     ran = shell(rest, clone, plain_environment(PROGRAMS))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "fails on purpose" in ran.stdout
+    commands = [line for line in ran.stdout.splitlines() if line.startswith("$ ")]
+    assert commands[0] == "$ cd examples", "the commands that follow work there only"
     assert "✗ [count-002]" in ran.stdout
     assert "✓ [trip]" in ran.stdout
     said = ran.stdout.rpartition("# Reports: ")[2].partition("\n# Journals:")[0]
