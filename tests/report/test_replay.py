@@ -346,3 +346,26 @@ def test_a_run_of_a_project_further_down_is_found_by_what_is_printed(project: Pr
     (about,) = [one["about"] for one in map(json.loads, journal) if one["type"] == "trial"]
     assert about["input_data"] == {"log": "one two"}
     assert project.atp("runs").out == f"No runs yet in {project.folder / '.atp/runs'}.\n"
+
+
+def test_commands_and_places_are_right_where_they_are_printed(project: Project) -> None:
+    """A run that was started in another directory: places start here, and commands begin with `cd`."""
+    project.write("atp.toml", "")
+    project.write("w 1/agent.py", AGENT)
+    project.cases({"id": "a", "input": "a", "expected": "b"}, name="w 1/cases.jsonl")
+    command = "atp test cases.jsonl -n agent.py:run --only-failed"
+    ran = project.atp("test", "cases.jsonl", "-n", "agent.py:run", "-o", "x.html", cwd=project.folder / "w 1")
+    assert ran.code == 1, ran.err
+    here = project.atp("report", "last")
+    assert "(w 1/cases.jsonl:1)" in here.out
+    (line,) = [one for one in here.out.splitlines() if "Only what failed: " in one]
+    assert line.endswith(f": cd 'w 1' && {command}")
+    deeper = project.folder / "w 1" / "deeper"
+    deeper.mkdir()
+    assert f": cd .. && {command}\n" in project.atp("report", "last", cwd=deeper).out
+    there = project.atp("report", "last", cwd=project.folder / "w 1").out
+    assert f": {command}\n" in there
+    assert "(cases.jsonl:1)" in there
+    project.atp("report", "last", "-o", "r.json")
+    (result,) = json.loads((project.folder / "r.json").read_text("utf-8"))["results"]
+    assert result["file"] == "w 1/cases.jsonl"

@@ -87,6 +87,7 @@ def _facts(root: Path, env: Mapping[str, str]) -> dict[str, Any]:
         "pid": os.getpid(),
         "ci_job": _ci_job(env),
         "command": _command(sys.argv),
+        "directory": os.path.relpath(os.getcwd(), root),
         "commit": checkout.commit if checkout else None,
         "branch": checkout.branch if checkout else None,
         "dirty": checkout.dirty if checkout else None,

@@ -68,6 +68,8 @@ class RunInfo(
     """The job of a CI service that runs it: its address, else its id."""
     command: list[str] | None = None
     """The command line of the process."""
+    directory: str | None = None
+    """The working directory, which paths in the journal start from, as a path from the project's root."""
     commit: str | None = None
     """The commit of git that is checked out where the project is."""
     branch: str | None = None
@@ -116,6 +118,8 @@ class RunInfo(
     """What a person should know before the run starts."""
     folder: str = ""
     """The run's folder. Set by whoever writes or reads the journal, never written: folders are moved."""
+    started_in: str | None = None
+    """The directory of the run, from the working directory, if it is another. Set by readers, never written."""
 
     @property
     def started_at(self) -> float:

@@ -1,12 +1,13 @@
 """Repeats a run for listeners from its journal alone: the same calls as while the run ran."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
-from atp.base.project import unreadable
+from atp.base.project import runs_folder, unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
 from atp.journal.listeners import Listener, RunEnd
@@ -43,6 +44,19 @@ class RecordedRun:
         except OSError as error:
             raise unreadable(self._journal, error) from error
         self.info.folder = str(run)
+        self.info.started_in = _started_in(self.info)
+        self.info.input = [self._path(one) if self._is_file(one) else one for one in self.info.input]
+        self.info.files = [self._path(one) for one in self.info.files]
+
+    def _is_file(self, text: str) -> bool:
+        """True if an input names a file or a folder, and no message."""
+        return self.info.started_in is not None and os.path.exists(os.path.join(self.info.started_in, text))
+
+    def _path(self, file: str) -> str:
+        """The path of a test file from the working directory; the journal has it from the directory of the run."""
+        if not file or self.info.started_in is None or os.path.isabs(file):
+            return file
+        return os.path.normpath(os.path.join(self.info.started_in, file))
 
     def repeat(self, listener: Listener) -> RunEnd:
         """Make all calls but the last two, `finish` and `end`, which the caller makes with the end returned."""
@@ -59,13 +73,14 @@ class RecordedRun:
         for line in self._lines(damaged):
             if isinstance(line, Skipped):
                 counts.add_skipped()
-                listener.skipped(line.file or None, _case(line))
+                listener.skipped(self._path(line.file) or None, _case(line))
             elif isinstance(line, Summary):
                 summary = line
             elif isinstance(line, _ReadTrial):
                 last = max(last, line.result.started_at + line.result.duration_ms / 1000)
                 place = (line.file, line.result.agent, line.index)
-                case = collector.add_read(place, line.file or None, line.index, line.result, line.about)
+                file = self._path(line.file) or None
+                case = collector.add_read(place, file, line.index, line.result, line.about)
                 if case is not None:
                     counts.add_case(case)
                     listener.case(case)
@@ -143,6 +158,15 @@ class RecordedRun:
                 if offset < starts[-1][0] and isinstance(line, Trial):
                     self._earlier[line.result.key] = offset
         return starts[-1]
+
+
+def _started_in(info: RunInfo) -> str | None:
+    """The directory of the run, from the working directory; None if it is the same, unknown, or no longer there."""
+    folder = Path(info.folder).resolve()
+    if info.directory is None or len(folder.parents) < 3 or runs_folder(folder.parents[2]) != folder.parent:
+        return None
+    directory = os.path.relpath(folder.parents[2] / info.directory)
+    return directory if directory != os.curdir and os.path.isdir(directory) else None
 
 
 def _told_or_counted(told: Any, counted: Any) -> Any:

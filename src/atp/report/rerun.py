@@ -1,9 +1,11 @@
 """The commands that run a case or a whole run again.
 
 A command repeats the flags that were given and that a result may depend on. Settings of `atp.toml` and of the
-environment apply again by themselves; as flags, they would override the keys of a case.
+environment apply again by themselves; as flags, they would override the keys of a case. Paths in flags start from the
+directory in which the run was started, so a command that is printed in another one begins with `cd`.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -52,7 +54,7 @@ def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
         words += ["--run", f"^{_pattern(hide(case.case))}$"]
     words += [word for name in _agents(case, info) for word in ("-n", hide(name))]
     words += _flags(info, _DECIDING, hide)
-    return shlex.join(words)
+    return _in_directory(info, words)
 
 
 def run_name(info: RunInfo) -> str:
@@ -68,16 +70,26 @@ def run_command(info: RunInfo, hide: Hide) -> str:
     """The command for a whole run."""
     words = ["atp", "test"]
     for text in hide(info.input):
-        words += [text] if Path(text).exists() else ["-i", text]
+        words += [_given_path(text, info)] if Path(text).exists() else ["-i", text]
     words += [word for name in info.given_options.get("name", ()) for word in ("-n", hide(name))]
     words += _flags(info, (*_OF_RUN, *_DECIDING), hide)
-    return shlex.join(words)
+    return _in_directory(info, words)
+
+
+def _in_directory(info: RunInfo, words: Sequence[str]) -> str:
+    command = shlex.join(words)
+    return command if info.started_in is None else f"cd {shlex.quote(info.started_in)} && {command}"
+
+
+def _given_path(path: str, info: RunInfo) -> str:
+    """A path as the run was given it: from the directory in which the run was started."""
+    return path if info.started_in is None or os.path.isabs(path) else os.path.relpath(path, info.started_in)
 
 
 def _input(case: CaseResult, info: RunInfo, hide: Hide) -> list[str]:
     """The arguments that name the case's file; its message, if it has no file; for a test in Python, its module."""
     if case.file is not None and not case.file.endswith(".py"):
-        return [hide(case.file)]
+        return [hide(_given_path(case.file, info))]
     if case.file is None:
         named = [text for text in info.input if text == case.input] or info.input
     else:
