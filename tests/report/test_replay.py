@@ -345,7 +345,11 @@ def test_a_run_of_a_project_further_down_is_found_by_what_is_printed(project: Pr
     journal = (project.folder / named / "journal.jsonl").read_text("utf-8").splitlines()
     (about,) = [one["about"] for one in map(json.loads, journal) if one["type"] == "trial"]
     assert about["input_data"] == {"log": "one two"}
-    assert project.atp("runs").out == f"No runs yet in {project.folder / '.atp/runs'}.\n"
+    none = f"No runs yet in {project.folder / '.atp/runs'}.\n"
+    assert project.atp("runs").out == f"{none}There are runs in examples: atp runs examples\n"
+    assert "s.yaml" in project.atp("runs", "examples").out
+    assert "help: there are runs in examples: --project examples\n" in project.atp("report", "last").err
+    assert project.atp("report", "last", "--project", "examples").code == 0
 
 
 def test_commands_and_places_are_right_where_they_are_printed(project: Project) -> None:

@@ -1,5 +1,7 @@
 """`atp runs`: the runs of this project."""
 
+import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -17,7 +19,11 @@ from atp.cli.streams import print_json
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 @click.argument("path", default=".", metavar="[PATH]", type=click.Path(exists=True))
 def command(path: str, as_json: bool) -> int:
-    """List the runs of the project around PATH, newest first."""
+    """List the runs of the project around PATH, newest first.
+
+    Without PATH, the project is the one around the working directory. The runs of a project further down are listed
+    with its folder as PATH.
+    """
     from atp.report.files import open_stdout
     from atp.stats.summary import INCOMPLETE
 
@@ -39,6 +45,9 @@ def command(path: str, as_json: bool) -> int:
         click.echo(f"{row['run']}  {row['at']}  {row['state']:<10}  {passed:<16}  {inputs}")
     if not rows:
         click.echo(f"No runs yet in {printable(str(_folder(Path(path))))}.")
+        for project in _projects_below(Path(path)):
+            named = printable(shlex.quote(os.path.relpath(project)))
+            click.echo(f"There are runs in {named}: atp runs {named}")
     return INCOMPLETE if unread else 0
 
 
@@ -46,6 +55,12 @@ def _folder(path: Path) -> Path:
     from atp.base.project import find_root, runs_folder
 
     return runs_folder(find_root(path))
+
+
+def _projects_below(path: Path) -> list[Path]:
+    from atp.journal.folder import projects_below
+
+    return projects_below(path)
 
 
 def _rows(path: Path, unread: list[Diagnostic]) -> list[dict[str, Any]]:

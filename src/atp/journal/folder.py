@@ -157,6 +157,12 @@ def all_runs(root: Path) -> list[Path]:
     return sorted((path.parent for path in _in_all_runs(root, NAME)), reverse=True)
 
 
+def projects_below(folder: Path) -> list[Path]:
+    """The folders one or two levels below that have runs: a project of its own, beside other things."""
+    found = [*folder.glob("*/.atp/runs"), *folder.glob("*/*/.atp/runs")]
+    return sorted(runs.parents[1] for runs in found if all_runs(runs.parents[1]))
+
+
 def _in_all_runs(root: Path, name: str) -> list[Path]:
     """The files of this name in the folders of runs."""
     folder = runs_folder(root)

@@ -1,13 +1,14 @@
 """Going on with a run: what it has done already, and what has to be done again."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import BinaryIO
 
 from atp.base.diagnostics import LoadError, load_error
 from atp.base.json_text import UNREADABLE
 from atp.base.project import runs_folder
-from atp.journal.folder import all_runs
+from atp.journal.folder import all_runs, projects_below
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
 from atp.journal.records import NAME, Kept, RunInfo, Trial
 from atp.journal.write import JournalError
@@ -93,7 +94,9 @@ def last_run(root: Path) -> Path:
     """The newest run."""
     for run in all_runs(root):
         return run
-    raise load_error("no-run", f"there are no runs in {runs_folder(root)}", "run something: atp test")
+    below = [shlex.quote(os.path.relpath(one)) for one in projects_below(root)]
+    hint = f"there are runs in {below[0]}: --project {below[0]}" if below else "run something: atp test"
+    raise load_error("no-run", f"there are no runs in {runs_folder(root)}", hint)
 
 
 def find_run(root: Path, name: str) -> Path:
