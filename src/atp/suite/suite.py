@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field, PrivateAttr
 
+from atp.base.diagnostics import Place
 from atp.suite.agent import AnyAgent
 from atp.suite.case import Case, Limits, Weights
 from atp.suite.record import Count, Defaulting, Record, Score, Seconds, Share, Text
@@ -68,6 +69,16 @@ class Suite(Record):
     """The cases in file order."""
     secrets: frozenset[str] = Field(default_factory=frozenset, exclude=True, repr=False)
     """Values that no output may show."""
+    _target_place: Place = PrivateAttr(default_factory=Place)
+
+    @property
+    def target_place(self) -> Place:
+        """Where `target` stands in the file; line 0 if the suite was not read from a file."""
+        return self._target_place
+
+    def target_stands_at(self, place: Place) -> None:
+        """Set the place of `target`. The loader calls this, because the place is not part of what a file says."""
+        self._target_place = place
 
     @property
     def test_suite(self) -> str:

@@ -86,3 +86,26 @@ def test_what_names_no_agent_is_a_mistake(project: Project, name: str) -> None:
         assert "no-such-agent" in ran.err
         assert "Traceback" not in ran.err
         assert name in ran.err
+
+
+@pytest.mark.parametrize(
+    ("agent_file", "message"),
+    [
+        (None, "agent `x`: there is no agent at "),
+        ("---\ntype: nothing\n---\n", "agent `x`: "),
+        ("---\ntype: custom\nentry: gone.py:run\n---\n", "agent `x`: "),
+    ],
+    ids=["missing", "unusable", "without its function"],
+)
+def test_a_target_that_can_not_be_used_is_reported_at_its_place_with_the_warnings_of_the_file(
+    project: Project, agent_file: str | None, message: str
+) -> None:
+    if agent_file is not None:
+        project.write("agents/x.md", agent_file)
+    project.write("m.test.md", "---\ntarget: agents/x.md\n---\n\n# A\n\n**Prompt**: hi\n\n**Typo**: x\n")
+    ran = project.atp("test", "m.test.md")
+    assert ran.code == 2
+    error = ran.err.partition("error[agent-configuration]: ")[2]
+    assert error.startswith(message), ran.err
+    assert "\n  --> m.test.md:2:9\n" in error
+    assert "warning[unknown-label]" in ran.err

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from atp.base.diagnostics import Diagnostic, Diagnostics, has_errors
+from atp.base.diagnostics import Diagnostic, Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.base.secret_values import secret_settings
@@ -68,6 +68,10 @@ class DescribedAgent:
         return names is None or self.ad_hoc or self.agent.name in names
 
 
+_NOWHERE = Place()
+"""The place of an agent that no suite describes or names."""
+
+
 class NamedAgent(DescribedAgent):
     """An agent that was found by its name: its configuration, and the folder that paths in it start from.
 
@@ -103,7 +107,10 @@ def resolve_agents(source: CaseSource, options: Options, project: Project, notes
         if suite.agents:
             return [NamedAgent(agent, source.folder) for agent in suite.agents]
         if suite.target is not None:
-            target = _in_file(_stem(suite.target), project.root / _md(suite.target.lstrip("/")), project, notes)
+            said = Diagnostics(suite.path)
+            path = project.root / _md(suite.target.lstrip("/"))
+            target = _in_file(_stem(suite.target), path, project, said, place=suite.target_place)
+            notes.extend(said)
             return [] if target is None else [target]
     if not options.name:
         found = _around(source, project)
@@ -175,18 +182,26 @@ def _prompt(name: str, path: Path) -> Agent:
     return Agent(name=name, type="prompt", config=PromptConfig(path=str(path)))
 
 
-def _in_file(name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False) -> NamedAgent | None:
-    """Return the agent that a Markdown file describes: a prompt, or an agent of another kind."""
+def _in_file(
+    name: str, path: Path, project: Project, notes: Diagnostics, *, ad_hoc: bool = False, place: Place = _NOWHERE
+) -> NamedAgent | None:
+    """Return the agent that a Markdown file describes: a prompt, or an agent of another kind.
+
+    `place` is where the suite names the file.
+    """
     if not path.is_file():
-        return NamedAgent(_prompt(name, path), project.root, ad_hoc)  # its adapter reports the missing file
+        missing = _prompt(name, path)
+        missing.stands_at(place)
+        return NamedAgent(missing, project.root, ad_hoc)  # its adapter reports the missing file
     from atp.agents.prompt.file import agent_of_file
 
     secrets: set[str] = set()
     try:
         agent = agent_of_file(path, name, project.root, project.environment, secrets)
     except ConfigurationError as error:
-        notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
+        notes.error("agent-configuration", f"agent `{name}`: {error}", place, error.hint)
         return None
+    agent.stands_at(place)
     base = project.root if agent.type == "prompt" else path.parent
     return NamedAgent(agent, base, ad_hoc, frozenset(secrets))
 

@@ -57,7 +57,10 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
     with masking(context.secrets):
-        return _prepare_sources(given_input, sources, found, context)
+        try:
+            return _prepare_sources(given_input, sources, found, context)
+        except LoadError as error:
+            raise LoadError(dict.fromkeys([*found, *error.diagnostics])) from error
 
 
 def _prepare_sources(

@@ -63,7 +63,7 @@ def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, note
     cases = CaseBuilder(parsed.page, front, name, notes).build(outline, titles)
     report_unread(outline, parsed.page, notes)
     not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
-    return Suite(
+    suite = Suite(
         name=next((title for title in not_cases if title), name),
         dialect="markdown",
         path=path,
@@ -80,3 +80,5 @@ def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, note
         ),
         cases=cases,
     )
+    suite.target_stands_at(front.target_place)
+    return suite

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
@@ -43,6 +43,12 @@ class Frontmatter(Record):
     """The share of trials that must pass; otherwise all of them."""
     budget_usd: Amount | None = None
     """The most a trial may cost."""
+    _target_place: Place = PrivateAttr(default_factory=Place)
+
+    @property
+    def target_place(self) -> Place:
+        """Where `target` stands in the file."""
+        return self._target_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,8 @@ def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Fr
     raw, written = _fold(parsed.data, parsed.locator, notes)
     locate = RenamedKeys(parsed.locator, (), written)
     front = validate(Frontmatter, raw, notes, locate) or Frontmatter()
+    if front.target is not None:
+        front._target_place = locate.value(("target",))
     _check_parts(set(written), opening, context, notes)
     for key in ("target", "assessor", "generator"):
         path = getattr(front, key)
