@@ -428,3 +428,15 @@ def test_a_case_that_was_cut_short(watched: Any, tmp_path: Path, atp: Callable[.
     expect(page.locator("tr.row .sub")).to_have_text("only 3 of 5 trials ran")
     watched.go("#case=dear")
     expect(page.locator(".trials p .dim")).to_contain_text("3 of 5 passed, only 3 of 5 trials ran")
+
+
+def test_a_run_of_several_files_says_which_file_a_case_is_from(
+    watched: Any, tmp_path: Path, atp: Callable[..., Any]
+) -> None:
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
+    for name, expected in (("one", "ho"), ("two", "he")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "a", "input": "hi", "expected": expected}))
+    atp("test", "one.jsonl", "two.jsonl", "-n", "agent.py:answer", "-o", "x.html", cwd=tmp_path)
+    page = watched.open(tmp_path / "x.html")
+    expect(page.locator(".why a.case")).to_have_text(["a one.jsonl", "a two.jsonl"])
+    expect(page.locator("tr.row a.open")).to_have_text(["a one.jsonl", "a two.jsonl"])

@@ -428,3 +428,11 @@ def test_where_a_variation_comes_from(story: Any) -> None:
     trials = [story.trial(variation=0, origin="listed"), story.trial(variation=1, origin="generated")]
     trials[1].status, trials[1].error = "failed", "no"
     assert "  variation 2 (generated):\n" in shown(story, [story.case("c", *trials, status="failed")])
+
+
+def test_a_run_of_several_files_says_which_file_a_case_is_from(story: Any) -> None:
+    """Ids are unique in a file only."""
+    case = story.case("a", story.trial(status="failed", duration_ms=10), status="failed", file="b/two.yaml", line=7)
+    several = story.end(story.info(files=["a/one.yaml", "b/two.yaml"]))
+    assert "✗ [a] (10ms, b/two.yaml:7)\n" in shown(story, [case], end=several)
+    assert "✗ [a] (10ms)\n" in shown(story, [case], end=story.end(story.info(files=["b/two.yaml"])))

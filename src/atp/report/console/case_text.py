@@ -52,7 +52,9 @@ def title(name: str, identity: str, hide: Hide) -> str:
     return f"{shown} {one_line(hide(name), 120)}" if name and name != identity else shown
 
 
-def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbose: bool = False) -> list[Line]:
+def case_lines(
+    case: CaseResult, hide: Hide, *, name_agent: bool = False, name_file: bool = False, verbose: bool = False
+) -> list[Line]:
     """All lines about a case."""
     trial = shown_trial(case)
     sign, look = mark(case, trial)
@@ -62,7 +64,8 @@ def case_lines(case: CaseResult, hide: Hide, *, name_agent: bool = False, verbos
         return [(f"{sign} {title(case.name, case.case, hide)}{by} (skipped)", look), *why]
     note = f"{case.status}, " if case.status in ("blocked", "cancelled") else ""
     took = elapsed(sum(one.duration_ms for one in case.trials))
-    lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took})", look)]
+    where = f", {_place(case, hide)}" if name_file and case.file else ""
+    lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took}{where})", look)]
     if case.status != "blocked":
         lines.append((_checked(case, trial), "detail"))
     if trial.checkpoints:
@@ -105,6 +108,10 @@ def _reached(trial: TrialResult, hide: Hide) -> str:
     return "; ".join(f"{name}: {', '.join(found)}" for name, found in groups.items() if found)
 
 
+def _place(case: CaseResult, hide: Hide) -> str:
+    return one_line(hide(case.file or "")) + (f":{case.line}" if case.line else "")
+
+
 def _which(case: CaseResult, trial: TrialResult) -> str:
     """`run 2`, `variation 3 (generated), run 2`: the trial, by what the case has several of."""
     parts = []
@@ -123,7 +130,7 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
     blame = f" (blame: {trial.blame})" if trial.blame not in (None, "agent") else ""
     named = case.file and case.status != "cancelled"
-    place = f"  ({one_line(hide(case.file))}{f':{case.line}' if case.line else ''})" if named else ""
+    place = f"  ({_place(case, hide)})" if named else ""
     headline = one_line(why, MOST_SAID_AGAIN)
     lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {headline}{blame}{place}", look)]
     if details and case.status != "cancelled":

@@ -62,6 +62,7 @@ class Console(Listener):
         self._look = look
         self._hide = hider(look.secrets)
         self._several = False
+        self._several_files = False
         self._compact = False
         self._planned = 0
         self._cases = 0
@@ -79,6 +80,7 @@ class Console(Listener):
     def start(self, info: RunInfo) -> None:
         """Print the head: what is tested, and how."""
         self._several = len(info.agents) > 1
+        self._several_files = len(info.files) > 1
         self._planned = info.cases
         self._compact = info.cases >= COMPACT_FROM and not self._look.verbose
         if not self._look.quiet:
@@ -112,7 +114,9 @@ class Console(Listener):
                 self._page.show(lines)
 
     def _case_lines(self, result: CaseResult) -> list[Line]:
-        return case_lines(result, self._hide, name_agent=self._several, verbose=self._look.verbose)
+        return case_lines(
+            result, self._hide, name_agent=self._several, name_file=self._several_files, verbose=self._look.verbose
+        )
 
     def _compact_lines(self, result: CaseResult, bad: bool) -> list[Line]:
         """A case of many: its checks if it is one of the first failures, one line for later ones, none if it passed."""

@@ -42,7 +42,7 @@ function caseCell(row) {
   return h(
     "span",
     { class: "case-cell" },
-    h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), row.bad && row.name ? h("span", { class: "dim" }, " ", say(row.name, 120)) : ""),
+    h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), row.bad && row.name ? h("span", { class: "dim" }, " ", say(row.name, 120)) : "", fileName(row)),
     where.textContent.trim() ? where : "",
   );
 }

@@ -51,6 +51,11 @@ async function load() {
   }
 }
 
+/** The file of a case, where the run has several. */
+function fileName(row) {
+  return data.files.length > 1 && row.file ? h("span", { class: "dim" }, " ", say(row.file, 80)) : "";
+}
+
 const RANK = ["failed", "timeout", "error", "blocked", "cancelled", "passed", "skipped"];
 
 function complete(row, place) {

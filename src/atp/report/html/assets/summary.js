@@ -100,7 +100,7 @@ function reasonItem({ key, why, status, blame, rows, same }) {
       h(
         "p",
         { class: "cases" },
-        first.map((row) => h("a", { class: "case", href: caseLink(row, null, {}) }, say(row.id, 60), data.several && h("span", { class: "dim" }, " ", say(row.agent, 30)))),
+        first.map((row) => h("a", { class: "case", href: caseLink(row, null, {}) }, say(row.id, 60), data.several && h("span", { class: "dim" }, " ", say(row.agent, 30)), fileName(row))),
         rest > 0 && h("a", { class: "rest", href: link({ why: key }, {}) }, `and ${plural(rest, "other case")}`),
         status === "error" && blame && h("span", { class: "note" }, BLAMES[blame]),
       ),

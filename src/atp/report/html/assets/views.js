@@ -37,7 +37,7 @@ function stableCell(row) {
   return h(
     "span",
     { class: "case-cell" },
-    h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), data.several && h("span", { class: "dim" }, " ", say(row.agent, 40))),
+    h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), data.several && h("span", { class: "dim" }, " ", say(row.agent, 40)), fileName(row)),
     h("span", { class: "sub" }, classOf(row), row.status === "passed" && row.rate < 1 ? ", enough for its pass_rate" : row.low ? ", but failed: its score is too low" : ""),
   );
 }
@@ -59,7 +59,7 @@ function makeAgents() {
     one.status = found.some((row) => row.bad) ? "failed" : "passed";
   }
   const columns = [
-    { name: "case", label: "Case", class: "c-case", cell: (line) => h("span", { class: "case-cell" }, h("a", { class: "open", href: caseLink(line.first) }, say(line.id, 120)), line.name ? h("span", { class: "sub" }, say(line.name, 160)) : "") },
+    { name: "case", label: "Case", class: "c-case", cell: (line) => h("span", { class: "case-cell" }, h("a", { class: "open", href: caseLink(line.first) }, say(line.id, 120), fileName(line.first)), line.name ? h("span", { class: "sub" }, say(line.name, 160)) : "") },
     ...data.agents.map((agent) => ({ name: "by", label: say(agent, 40), class: "c-by", cell: (line) => byCell(line.by.get(agent)) })),
   ];
   const grid = new Grid({ label: "Cases by agent", columns });
