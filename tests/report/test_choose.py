@@ -110,6 +110,8 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
     assert found[0][2] == "use .csv, .ctrf.json, .htm, .html, .json, .jsonl, .md, .xml"
     assert "its name has no extension" in messages[1]
     assert "there is no folder" in messages[2]
+    assert found[2][2] == f"make the folder: mkdir -p {tmp_path / 'no'}"
+    assert found[3][2] == "name another file"
     assert "it is a folder" in messages[3]
     assert "it is a test file of this run" in messages[4]
     assert "two reports can't have the same file" in messages[5]

@@ -1,6 +1,7 @@
 """Chooses the listeners of a run: the reports that the options ask for, and the console."""
 
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -168,7 +169,9 @@ def _reporters(
             hint = f"use {', '.join(REPORTERS.extensions)}"
             notes.error("unknown-report-format", f"-o {text}: {_why_none(path)}", hint=hint)
         elif why := taken.get(real(path)) or given.protected.why(path) or _unwritable(path):
-            notes.error("unwritable-report", f"-o {text}: {why}", hint="name another file")
+            make = f"make the folder: mkdir -p {shlex.quote(str(path.parent))}"
+            hint = "name another file" if os.path.lexists(path.parent) else make
+            notes.error("unwritable-report", f"-o {text}: {why}", hint=hint)
         elif kind is not None:
             made.append(kind(path, secrets))
         taken[real(path)] = "two reports can't have the same file"
