@@ -399,6 +399,9 @@ def test_what_to_do_next(story: Any) -> None:
     assert "Only what failed: atp test x.yaml --only-failed\n" in text
     assert "All about it: atp report 20241217-100000-ab12 -o report.html\n" in text
     assert "Only what failed" not in shown(story, [story.case()], command="atp test x.yaml")
+    outputs = "-o r.html --output r.xml --output=r.json -or.md"
+    again = shown(story, [story.case()], end=failed, command=f"atp test 'x y.yaml' {outputs} --runs 2")
+    assert "Only what failed: atp test 'x y.yaml' --runs 2 --only-failed\n" in again, "a part would replace the whole"
 
 
 def test_a_run_of_another_project_is_named_by_its_folder(

@@ -187,6 +187,8 @@ def _where(end: RunEnd, look: ConsoleOptions) -> list[Line]:
 
 
 def _only_failed(command: str) -> str:
+    """The command that runs again what failed, without `-o`: its report on a part would replace that of the run."""
+    command = _without_flag(command, "-o", "--output")
     return command if "--only-failed" in command else f"{command} --only-failed"
 
 
@@ -194,14 +196,21 @@ def _again(command: str, exhausted: str | None) -> str:
     """The command that resumes the run. An exhausted budget would stop the run again, so it must be raised."""
     if exhausted is not None:
         flag = f"--{exhausted.replace('_', '-')}"
-        kept, words = [], iter(shlex.split(command))
-        for word in words:
-            if word == flag:
-                next(words, None)
-            elif not word.startswith(f"{flag}="):
-                kept.append(word)
-        command = f"{shlex.join(kept)} {flag} MORE"
+        command = f"{_without_flag(command, flag)} {flag} MORE"
     return command if "--resume" in command else f"{command} --resume"
+
+
+def _without_flag(command: str, *flags: str) -> str:
+    """The command without flags that take a value: `--flag value`, `--flag=value`, `-fvalue`."""
+    words = shlex.split(command)
+    kept, rest = [], iter(words)
+    joined = tuple(f"{one}=" if one.startswith("--") else one for one in flags)
+    for word in rest:
+        if word in flags:
+            next(rest, None)
+        elif not word.startswith(joined):
+            kept.append(word)
+    return command if kept == words else shlex.join(kept)  # `cd … && atp …` must stay as it is
 
 
 class Answer(Reporter):
