@@ -67,6 +67,7 @@ def test_the_next_command_passes_without_a_key(
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["passed"] == summary["total"] >= 2
+    assert "unobserved" not in done.stdout, "a first run should warn of nothing"
 
 
 def test_a_file_that_is_the_same_is_no_conflict(run: Run, tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(run: Run, tmp_path: Path
 
 def test_the_agent_does_what_the_cases_expect(run: Run, tmp_path: Path) -> None:
     run("init")
-    code = "from agent import answer\nfor text in ('Say hello.', 'How much is 17 + 25?'):\n"
-    code += "    print(answer([{'role': 'user', 'content': text}]))"
+    code = "from agent import reply\nfor text in ('Say hello.', 'How much is 17 + 25?'):\n"
+    code += "    print(reply([{'role': 'user', 'content': text}]))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == 'Hello! What can I do for you?\n{"sum": 42}\n'
