@@ -50,12 +50,32 @@ class TurnBuilder:
         )
 
 
+_ATTACHMENTS = ("image", "image_url", "file", "audio")
+"""Types of the parts of a message that have no text."""
+
+
 def message_text(content: Any) -> str:
     """Return the text of a message's content: a string, parts of text and attachments, or any JSON value."""
+    return _text(content, lambda part: part.get("type") in _ATTACHMENTS or _is_text(part))
+
+
+def answer_text(output: Any) -> str:
+    """Return the text of an agent's answer: a string, parts of text, or any JSON value.
+
+    A list of objects with a `type` may be any data of the agent's, so nothing in it is left out.
+    """
+    return _text(output, lambda part: _is_text(part) and len(part) == 2)
+
+
+def _text(content: Any, is_part: Callable[[dict[str, Any]], bool]) -> str:
     if isinstance(content, str):
         return content
     if content is None:
         return ""
-    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
+    if isinstance(content, list) and content and all(isinstance(part, dict) and is_part(part) for part in content):
+        return "\n".join(part["text"] for part in content if _is_text(part))
     return json.dumps(content, ensure_ascii=False)
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    return part.get("type") == "text" and isinstance(part.get("text"), str)

@@ -254,6 +254,7 @@ def test_what_befores_did_and_what_the_case_gives_are_marked_as_such() -> None:
         [{"type": "flight", "price": 100}, {"type": "hotel", "price": 7}],
         [{"type": "output_text", "text": "the price is 100"}, {"type": "text", "text": "7"}],
         [{"type": "text", "text": "7", "note": "100"}],
+        [{"type": "file", "name": "100.txt"}, {"type": "image", "note": "7"}],
         [{"type": "text", "content": "100 and 7"}],
         [{"type": "refusal", "refusal": "not for 100"}, {"type": "text", "text": 7}],
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from atp.agents.adapter import AgentError, Reply
 from atp.agents.events import PairedCalls
-from atp.agents.turns import TurnBuilder, message_text
+from atp.agents.turns import TurnBuilder, answer_text
 from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
 from atp.engine.prepare.plan import Trial
@@ -163,7 +163,7 @@ class Conversation:
     def _record(self, reply: Reply) -> None:
         watch, transcript = self._watch, self.transcript
         self.state = reply.state
-        transcript.messages.extend(reply.messages or [{"role": "assistant", "content": message_text(reply.output)}])
+        transcript.messages.extend(reply.messages or [{"role": "assistant", "content": answer_text(reply.output)}])
         for call in reply.tool_calls:
             call.turn = watch.turn
             watch.tool_call(call)

@@ -41,7 +41,7 @@ _BY_AGENT = ("assistant", "tool")
 _SHOWN_ELSEWHERE = ("tool_call", "llm_request")
 _TIMES = ("duration_ms", "timestamp", "at_ms", "elapsed_ms")
 _MEDIA = ("image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file")
-"""Types of a content's parts that have no words in them; all others are shown as they are."""
+"""Types of parts of the user's messages that have no words in them; all others are shown as they are."""
 
 
 class Piece(Struct, kw_only=True):
@@ -143,20 +143,23 @@ def make_record(
     return record
 
 
-def content_text(content: Any) -> str:
-    """The text of a message's content: the content itself, or the text among its parts."""
+def content_text(content: Any, *, in_full: bool = False) -> str:
+    """The text of a message's content: the content itself, or the text of its parts.
+
+    Attachments are named, or, `in_full`, shown as data: what an agent or a tool gives may only look like an attachment.
+    """
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(_part_text(part) for part in content)
+        return "\n".join(_part_text(part, in_full) for part in content)
     return _json(content)
 
 
-def _part_text(part: dict[str, Any]) -> str:
+def _part_text(part: dict[str, Any], in_full: bool) -> str:
     """A part of a content in words. A JSON answer may be a list of objects with a `type`, too, so nothing gets lost."""
-    if part["type"] in _MEDIA:
+    if part["type"] in _MEDIA and not in_full:
         return f"[{part['type']}]"
     text = part.get("text")
     return text if part["type"] == "text" and isinstance(text, str) and len(part) == 2 else _json(part)
@@ -175,7 +178,7 @@ class _Call(NamedTuple):
         asked = _json({"tool": call.name, "arguments": call.arguments})
         yield Piece(label=f"{about}, its name and arguments", text=asked, by_agent=True, own=True)
         if call.result is not None:
-            yield Piece(label=f"{about}, its result", text=content_text(call.result), by_agent=True)
+            yield Piece(label=f"{about}, its result", text=content_text(call.result, in_full=True), by_agent=True)
         if call.error is not None:
             yield Piece(label=f"{about}, its error", text=call.error, by_agent=True)
 
@@ -200,7 +203,7 @@ class _Conversation:
         if not is_whole:
             for one in self._turns:
                 found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
-                text = content_text(one.output)
+                text = content_text(one.output, in_full=True)
                 found.append(Piece(label=_SPEAKERS["assistant"], text=text, by_agent=True, own=True))
         for call in self._calls:
             found += call.pieces()
@@ -217,7 +220,7 @@ class _Conversation:
 
     def _message(self, message: dict[str, Any], place: int) -> Iterator[Piece]:
         role, wishes = str(message.get("role")), message.get("tool_calls")
-        label, text = _SPEAKERS.get(role), content_text(message.get("content"))
+        label, text = _SPEAKERS.get(role), content_text(message.get("content"), in_full=role in _BY_AGENT)
         if label is None:
             yield Piece(label="A message", text=_json(message), by_agent=True, own=True)
             return
