@@ -50,7 +50,7 @@ class _Unreadable(Exception):
 NOT_TEXT = "it is not UTF-8 text"
 
 
-class NoFile(Exception):
+class _NoFile(Exception):
     """The path is not a regular file in the workspace."""
 
 
@@ -70,7 +70,7 @@ class AgentFile:
         self._source = source
 
     def must_be_a_file(self) -> None:
-        """Raise `NoFile` if the path is not a regular file in the workspace."""
+        """Raise `_NoFile` if the path is not a regular file in the workspace."""
         if isinstance(self._source, Path):
             _real_file(self._source, self.name)
 
@@ -118,7 +118,7 @@ class AgentFile:
             if size > most:
                 raise NotShown(f"its {size} bytes are too many to be shown", is_too_large=True)
             return _as_text(self.content())
-        except NoFile:
+        except _NoFile:
             raise NotShown("it is not a regular file in the workspace") from None
         except _Unreadable:
             raise NotShown("it is not text that can be read") from None
@@ -141,11 +141,11 @@ def _real_file(path: Path, name: str) -> Path:
         regular = stat.S_ISREG(real.stat().st_mode)
         inside = real.is_relative_to(root.resolve())
     except (OSError, RuntimeError) as error:
-        raise NoFile(f"it leads nowhere ({error})") from error
+        raise _NoFile(f"it leads nowhere ({error})") from error
     if not inside:
-        raise NoFile("it is a link that leads out of the workspace")
+        raise _NoFile("it is a link that leads out of the workspace")
     if not regular:
-        raise NoFile("it is not a regular file")
+        raise _NoFile("it is not a regular file")
     return real
 
 
@@ -221,7 +221,7 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
             verdict = rule()
             if not verdict.passed:
                 return verdict
-    except NoFile as error:
+    except _NoFile as error:
         if absent_is_good:
             return unjudged(f"`{file.name}` was not looked into: {error}", where=where)
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
