@@ -4,12 +4,13 @@ import fcntl
 import os
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.deep import TOO_LONG, make_deep
 
 from atp.base.project import runs_folder
-from atp.journal.folder import RunFolder, TemporaryFolder, new_run, sweep
+from atp.journal.folder import Purpose, RunFolder, TemporaryFolder, new_run, sweep
 
 
 def killed_run(root: Path, lock: str) -> Path:
@@ -62,9 +63,10 @@ def test_folders_of_any_depth_are_swept(tmp_path: Path) -> None:
 
 def test_a_temporary_folder_of_a_killed_process_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    mine = TemporaryFolder()
+    mine = TemporaryFolder("roles")
     host = os.uname().nodename
-    (tmp_path / f"atp-roles-{host}-killed" / "inside").mkdir(parents=True)
+    for purpose in get_args(Purpose):
+        (tmp_path / f"atp-{purpose}-{host}-killed" / "inside").mkdir(parents=True)
     (tmp_path / "atp-roles-elsewhere-killed").mkdir()
     (tmp_path / f"atp-roles-{host}-link").symlink_to(tmp_path / "atp-roles-elsewhere-killed")
     sweep(tmp_path)
@@ -89,7 +91,7 @@ def test_a_temporary_folder_that_another_process_removes_is_made_again(
         locked(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", removes_the_first)
-    made = TemporaryFolder()
+    made = TemporaryFolder("roles")
     assert made.path not in removed
     assert made.path.is_dir()
     made.remove()

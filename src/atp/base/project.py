@@ -1,13 +1,31 @@
-"""The project's root, and ATP's own folder in it."""
+"""The project's root, ATP's own folder in it, and the working directory."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from glob import has_magic
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics, LoadError
 
 _SIGNS = ("atp.toml", "agents", "assistants", ".git")
+_WORKING_DIRECTORY: ContextVar[Path | None] = ContextVar("working_directory", default=None)
+
+
+def working_directory() -> Path:
+    """The working directory, as it was when the run was begun: the user's code may change it, or delete the folder."""
+    return _WORKING_DIRECTORY.get() or Path.cwd()
+
+
+@contextmanager
+def keeping_working_directory(folder: Path | None = None) -> Iterator[None]:
+    """Let `working_directory` return a folder, or what it returns now, until the end."""
+    before = _WORKING_DIRECTORY.set(folder or working_directory())
+    try:
+        yield
+    finally:
+        _WORKING_DIRECTORY.reset(before)
 
 
 def input_folder(inputs: Iterable[str]) -> Path:
@@ -18,7 +36,7 @@ def input_folder(inputs: Iterable[str]) -> Path:
             path = next(folder for folder in path.parents if not has_magic(str(folder)))
         if os.path.exists(path):
             return path if path.is_dir() else path.resolve().parent
-    return Path.cwd()
+    return working_directory()
 
 
 def find_root(start: Path) -> Path:
@@ -27,7 +45,7 @@ def find_root(start: Path) -> Path:
     for folder in [start, *start.parents]:
         if any(os.path.exists(folder / sign) for sign in _SIGNS) or _has_settings(folder / "pyproject.toml"):
             return folder
-    return Path.cwd()
+    return working_directory()
 
 
 def is_below(path: Path, folders: Iterable[Path]) -> bool:

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,15 @@ def command(agent: str, connector: str | None, file: str | None, name: str) -> i
 def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:
     from atp.engine.chat import Chat, save, why_not_saved
     from atp.engine.signals import run_to_end
+    from atp.journal.folder import TemporaryFolder
     from atp.stats.summary import INTERRUPTED
     from atp.usercode.importing import limit_imports
 
     if path is not None and (problem := why_not_saved(path)):
         raise click.UsageError(f"--save {path}: {problem}.")
     limit_imports()
-    with tempfile.TemporaryDirectory(prefix="atp-chat-") as folder:
-        chat = Chat(agent, flags, Path(folder) / "workspace")
+    with TemporaryFolder("chat") as folder:
+        chat = Chat(agent, flags, folder / "workspace")
         try:
             code = run_to_end(_talk(chat))
         except KeyboardInterrupt:  # the conversation so far is still saved

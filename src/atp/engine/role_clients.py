@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
+from atp.base.project import working_directory
 from atp.checks.before_run import deciders
 from atp.engine.prepare.agents import NamedAgent
 from atp.engine.prepare.keys import agent_inputs, digest
@@ -47,7 +48,7 @@ class RoleClients:
 
     @cached_property
     def _folder(self) -> TemporaryFolder:
-        return TemporaryFolder()
+        return TemporaryFolder("roles")
 
     def client(self, name: str, role: str, source: CaseSource | None) -> "RoleClient":
         """The client of a script, an agent or a connector of this name. Raises `ConfigurationError`."""
@@ -73,7 +74,7 @@ class RoleClients:
         return AgentClient(agent, identity, folder=lambda: self._folder.path)
 
     def _script_folders(self, source: CaseSource | None) -> tuple[Path, Path]:
-        return source.folder if source is not None else Path.cwd(), self.services.root
+        return source.folder if source is not None else working_directory(), self.services.root
 
     def _find_agent(self, name: str, role: str, source: CaseSource | None) -> NamedAgent | None:
         """The agent of this name; None if a connector has the name. Raises `ConfigurationError` if neither has."""

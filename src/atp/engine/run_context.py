@@ -13,7 +13,7 @@ from typing import Any
 
 from atp.agents.leftovers import Forks, end_leftovers
 from atp.base.diagnostics import load_error
-from atp.base.project import find_root
+from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.agents import Project, agent_tools
@@ -55,6 +55,7 @@ class RunContext:
         """Python functions to be called before and after trials and the run."""
         self.problems: list[str] = []
         """What could not be closed, and why."""
+        self._working_directory = working_directory()
         self._work: Path | None = None
         self._workspaces = 0
         self._task_prefix = secrets.token_hex(8)
@@ -90,7 +91,13 @@ class RunContext:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
-        with masking(self.secrets), Hosting(), extended_environ(self.env), marking(self.marker):
+        with (
+            masking(self.secrets),
+            Hosting(),
+            extended_environ(self.env),
+            marking(self.marker),
+            keeping_working_directory(self._working_directory),
+        ):
             yield
 
     @asynccontextmanager

@@ -10,6 +10,7 @@ from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
+from atp.base.project import working_directory
 from atp.base.secrets import Secrets
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, find_agent
@@ -120,7 +121,7 @@ class RunServices:
         """
         context = AdapterContext(
             base=named.base,
-            search=tuple(search if search is not None else (Path.cwd(), self.root)),
+            search=tuple(search if search is not None else (working_directory(), self.root)),
             environment=self.environment,
             retries=self.options.retries,
             marker=self._marker,
@@ -155,7 +156,7 @@ class RunServices:
 
     def agent_under_test(self, named: NamedAgent, source: CaseSource) -> AgentUnderTest:
         """An agent with its adapter, for the trials of a source. Raises `ConfigurationError`."""
-        adapter = self.adapter(named, search=(Path.cwd(), source.folder, self.root))
+        adapter = self.adapter(named, search=(working_directory(), source.folder, self.root))
         return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root))
 
     async def close(self) -> list[str]:

@@ -8,7 +8,9 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Literal, get_args
 
 from atp.agents.leftovers import OF_RUN, end_leftovers
 from atp.base.errors import Error
@@ -18,7 +20,8 @@ from atp.journal.records import NAME
 
 _LOCK = "lock"
 _WORK = "work"
-_TEMPORARY = "atp-roles-"
+Purpose = Literal["chat", "report", "roles"]
+"""What a temporary folder is for. A part of its name."""
 _LOCKS: set[int] = set()
 """The locks that this process holds."""
 
@@ -176,18 +179,19 @@ def _in_all_runs(root: Path, name: str) -> list[Path]:
 
 
 class TemporaryFolder:
-    """A folder outside of all runs, for what is asked before a run has its own. Locked until it is removed.
+    """A folder outside of all runs, for what has none of its own. Locked until it is removed.
 
     Should this process be killed, the next run removes the folder.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, purpose: Purpose) -> None:
+        self._prefix = _prefix(purpose)
         while not self._made():  # another process removed it before it was locked
             pass
         _LOCKS.add(self._lock)
 
     def _made(self) -> bool:
-        self.path = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{host()}-"))
+        self.path = Path(tempfile.mkdtemp(prefix=self._prefix))
         try:
             self._lock = os.open(self.path, os.O_RDONLY)
         except FileNotFoundError:
@@ -198,6 +202,12 @@ class TemporaryFolder:
         os.close(self._lock)
         return False
 
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_error: object) -> None:
+        self.remove()
+
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
         remove_folder(self.path)
@@ -205,9 +215,14 @@ class TemporaryFolder:
         os.close(self._lock)
 
 
+def _prefix(purpose: Purpose) -> str:
+    return f"atp-{purpose}-{host()}-"
+
+
 def _sweep_temporary() -> None:
     """Remove the temporary folders of processes of this host that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{glob.escape(_TEMPORARY + host())}-*"):
+    names = [f"{glob.escape(_prefix(purpose))}*" for purpose in get_args(Purpose)]
+    for folder in chain.from_iterable(map(Path(tempfile.gettempdir()).glob, names)):
         with contextlib.suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

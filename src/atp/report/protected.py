@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from atp.base.project import working_directory
 from atp.engine.prepare.keys import named_in
 from atp.engine.prepare.options import Options
 from atp.engine.run import Run
@@ -147,7 +148,7 @@ def of_project(root: Path, options: Options) -> Protected:
 
 def real(path: Path) -> Path:
     """The path without symbolic links. A circle of links stays as it is."""
-    return Path(os.path.realpath(path))
+    return Path(os.path.realpath(working_directory() / path))
 
 
 def _add_scripts(found: Protected, folder: Path) -> None:

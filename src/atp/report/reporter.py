@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from atp.base.json_text import encode
+from atp.base.project import working_directory
 from atp.base.registry import Registry
 from atp.base.secrets import secrets_of
 from atp.journal.listeners import Listener, RunEnd
@@ -31,7 +32,7 @@ class Reporter(Listener):
     def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
         self.path = path
         """The file to write, as the user named it; stdout if there is none."""
-        self._working_directory = Path.cwd()
+        self._working_directory = working_directory()
         self._secrets = secrets_of(secrets)
         self.hide = self._secrets.mask
         """Masks secrets. Every text in a report goes through this function."""

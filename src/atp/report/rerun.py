@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from atp.base.project import find_root, runs_folder
+from atp.base.project import find_root, runs_folder, working_directory
 from atp.base.secrets import Hide
 from atp.engine.prepare.options import settings
 from atp.engine.prepare.sources import is_reference
@@ -60,9 +60,9 @@ def case_command(case: CaseResult, info: RunInfo, hide: Hide) -> str:
 def run_name(info: RunInfo) -> str:
     """The argument that `atp report` takes for a run: its id, or its folder if that is in another project."""
     folder = Path(info.folder).resolve()
-    if runs_folder(find_root(Path.cwd())) == folder.parent:
+    if runs_folder(find_root(working_directory())) == folder.parent:
         return info.id
-    here = Path.cwd()
+    here = working_directory()
     return shlex.quote(str(folder.relative_to(here) if folder.is_relative_to(here) else folder))
 
 

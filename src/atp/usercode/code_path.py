@@ -13,6 +13,7 @@ from typing import Any
 
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.project import working_directory
 from atp.usercode.importing import check_shadowing, configuration_error, loading
 from atp.usercode.load import UnusableCode, find_file, find_name, folder_of, is_file, load_place
 
@@ -26,7 +27,7 @@ def load_function(name: str, folders: Sequence[Path]) -> Callable[..., Any]:
     Raises `ConfigurationError` if the function can't be found or imported. Runs the user's module the first time.
     """
     if not is_script(name):
-        return _load_entry(name, folders or (Path.cwd(),))
+        return _load_entry(name, folders or (working_directory(),))
     path, function = find_script(name, folders)
     with _LOCKS.setdefault(path, threading.Lock()):
         return _load_entry(f"{path}:{function}", (path.parent,))
@@ -44,7 +45,7 @@ def locate_function(name: str, folders: Sequence[Path]) -> Path | None:
         raise _no_entry(name)
     try:
         if is_file(place):
-            path = find_file(place, folders or (Path.cwd(),))
+            path = find_file(place, folders or (working_directory(),))
             _function(path, function.partition(".")[0], exact=True)
             return path
         folder = folder_of(place, folders)

@@ -33,6 +33,7 @@ def whole(project: Project) -> Project:
     one.write("picture.png", b"\x89PNG")
     one.write("a map.png", b"\x89PNG")
     one.write("hooks.py", "def begin(): ...\n")
+    one.write("scripts/hooks.py", "def end(): ...\n")
     one.write("scripts/checks.py", "def holds(output): return True\n")
     one.write("scripts/helper.py", "")
     one.write("scripts/test_greets.py", SCRIPT)
@@ -59,7 +60,7 @@ def whole(project: Project) -> Project:
     ]
     tests: list[dict[str, Any]] = [
         {"id": "plain"},
-        {"id": "seeded", "workspace": "seed", "before_hook": "hooks.py:begin"},
+        {"id": "seeded", "workspace": "seed", "before_hook": "hooks.py:begin", "after_hook": "scripts:hooks.end"},
         {"id": "judged", "assertions": [{"type": "script", "script": "scripts.checks.holds"}]},
         {"id": "seen", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]},
     ]
@@ -104,6 +105,7 @@ OF_CASE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a workspace": (append("seed/deep/a.txt"), "* seeded"),
     "a name in a workspace": (lambda folder: (folder / "seed/deep").rename(folder / "seed/deeper"), "* seeded"),
     "a hook": (append("hooks.py"), "* seeded"),
+    "a hook among the scripts": (append("scripts/hooks.py"), "* seeded"),
     "a script": (append("scripts/checks.py"), "* judged"),
     "an attachment": (append("picture.png"), "* seen"),
     "a picture by its address": (append("a map.png"), "* seen"),

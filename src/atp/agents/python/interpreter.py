@@ -8,6 +8,7 @@ from pathlib import Path
 from atp.agents.adapter import AdapterContext
 from atp.agents.child import Command, child_environment
 from atp.base.errors import ConfigurationError
+from atp.base.project import working_directory
 from atp.usercode.worker import serve
 
 OLDEST_VERSION = (3, 8)
@@ -47,7 +48,7 @@ def worker_command(interpreter: str, context: AdapterContext) -> Command:
     """The command that starts a worker. It gets all environment variables, as an agent in our own process does."""
     environment = child_environment(context, everything=True)
     environment.pop("PYTHONHOME", None)
-    return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), Path.cwd(), environment)
+    return Command((interpreter, "-u", "-X", "utf8", str(_SERVE)), working_directory(), environment)
 
 
 def start_error(interpreter: str, how: str, printed: str) -> str:

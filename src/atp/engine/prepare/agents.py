@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from atp.base.diagnostics import Diagnostic, Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
+from atp.base.project import working_directory
 from atp.base.secret_values import secret_settings
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config
@@ -207,7 +208,7 @@ def _in_file(
 
 
 def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics) -> NamedAgent | None:
-    here = Path.cwd()
+    here = working_directory()
     if name.startswith(_URLS) or (":" in name and not name.endswith(".md")):
         made = _described(name)
         if made is None:
@@ -251,7 +252,7 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
         return None
     if not found:
         meant = near_miss(name, [*own, *configured])
-        meant = meant or function_meant(name, (Path.cwd(), root))
+        meant = meant or function_meant(name, (working_directory(), root))
         if meant is None and (root / _md(name)).is_file():
             meant = _md(name)
         hint = f"did you mean `{meant}`?" if meant else _HOW

@@ -22,6 +22,7 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors,
 from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.near import near_miss
+from atp.base.project import working_directory
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.keys import digest
 from atp.engine.prepare.sources import CaseSource, in_memory
@@ -173,7 +174,7 @@ async def generate_suite(
     """
     given = given or LoadContext(agent=True)
     path = generated_path(reference, target, root)
-    searched = [path.parent, *folders, root, Path.cwd()]
+    searched = [path.parent, *folders, root, working_directory()]
     refused = partial(refusals, root=root, folders=searched) if reference.kind == "agents" else _none_refused
     warnings: list[Diagnostic] = []
     usage = Usage()
@@ -344,7 +345,7 @@ def _folders(context: RunContext) -> list[Path]:
     """Return the folders below which `scripts/` is looked for: working directory, agents under test, root."""
     project = Project(context.root, context.env)
     named = [find_agent(name, None, project, Diagnostics()) for name in context.options.name]
-    return [Path.cwd(), *(one.base for one in named if one is not None), context.root]
+    return [working_directory(), *(one.base for one in named if one is not None), context.root]
 
 
 def _client(reference: Reference, roles: RoleClients, folders: Sequence[Path]) -> RoleClient:

@@ -17,12 +17,13 @@ import msgspec
 from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
 from atp.base.files import walk_files
+from atp.base.project import working_directory
 from atp.checks.script import named_scripts
 from atp.engine.prepare.agents import NamedAgent
 from atp.journal.records import AgentInputs, NamedFile
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
-from atp.usercode.code_path import find_script
+from atp.usercode.code_path import find_script, is_script
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -108,7 +109,7 @@ def _named_by_key(value: Any, base: Path, key: str = "") -> Iterator[tuple[str, 
     elif isinstance(value, str) and value and len(value) <= LONGEST_PATH and "\0" not in value:
         texts = {value, value.rpartition(":")[0], *value.split()}
         modules = {f"{text.replace('.', '/')}.py" for text in texts if text and "/" not in text}
-        places = [folder / text for text in sorted(texts | modules) if text for folder in (base, Path.cwd())]
+        places = [folder / text for text in sorted(texts | modules) if text for folder in (base, working_directory())]
         yield from ((key, path) for path in places if path.is_file())
 
 
@@ -136,14 +137,20 @@ class CaseFiles:
         if case.workspace is not None:
             found.append(self._read(self._folder / case.workspace))
         for hook in (case.before_hook, case.after_hook):
-            if hook is not None:
+            if hook is not None and is_script(hook):
+                found += self._script(hook, (self._folder, self._root))
+            elif hook is not None:
                 found += [self._read(path) for path in named_in(hook, self._folder)]
         for script in named_scripts(case.asserted):
-            with suppress(ConfigurationError):  # the check reports it
-                found.append(self._read(find_script(script, (base, self._folder, self._root))[0]))
+            found += self._script(script, (base, self._folder, self._root))
         for message in case.messages:
             found += [self._read(self._folder / name) for name in message.files]
         return found
+
+    def _script(self, name: str, folders: tuple[Path, ...]) -> list[Any]:
+        with suppress(ConfigurationError):  # the check, or the plan, reports it
+            return [self._read(find_script(name, folders)[0])]
+        return []
 
     def _read(self, path: Path) -> Any:
         if path not in self._known:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
-from atp.base.project import find_root
+from atp.base.project import find_root, keeping_working_directory
 from atp.base.secrets import masking
 from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
@@ -27,9 +27,10 @@ def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
 
     Raises `LoadError`, with everything that is wrong, before anything runs.
     """
-    context = RunContext.of_project(given_input.anchor, flags)
-    with masking(context.secrets):
-        return _prepare(given_input, context)
+    with keeping_working_directory():
+        context = RunContext.of_project(given_input.anchor, flags)
+        with masking(context.secrets):
+            return _prepare(given_input, context)
 
 
 def _prepare(given_input: Input, context: RunContext) -> Run:
@@ -56,7 +57,7 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
 
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
-    with masking(context.secrets):
+    with masking(context.secrets), keeping_working_directory():
         try:
             return _prepare_sources(given_input, sources, found, context)
         except LoadError as error:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
-from atp.base.project import input_folder
+from atp.base.project import input_folder, working_directory
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.survey import Survey
 from atp.loader.inputs import find_files
@@ -37,7 +37,7 @@ class CaseSource:
         self.suite = suite
         self.cases = cases
         self.survey = survey
-        self.folder = Path(suite.path).resolve().parent if suite.path else Path.cwd()
+        self.folder = Path(suite.path).resolve().parent if suite.path else working_directory()
         """The folder that relative paths in the file start from."""
         fixtures = self.folder / "fixtures"
         self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
@@ -64,7 +64,7 @@ class Input:
 
 def hook_folders(anchor: Path, root: Path) -> tuple[Path, ...]:
     """Return the folders in which hooks are found; `anchor` is that of the input."""
-    return Path.cwd(), anchor, root
+    return working_directory(), anchor, root
 
 
 def load_context(options: Options, env: Mapping[str, str]) -> LoadContext:

@@ -6,7 +6,6 @@ in its place, and the failure is a problem of the run.
 
 import asyncio
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from atp.base.durations import duration
 from atp.base.json_text import whole_text
 from atp.base.text import harmless, one_line, without_commands
 from atp.engine.prepare.options import Options
+from atp.journal.folder import TemporaryFolder
 from atp.journal.listeners import RunEnd
 from atp.report.files import whole_file
 from atp.report.formats.json import JsonReport
@@ -93,11 +93,11 @@ class AgentReport(Reporter):
 
     def _report(self, end: RunEnd) -> dict[str, Any]:
         """The JSON report, as an object."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = JsonReport(Path(folder) / "report.json", self._secrets)
+        with TemporaryFolder("report") as folder:
+            file = JsonReport(folder / "report.json", self._secrets)
             RecordedRun(Path(end.info.folder)).repeat(file)
             file.end(end)
-            report: dict[str, Any] = json.loads((Path(folder) / "report.json").read_bytes())
+            report: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
         return report
 
     def _write(self, text: str) -> None:
