@@ -9,6 +9,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+import pytest
 from tests.engine.support.project import Project, kill
 from tests.waiting import until
 
@@ -209,6 +210,36 @@ def test_an_edited_script_of_a_checkpoint_runs_its_dialogue_again(project: Proje
     ran = project.test(*flags, "--resume")
     assert ran.statuses == {"edited": "failed", "same": "passed", "z-kills": "passed"}
     assert asked(project) == {"edited.1": 2, "same.1": 1, "z-kills.1": 2}
+
+
+JUDGE = """
+    def judge(asked):
+        text = asked["record"][-1]["text"]
+        verdict = {"number": 1, "met": bool(SCORE), "score": SCORE, "reason": "so", "evidence": [text]}
+        return {"verdicts": [verdict], "score": SCORE, "reason": "so", "evidence": [text]}
+
+    def user(told):
+        return {"input": "", "goal_achieved": True}
+"""
+
+
+@pytest.mark.parametrize("role", ["judge", "user"])
+def test_what_another_judge_or_user_decided_runs_again(project: Project, role: str) -> None:
+    """Or the results of one run would be the opinions of two judges. What needed neither is kept."""
+    project.write("agent.py", COUNTS)
+    for name, score in (("judge", "1"), ("user", "1")):
+        project.write(f"scripts/{name}.py", JUDGE.replace("SCORE", score))
+    judged = {"id": "judge", "input": "judge", "assert": {"type": "llm_eval", "criteria": "it is right"}}
+    point = {"id": "c", "assertion": {"type": "contains", "value": "user"}}
+    dialogue = {"id": "user", "input": "user", "simulator": {}, "checkpoints": [point], "max_turns": 1}
+    file = project.cases(judged, dialogue, "plain", "z-kills")
+    flags = [file, *AGENT, "--assessor", "scripts:judge.judge", "--simulator", "scripts:user.user"]
+    project.atp("test", *flags)
+    project.write(f"scripts/{role}.py", JUDGE.replace("SCORE", "0"))
+    ran = project.test(*flags, "--resume")
+    failed = "failed" if role == "judge" else "passed"
+    assert ran.statuses == {"judge": failed, "user": "passed", "plain": "passed", "z-kills": "passed"}
+    assert asked(project) == {**dict.fromkeys(["judge.1", "user.1", "plain.1"], 1), "z-kills.1": 2, f"{role}.1": 2}
 
 
 def test_errors_and_cancelled_trials_run_again_failures_do_not(project: Project) -> None:

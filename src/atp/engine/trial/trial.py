@@ -44,6 +44,22 @@ class TrialRunner:
         except asyncio.CancelledError:  # while another trial was running the befores
             return unfinished(trial, "cancelled", "cancelled")
 
+    def has_same_roles(self, trial: Trial, result: TrialResult) -> bool:
+        """True unless an earlier result of a trial was judged, or its user simulated, by others than it would be now.
+
+        A run that goes on with another judge would else mix the opinions of two.
+        """
+        now = _new_result(trial)
+        self._identify_roles(trial, now)
+        pairs = ((result.judge_digest, now.judge_digest), (result.simulator_digest, now.simulator_digest))
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)  # earlier versions did not write them
+
+    def _identify_roles(self, trial: Trial, result: TrialResult) -> None:
+        if trial.source.survey.deciders:
+            result.judge_digest = self._context.roles.judge_digest(trial.case, trial.source)
+        if trial.case.mode == "dialogue":
+            result.simulator_digest = self._context.roles.simulator_digest(trial.case, trial.source)
+
     async def _run_after_befores(self, trial: Trial, abandon: Abandon) -> Replayed:
         """Run a trial, going on from its befores, which are run first if no other trial has run them."""
         start: Snapshot | None = None
@@ -67,10 +83,7 @@ class TrialRunner:
         self, trial: Trial, start: Snapshot | None, abandon: Abandon
     ) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
-        if trial.source.survey.deciders:
-            result.judge_digest = self._context.roles.judge_digest(trial.case, trial.source)
-        if trial.case.mode == "dialogue":
-            result.simulator_digest = self._context.roles.simulator_digest(trial.case, trial.source)
+        self._identify_roles(trial, result)
         self._context.services.recordings.begin_trial()
         attempt = Attempt(trial, result, self._context, start)
         deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(attempt.abandoned()))
