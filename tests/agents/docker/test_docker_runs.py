@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.agents.support.docker_engine import TestEngine
 from tests.agents.support.docker_images import PYTHON
+from tests.agents.support.lost_engine import lose_engine
 from tests.engine.support.project import Project, kill
 from tests.waiting import until
 
@@ -151,3 +152,19 @@ def test_the_workspace_is_the_callers(project: Project) -> None:
     assert ran.code == 0
     (kept,) = [path for path in project.workspaces() if (path / "turns.txt").exists()]
     assert (kept / "turns.txt").stat().st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("pieces", [None, 5, 14], ids=["while the container runs", "early", "later"])
+def test_an_engine_that_goes_away_and_comes_back(project: Project, engine: TestEngine, pieces: int | None) -> None:
+    """What is finished stays, what was cut off runs again, and no container is left after the next run."""
+    lose_engine(project, engine, "b", pieces)
+
+
+def test_a_run_that_ends_while_the_engine_is_away(project: Project, engine: TestEngine) -> None:
+    """Its container runs on, and is removed by the next run, whatever that run tests."""
+    lose_engine(project, engine, "b", None, go_on=False)
+    (orphan,) = engine.containers()
+    assert orphan["State"] == "running"
+    quick = project.suite([agent("quick", "text", protocol="text")], [{"id": "q"}], file="quick.yaml")
+    assert project.test(quick).code == 0
+    assert engine.containers() == []

@@ -106,6 +106,16 @@ def says_that_it_sleeps() -> None:
     time.sleep(600)
 
 
+def notes_and_holds() -> None:
+    """Notes its prompt, and waits with the one that `hold` names until there is a file `go`."""
+    shared, prompt = Path("/shared"), sys.stdin.readline().strip()
+    with (shared / "asked").open("a") as file:
+        print(prompt, file=file)
+    while (shared / "hold").read_text() == prompt and not (shared / "go").exists():
+        time.sleep(0.02)
+    print(prompt)
+
+
 def serves() -> None:
     """An HTTP agent on a port, ready after a while."""
     from tests.agents.support.docker_server import serve  # only here: the imports of a server take their time

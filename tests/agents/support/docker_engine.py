@@ -20,9 +20,12 @@ from urllib.parse import quote
 
 import pytest
 from tests.agents.support import docker_images
+from tests.engine.support.project import alive
 from tests.parts import missing
 from tests.waiting import WAIT_LIMIT
 
+_PREFIX = "atp-docker-"
+"""How the names of the engines' folders begin; then follows the process of the tests."""
 FLAGS = ("--bridge=none", "--ip-forward=false", "--iptables=false", "--ip6tables=false")
 
 
@@ -129,7 +132,8 @@ def start_engine() -> TestEngine:
     missing = [name for name in ("dockerd", "containerd", "runc", "busybox") if shutil.which(name) is None]
     if missing:
         raise CannotStart(f"{', '.join(missing)} is not installed: run tools/docker-engine.sh")
-    made = TestEngine(Path(tempfile.mkdtemp(prefix="atp-docker-")))
+    _clear_killed()
+    made = TestEngine(Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")))
     try:
         try:
             made.start()
@@ -142,6 +146,15 @@ def start_engine() -> TestEngine:
         made.clear()
         raise
     return made
+
+
+def _clear_killed() -> None:
+    """Remove the folders of engines whose tests were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        engines = [one.read_text() for one in folder.glob("pid")]
+        if owner.isdecimal() and not any(alive(int(pid)) for pid in (owner, *engines)):
+            TestEngine(folder).clear()
 
 
 @pytest.fixture(scope="session")
