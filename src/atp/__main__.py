@@ -6,7 +6,10 @@ import sys
 
 
 def main() -> None:
-    """Import the commands and call one. Until then Ctrl-C ends the process at once, not with Python's traceback."""
+    """Import the commands, call one, and end the process.
+
+    Until a command is called, Ctrl-C ends the process at once, not with Python's traceback.
+    """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -14,7 +17,12 @@ def main() -> None:
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    call()
+    try:
+        call()
+    except SystemExit as left:
+        from atp.usercode.exits import leave
+
+        leave(left.code if isinstance(left.code, int) else 0)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,11 @@ def test_stdout_that_takes_nothing(project: Project, command: str, to: str, why:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["runs", "test cases.jsonl -n agent.py:run", "test nothing.jsonl", "nothing"])
+def test_stdout_and_stderr_that_take_nothing_are_no_failed_test(project: Project, command: str) -> None:
+    assert shell(project, f"$ATP {command} >/dev/full 2>/dev/full").returncode == 3
+
+
 def test_a_journal_that_cannot_be_read_hides_no_other_run(project: Project) -> None:
     broken = project.folder / ".atp/runs/20990101-000000-000ffff"
     (broken / "journal.jsonl").mkdir(parents=True)

@@ -3,12 +3,16 @@
 import atexit
 import io
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.agents.support.talk import run
+from tests.engine.support.project import Project, clean_environment
+from tests.waiting import WAIT_LIMIT
 
 from atp.usercode.call import Raised, call
 from atp.usercode.exits import EndsProcess, foreign
@@ -82,3 +86,73 @@ def test_what_our_own_code_registers_is_as_it_was(registered: list[Callable[...,
         pass
     atexit.register(len, "")
     assert registered[0] is len
+
+
+IMPATIENT = """
+    from atp.__main__ import main
+    from atp.usercode import exits
+
+    exits.EXIT_SECONDS = 0.1
+    main()
+"""
+STAYS = {
+    "thread": "threading.Thread(target=threading.Event().wait, daemon=False).start()",
+    "executor": "concurrent.futures.ThreadPoolExecutor().submit(threading.Event().wait)",
+    "atexit": "atexit.register(threading.Event().wait)",
+}
+
+
+def python(project: Project, *command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=project.folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("how", STAYS)
+def test_what_would_never_end_is_not_waited_for_when_atp_ends(project: Project, how: str) -> None:
+    act = f"import atexit, concurrent.futures, threading\ndef run(prompt):\n    {STAYS[how]}\n    return prompt\n"
+    project.write("agent.py", act)
+    project.write("impatient.py", IMPATIENT)
+    file = project.cases("a", {"id": "b", "input": "b", "expected": "c"})
+    command = ["impatient.py", "test", file, "-n", "agent.py:run", "--quiet"]
+    ran = python(project, *command)
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stderr.startswith("atp: the code under test does not end: ")
+    assert [one["case"] for one in project.trials()] == ["a", "b"]
+
+
+LATE = {
+    "an object that is left": "builtins.LEFT = Exits()",
+    "imports": "builtins.__import__ = lambda *_args, **_more: sys.exit(0)",
+}
+
+
+@pytest.mark.parametrize("how", LATE)
+def test_a_program_that_runs_tests_does_not_end_with_0(project: Project, how: str) -> None:
+    """When the interpreter ends, the code under test is no longer marked; and functions of Python's may raise."""
+    project.write(
+        "agent.py",
+        f"""
+        import builtins, os, sys
+
+        class Exits:
+            def __del__(self, leave=os._exit):
+                leave(0)
+
+        def run(prompt):
+            {LATE[how]}
+            return "wrong"
+        """,
+    )
+    project.cases({"id": "a", "input": "a", "expected": "right"})
+    project.write("program.py", "import sys, atp\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+    project.suite([agent], [{"id": "a", "input": "a", "assertions": [{"type": "equals", "value": "right"}]}])
+    ran = python(project, "program.py")
+    assert ran.returncode == 1, ran.stderr

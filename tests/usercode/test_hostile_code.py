@@ -21,7 +21,21 @@ from tests.models.mock_server import Heard, MockModels, calls
 from tests.waiting import WAIT_LIMIT
 
 ACTS = """
-    import atexit, os, re, sys, threading, time
+    import atexit, os, re, sys, tempfile, threading, time
+
+    class Copies:
+        def __init__(self, stream):
+            self.stream = stream
+
+        def write(self, text):
+            self.stream.write(text)
+
+    def replace_streams():
+        sys.stdout, sys.stderr = Copies(sys.stdout), Copies(sys.stderr)
+
+    def delete_folder():
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
 
     def close_streams():
         for number in range(3):
@@ -45,6 +59,8 @@ ACTS = """
         "interrupt": interrupt,
         "close streams": close_streams,
         "change folder": lambda: os.chdir("/"),
+        "delete folder": delete_folder,
+        "replace streams": replace_streams,
         "print for ever": print_for_ever,
         "never end": hang,
     }
@@ -106,13 +122,14 @@ HOSTILE = f"""{ACTS}
         act(what)
         return [{{"id": "made", "input": "wrong", "assertions": [{{"type": "equals", "value": "right"}}]}}]
 """
-FINITE = ("exit at once", "exit", "exit at the end", "interrupt", "close streams", "change folder")
+UNDONE = ("change folder", "delete folder", "replace streams")
+FINITE = ("exit at once", "exit", "exit at the end", "interrupt", "close streams", *UNDONE)
 ENDLESS = ("print for ever", "never end")
 STUCK = tuple(f"<{one}>" for one in ENDLESS)
 DIRECT = [*FINITE, *ENDLESS]
 IN_THREAD = [f"{one} in a thread" for one in DIRECT]
 
-HARMLESS = {"change folder", "exit at the end", *IN_THREAD} - {"exit at once in a thread", "close streams in a thread"}
+HARMLESS = {*UNDONE, "exit at the end", *IN_THREAD} - {"exit at once in a thread", "close streams in a thread"}
 """Acts after which the code goes on, and gives its (wrong) answer."""
 BLAME = {
     **dict.fromkeys(("agent", "agent_async", "agent_steps", "tool"), "agent"),
@@ -313,6 +330,32 @@ def test_hostile_script_tests_by_pytest(script_project: Project) -> None:
     assert ran.returncode == pytest.ExitCode.INTERRUPTED
     assert "os._exit(0) would have ended the tests themselves" in ran.stdout
     assert "os.close(0) would have closed the standard streams of the tests themselves" in ran.stdout
+
+
+BREAKS_LOOP = """
+    import os
+
+    async def run(prompt):
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                if "eventpoll" in os.readlink(f"/proc/self/fd/{number}"):
+                    os.close(int(number))
+            except OSError:
+                pass
+        return prompt
+"""
+
+
+def test_an_agent_that_closes_the_descriptors_of_the_event_loop_by_pytest(tmp_path: Path) -> None:
+    """As code does that makes a daemon of its process. Later cases fail, and nobody waits for the loop."""
+    project = Project(tmp_path)
+    project.write("agent.py", BREAKS_LOOP)
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+    file = project.suite([agent], [{"id": name, "input": name} for name in ("a", "b")])
+    ran = python(project, *PYTEST, "-q", "--atp", file)
+    assert ran.returncode == pytest.ExitCode.TESTS_FAILED, ran.stdout + ran.stderr
+    assert "the code under test has broken the event loop of the tests: OSError" in ran.stdout
+    assert "2 failed" in ran.stdout or "2 errors" in ran.stdout
 
 
 def newest_journal(project: Project) -> Path:

@@ -88,3 +88,37 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_LIMIT, check=False)
     assert (done.stdout, done.stderr) == ("timeout\n", "")
+
+
+class HostileText(str):
+    def __len__(self) -> int:
+        raise KeyboardInterrupt
+
+    encode = __add__ = __getitem__ = __format__ = splitlines = replace = __len__  # type: ignore[assignment]
+
+
+class HostileName(type):
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        sys.exit(0)
+
+
+class Hostile(Exception, metaclass=HostileName):
+    def __str__(self) -> str:
+        return HostileText("why")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Hostile(), "Hostile: why"),
+        (ValueError("\ud800 half"), r"ValueError: \ud800 half"),
+        (ValueError("ü"), "ValueError: ü"),
+    ],
+)
+def test_the_text_of_an_exception_is_plain(error: Exception, text: str) -> None:
+    raised = threads.Raised(error)
+    assert str(raised) == text
+    assert type(str(raised)) is str
+    str(raised).encode()
+    raised.traceback.encode()

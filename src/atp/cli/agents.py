@@ -100,6 +100,7 @@ def check_command(
     SUITE is a file, a folder or a pattern. Models are not asked. Exit 0: all can be reached. 3: some can't.
     2: the suite can't be read.
     """
+    from atp.base.streams import streams_for_user_code
     from atp.cli.streams import stdout_reserved
     from atp.engine.agent_check import AgentCheck
     from atp.engine.signals import run_to_end
@@ -109,9 +110,10 @@ def check_command(
     given = {key: value for key, value in flags.items() if value}
     with stdout_reserved():
         limit_imports(timeout)
-        with redirect_stdout(sys.stderr):  # importing an agent may print something
-            check = AgentCheck(paths, given)
-        checked = run_to_end(check.run(timeout))
+        with streams_for_user_code():
+            with redirect_stdout(sys.stderr):  # importing an agent may print something
+                check = AgentCheck(paths, given)
+            checked = run_to_end(check.run(timeout))
         well = all(one.ok for one in checked)
         if as_json:
             print_json({"ok": well, "agents": [one.as_dict() for one in checked]})

@@ -1,5 +1,6 @@
 """`atp`: finds the command and calls it. Commands are imported when they are called, so that `--help` is instant."""
 
+import contextlib
 import errno
 import gc
 import io
@@ -37,6 +38,8 @@ BROKEN = 3
 """The exit code when something else broke, a fault of ATP's own included."""
 STDOUT_LOST = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
 """Errors of stdout that are no fault of ATP's."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 READER_GONE = 141
 """The exit code when the reader of stdout is gone, as shells show it."""
 
@@ -104,6 +107,18 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command. Exits with 2 for bad usage or input, with 3 for a fault of ATP, never with 1: a failed test."""
+    try:
+        code = _run_command()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BaseException as error:  # uncaught, it would be exit code 1
+        with contextlib.suppress(BaseException):  # the disk of stderr is full, or the code under test broke the process
+            _say(f"atp: {type(error).__name__}: {error}\n")
+        code = BROKEN
+    sys.exit(code)
+
+
+def _run_command() -> int:
     replace_closed_streams()
     refuse_exits(everywhere=True)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -112,30 +127,35 @@ def main() -> None:
     try:
         code = cli.main(prog_name="atp", standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(130)
+        return INTERRUPTED
     except click.ClickException as error:
         error.show()
-        sys.exit(2)
+        return UNUSABLE
     except SystemExit as left:
         if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
-            sys.exit(READER_GONE)
-        sys.stderr.write(f"atp: the run was ended from within: {type(left).__name__}: {left}\n")
-        sys.exit(BROKEN)
+            return READER_GONE
+        _say(f"atp: the run was ended from within: {type(left).__name__}: {left}\n")
+        return BROKEN
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:
             from atp.report.files import let_go
 
-            sys.stderr.write(f"atp: stdout: {error.strerror}\n")
             let_go(sys.stdout)
-            sys.exit(BROKEN)
+            _say(f"atp: stdout: {error.strerror}\n")
+            return BROKEN
         from traceback import format_exc
 
         from atp.base.secrets import every_secret
 
-        sys.stderr.write(every_secret().mask(format_exc()))
-        sys.stderr.write("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
-        sys.exit(BROKEN)
-    sys.exit(code if isinstance(code, int) else 0)
+        _say(every_secret().mask(format_exc()))
+        _say("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
+        return BROKEN
+    return code if isinstance(code, int) else 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def stdout_reserved() -> Iterator[None]:
         with contextlib.suppress(OSError):  # an agent may have closed it
             os.dup2(own, 1)
         with contextlib.suppress(OSError):  # the reader is gone
-            ours.close()  # what stands in `sys.stdout` by now may be an agent's
+            ours.close()
         sys.stdout = stream
 
 

@@ -94,17 +94,19 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
     2: nothing could be run. 3: something else broke. 130: interrupted.
     """
+    from atp.base.project import keeping_working_directory
     from atp.cli.streams import stdout_reserved
 
     texts = tuple(flags.get("input") or ())
     if not texts and not paths:
         raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
-    with stdout_reserved():
+    with stdout_reserved(), keeping_working_directory():
         return _test(texts, paths, _flags_given(flags))
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
     from atp.base.project import unreadable
+    from atp.base.streams import streams_for_user_code
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
     from atp.engine.signals import run_to_end
@@ -117,7 +119,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     limit_imports()
     gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
     try:
-        with redirect_stdout(sys.stderr):  # importing an agent may print something
+        with streams_for_user_code(), redirect_stdout(sys.stderr):  # importing an agent may print something
             run = prepare(Input(texts, paths), flags)
     except OSError as error:
         raise unreadable(error.filename or "the input", error) from error
@@ -136,7 +138,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     gc.enable()
     try:
         watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.options.timeout, leave=run.context.leave)
-        code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave, watchdog)
+        with streams_for_user_code():
+            code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave, watchdog)
     except asyncio.CancelledError:
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)

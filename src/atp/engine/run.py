@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, load_error
+from atp.base.errors import Error
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
@@ -95,13 +96,17 @@ class Run:
 
     async def run(self, listeners: Sequence[Listener] = ()) -> int:
         """Run the whole plan. Returns the exit code. Raises `LoadError` if the run can't be started."""
-        async with self.context.opened():
-            try:
-                await self.start(listeners)
-                await self.run_trials(self.plan.trials(), self._running.info.trials)
-                code = await self.finish()
-            finally:
-                await self.close()
+        try:
+            async with self.context.opened():
+                try:
+                    await self.start(listeners)
+                    await self.run_trials(self.plan.trials(), self._running.info.trials)
+                    code = await self.finish()
+                finally:
+                    await self.close()
+        except SystemExit as left:
+            # Of a function of Python's that the user's code has replaced. A program that calls us would end with 0.
+            raise Error(f"the run was ended from within: {type(left).__name__}: {left}") from left
         self.problems += self.context.problems
         return code
 

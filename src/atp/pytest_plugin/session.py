@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import threading
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.errors import Error
-from atp.base.project import find_root
+from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secrets import Secrets, hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent
@@ -33,6 +34,7 @@ from atp.report.console.case_text import conversation_lines
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
 from atp.suite.suite import Suite
+from atp.usercode.exits import GUARD
 from atp.usercode.printed import CAPTURE
 from atp.usercode.threads import DaemonExecutor
 
@@ -51,6 +53,9 @@ class BackgroundLoop:
         """The loop."""
         self.loop.set_default_executor(DaemonExecutor())
         self._closing = False
+        self._waiting: set[Future[Any]] = set()
+        self.broken: BaseException | None = None
+        """What ended the loop, if the code under test closed the loop or its descriptors."""
         self._thread = threading.Thread(target=self._run, name="atp-pytest", daemon=True)
         self._thread.start()
 
@@ -61,17 +66,34 @@ class BackgroundLoop:
                 self.loop.run_forever()
             except (SystemExit, KeyboardInterrupt):
                 continue
+            except BaseException as error:
+                self.broken = error
+                for future in list(self._waiting):
+                    future.set_exception(self._loop_is_broken())
+                return
             if self._closing:
                 return
 
+    def _loop_is_broken(self) -> Error:
+        error = self.broken
+        return Error(f"the code under test has broken the event loop of the tests: {type(error).__name__}: {error}")
+
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine, and wait for its result. The coroutine is cancelled if the wait is interrupted."""
+        if self.broken is not None:
+            work.close()
+            raise self._loop_is_broken()
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        self._waiting.add(future)
         try:
+            if self.broken is not None:  # since a moment ago: nobody will set the future's result
+                raise self._loop_is_broken()
             return future.result()
         except BaseException:
             future.cancel()
             raise
+        finally:
+            self._waiting.discard(future)
 
     def close(self) -> None:
         """Cancel the tasks that are left, and end the loop. A task that won't end is left alone."""
@@ -199,6 +221,7 @@ class PytestSession:
         self.flags = flags
         self._is_worker = is_worker
         self._background: BackgroundLoop | None = None
+        self._working_directory = working_directory()
         self._contexts: dict[Path, RunContext] = {}
         """The contexts of tests in Python, by their project's root."""
         self._runs: list[SuiteRun] = []
@@ -225,6 +248,8 @@ class PytestSession:
     def _loop(self) -> BackgroundLoop:
         if self._background is None:
             self._background = BackgroundLoop()
+            if not self._is_worker:  # xdist notices a worker that ends
+                GUARD.begin_run()  # until the end of the process, when objects of the user's are deleted
             self._filters.enter_context(CAPTURE.keep_filters())
         return self._background
 
@@ -245,6 +270,10 @@ class PytestSession:
 
     def runner(self, name: str, path: Path, folder: Path) -> ScriptRunner:
         """What a test in Python acts on. Raises `LoadError`, `ConfigurationError`."""
+        with keeping_working_directory(self._working_directory):  # an earlier test may have changed it
+            return self._runner(name, path, folder)
+
+    def _runner(self, name: str, path: Path, folder: Path) -> ScriptRunner:
         root = find_root(path.parent)
         context = self._contexts.get(root)
         if context is None:
@@ -274,7 +303,7 @@ class PytestSession:
 
     def close(self, *, interrupted: bool) -> None:
         """Finish all runs, and leave nothing behind."""
-        if self._background is None:
+        if self._background is None or self._background.broken:
             return
         for run in self._runs:
             self.wait(run.close(interrupted=interrupted))

@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import sys
 import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import IO, Protocol, TextIO
 
 from atp.base.files import replacing
+from atp.base.streams import own_streams
 from atp.suite.result import CaseResult
 
 
@@ -77,15 +77,16 @@ class LineStream:
 
 def open_stdout() -> TextIO:
     """Stdout. Raises `OSError` if stdout was closed before ATP started: Python has None in its place."""
-    if getattr(sys.stdout, "real", sys.stdout) is None:
+    stdout, _ = own_streams()
+    if getattr(stdout, "real", stdout) is None:
         raise OSError(errno.EBADF, "it is closed")
-    return sys.stdout
+    return stdout
 
 
 def let_go(stream: TextIO) -> None:
     """Point a stream without a reader to /dev/null, so that Python's last flush does not fail at exit."""
     with suppress(OSError, ValueError):
-        if stream in (sys.stdout, sys.stderr):
+        if stream in own_streams():
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)

@@ -12,7 +12,7 @@ import contextvars
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +24,9 @@ ENDING_FUNCTIONS = ("_exit", "abort", "execv", "execve")
 """Functions of `os` that end a process without an exception. The other forms of `exec` call these."""
 EXIT_CODE = 3
 """Exit code of the process if the exception is not caught: an internal error, not a failed test."""
+
+EXIT_SECONDS = 10.0
+"""Seconds that threads and `atexit` functions of the user's code may take when a process of ATP's own ends."""
 
 _STREAMS = range(3)
 _CLOSED = "closed the standard streams of the tests themselves"
@@ -91,12 +94,14 @@ class _Guard:
         """The value of `forks` in the process whose exits are refused: a fork may end itself."""
         self.everywhere = False
         self.runs = 0
+        self.hosted = False
+        """True once code that is not ours was called in this process."""
 
     def refuses(self, name: str, args: tuple[Any, ...]) -> bool:
         if forks() != self.active_in:
             return False
-        if self.everywhere or _FOREIGN.get() is not None:
-            return True
+        if self.everywhere or _FOREIGN.get() is not None or sys.is_finalizing():
+            return True  # when the interpreter ends, only objects that the user's code left behind call this
         # Code of the host process, or of an unmarked thread: may crash, but not exit with success during a run.
         fails = name == "abort" or (name == "_exit" and args[:1] != (0,))
         return self.runs > 0 and not fails
@@ -106,6 +111,7 @@ class _Guard:
         if self.active_in != forks():
             refuse_exits()
         self.runs += 1
+        self.hosted = True
 
     def end_run(self) -> None:
         """Count a run as ended."""
@@ -140,6 +146,28 @@ def exit_now(code: int) -> NoReturn:
     _REAL["_exit"](code)
 
 
+def leave(code: int) -> NoReturn:
+    """End this process, which is ATP's own, in good order, and with `code` even if the user's code prevents that.
+
+    Ends the process for good: only for a caller after which nothing else is called.
+
+    The interpreter waits for all threads that are not daemons, and calls all `atexit` functions, before it ends.
+    """
+    if GUARD.hosted:
+        with suppress(RuntimeError):  # the user's code has lowered the limit of threads
+            _REAL_START(threading.Thread(target=_end_late, args=(code,), daemon=True))
+    sys.exit(code)
+
+
+def _end_late(code: int) -> None:
+    threading.Event().wait(EXIT_SECONDS)
+    running = [one.name for one in threading.enumerate() if not (one.daemon or one is threading.main_thread())]
+    what = f"its threads {', '.join(running)} are running" if running else "a function that it registered is running"
+    with suppress(OSError):
+        os.write(2, f"atp: the code under test does not end: {what}. They are not waited for.\n".encode())
+    exit_now(code)
+
+
 def mark_foreign(code: ForeignCode) -> None:
     """Mark what runs in this context from now on as code that is not ours.
 
@@ -152,11 +180,13 @@ def mark_foreign(code: ForeignCode) -> None:
 def foreign() -> Iterator[ForeignCode]:
     """Mark what runs inside as code that is not ours."""
     refuse_exits()
+    GUARD.hosted = True
     code = ForeignCode()
-    before = _FOREIGN.set(code)
+    before, process = _FOREIGN.set(code), forks()
     try:
         yield code
     finally:
+        exit_if_forked(process)
         _FOREIGN.reset(before)
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .threads import Raised
+
 _FILES: dict[Path, tuple[tuple[int, int], ModuleType]] = {}
 """The modules that were loaded from files, by path, with the file's time of change and size."""
 USER_FOLDERS: set[str] = set()
@@ -162,7 +164,7 @@ def _load_module(name: str, folders: Sequence[Path]) -> ModuleType:
         _unload_namesake(top, importlib.machinery.PathFinder.find_spec(top, [str(folder)]))
         _add_to_path(folder)
     importlib.invalidate_caches()
-    module: ModuleType = _import(name, lambda: importlib.import_module(name), [Path.cwd(), *folders])
+    module: ModuleType = _import(name, lambda: importlib.import_module(name), [*_here(), *folders])
     return module
 
 
@@ -172,10 +174,17 @@ def folder_of(place: str, folders: Sequence[Path]) -> Path | None:
         return find_file(place, folders).parent
     top = place.partition(".")[0]
     if top not in _STANDARD_LIBRARY:
-        for folder in dict.fromkeys(one.resolve() for one in [Path.cwd(), *folders]):
+        for folder in dict.fromkeys(one.resolve() for one in [*_here(), *folders]):
             if importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None:
                 return folder
     return None
+
+
+def _here() -> list[Path]:
+    """The working directory, unless the user's code has deleted it."""
+    with contextlib.suppress(FileNotFoundError):
+        return [Path.cwd()]
+    return []
 
 
 def _unload_namesake(top: str, spec: importlib.machinery.ModuleSpec | None) -> None:
@@ -208,9 +217,11 @@ def _import(what: str, load: Callable[[], Any], folders: Sequence[Path] = ()) ->
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a module prints during its import is not output of ATP
             return load()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:  # Ctrl-C
+        raise
+    except BaseException as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        text = f"{what} can't be imported: {type(error).__name__}: {error}{_line(error)}"
+        text = f"{what} can't be imported: {Raised(error)}{_line(error)}"
         hint = None if missing is None else f"install what has `{missing}` for {sys.executable}"
         if missing == what.partition(".")[0] and folders:
             places = ", ".join(dict.fromkeys(str(one) for one in folders))

@@ -144,21 +144,23 @@ def _filter(stream: TextIO) -> None:
 
     The functions use no globals: Python flushes the streams once more after it has cleared all modules.
     """
-    printing, write, flush, close = _PRINTED.get, stream.write, stream.flush, stream.close
+    printing = _PRINTED.get
+    # An object that the user's code has put in a stream's place may have no more than `write`.
+    write, flush, close = (getattr(stream, name, None) for name in _FILTERED)
 
     def filtered_write(text: str) -> int:
         printed = printing()
         if printed is None:
-            return write(text)
+            return int(write(text) or 0) if write is not None else 0
         printed.write(text)
         return len(text)
 
     def filtered_flush() -> None:
-        if printing() is None:
+        if printing() is None and flush is not None:
             flush()
 
     def filtered_close() -> None:
-        if printing() is None:  # the user's code must not close the output of the process
+        if printing() is None and close is not None:  # the user's code must not close the output of the process
             close()
 
     with suppress(AttributeError):  # the host has replaced the stream by an object that can't be changed
@@ -264,7 +266,8 @@ def restore_streams() -> list[str]:
 def capture_threads(code: ForeignCode, to: Callable[[], TextIO]) -> Iterator[None]:
     """Capture what the threads of code that is not ours print, but not what the code itself prints.
 
-    At the end, what they have printed is written to a stream. What they print later is dropped.
+    At the end, what they have printed is written to a stream, and streams that were closed are opened again. What the
+    threads print later is dropped.
     """
     printed = Printed()
     code.on_thread_start = printed.capture
@@ -272,6 +275,7 @@ def capture_threads(code: ForeignCode, to: Callable[[], TextIO]) -> Iterator[Non
     try:
         yield
     finally:
+        CAPTURE.restore()
         for line in printed.finish():
             print(line, file=to())
         CAPTURE.end()

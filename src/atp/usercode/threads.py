@@ -52,9 +52,10 @@ class Raised(Exception):
         """The exception's class and text. The exception's own `__str__` may raise."""
         if self._text is not None:
             return self._text
-        name = type(self.error).__name__
+        # Not `type(error).__name__`, nor methods of the text: both may be the user's code, too.
+        name: str = type.__dict__["__name__"].__get__(type(self.error))
         try:
-            text = str(self.error)
+            text = _plain(str(self.error))
         except BaseException:
             text = "(its text can't be told)"
         return f"{name}: {text}" if text else name
@@ -66,9 +67,14 @@ class Raised(Exception):
             return self._traceback
         error = self.error
         try:
-            return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-10))
+            return _plain("".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-10)))
         except BaseException:
             return "(the traceback can't be told)\n"
+
+
+def _plain(text: str) -> str:
+    """A text as an exact `str` that can be written as UTF-8: half of a surrogate pair can't."""
+    return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
 class _Worker:
