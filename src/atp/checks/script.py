@@ -105,7 +105,8 @@ def script_context(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, 
 
 def read_answer(answer: Any, name: str) -> Verdict:
     """The verdict that a function returned: a bool, or an object with `pass` and perhaps `message` and `score`."""
-    if isinstance(answer, bool):
+    # Not `isinstance`: what an object says of its class may be wrong, as with `unittest.mock.Mock(spec=bool)`.
+    if type(answer) is bool:
         text = f"{name} says {'yes' if answer else 'no'}"
         return passed(text, where=name) if answer else failed(text, where=name)
     wrong = _wrong(answer)
@@ -119,9 +120,9 @@ def read_answer(answer: Any, name: str) -> Verdict:
 
 def _wrong(answer: Any) -> str | None:
     """Why what a function returned is no verdict, or None."""
-    if not isinstance(answer, dict):
+    if not issubclass(type(answer), dict):
         return f"returned {show(answer, 100)} ({type(answer).__name__})"
-    if not isinstance(answer.get("pass"), bool):
+    if type(answer.get("pass")) is not bool:
         return f"returned {show(answer, 100)} without a bool in `pass`"
     if unknown := [str(key) for key in answer if key not in ("pass", "message", "score")]:
         return f"returned the unknown key `{unknown[0]}`"
