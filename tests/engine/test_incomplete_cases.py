@@ -27,8 +27,8 @@ def cut(project: Project) -> Ran:
 def test_the_console(cut: Ran) -> None:
     assert cut.code == 3
     assert "  Runs: 3/5 passed (60%), only 3 of 5 trials ran, consistency 1.00" in cut.out
-    assert "  Runs:    3 of 5 planned, 60% passed" in cut.out
-    assert "  Stable:  0 of 1 case" in cut.out
+    assert "  Runs:      3 of 5 planned, 60% passed" in cut.out
+    assert "  Stable:    0 of 1 case" in cut.out
     assert "stopped before all its trials had run: 3 of 5 trials ran" in cut.out
 
 

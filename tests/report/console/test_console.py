@@ -439,3 +439,20 @@ def test_a_run_of_several_files_says_which_file_a_case_is_from(story: Any) -> No
     several = story.end(story.info(files=["a/one.yaml", "b/two.yaml"]))
     assert "✗ [a] (10ms, b/two.yaml:7)\n" in shown(story, [case], end=several)
     assert "✗ [a] (10ms)\n" in shown(story, [case], end=story.end(story.info(files=["b/two.yaml"])))
+
+
+def test_a_stopped_run_says_how_many_of_all_trials_ran(story: Any) -> None:
+    """Also those of cases that never began, which are in no rate."""
+    counts = story.counts(passed=1, cancelled=1) | {
+        "total_runs": 8,
+        "planned_runs": 12,
+        "passed_runs": 7,
+        "overall_pass_rate": 58.33,
+        "stable_cases": 1,
+        "unstable_cases": 1,
+    }
+    end = story.end(story.info(cases=4, trials=24, runs=6), counts=counts, reason="interrupted")
+    summary = shown(story, [], end=end, quiet=True).partition("  Total:")[2].splitlines()
+    assert "  Runs:      8 of 24 planned, 7 passed" in summary
+    assert "  Cancelled: 1" in summary
+    assert "  Not run:   2" in summary

@@ -1,5 +1,6 @@
 """The summary at the end of a run, in the form of the JSONL format."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,14 +31,23 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     """The counts, the rarer ones only where they are not zero; then the lines in `more`."""
     lines = heading("Summary")
     lines.extend(_counts(end.counts))
-    lines.extend(_trials(end.counts, end.info.runs))
-    if missing := not_run(end):
+    missing = not_run(end)
+    lines.extend(_trials(end, cases_left_out=missing > 0))
+    if missing:
         lines.append((f"  Not run: {missing}", "error"))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
     lines.extend(more)
     if end.reason:
         lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
-    return lines
+    return [(_LABEL.sub(_widened, text), look) for text, look in lines] if end.counts.get("cancelled") else lines
+
+
+_LABEL = re.compile(r"^  ([A-Z][\w ]*:) +")
+
+
+def _widened(label: "re.Match[str]") -> str:
+    """The label in a column that `Cancelled:` fits into; the column of document 5 is for shorter ones."""
+    return f"  {label[1]:<10} "
 
 
 def _counts(counts: dict[str, Any]) -> Iterator[Line]:
@@ -49,8 +59,9 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
             yield f"  {name.capitalize() + ':':<8} {number}", "" if name == "skipped" else "error"
 
 
-def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
+def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:
     """Variations and runs are two axes: where there are both, the line names both."""
+    counts, runs = end.counts, end.info.runs
     total, cases = counts.get("total_runs", 0), counts.get("total_cases", 0)
     planned = counts.get("planned_runs", total)  # more only where a stop left some out
     if planned <= cases:
@@ -58,7 +69,9 @@ def _trials(counts: dict[str, Any], runs: int) -> Iterator[Line]:
     variations = counts.get("total_variations", cases)
     number = str(total) if planned == total else f"{total} of {planned} planned"
     rate = f"{counts['overall_pass_rate']:g}% passed"
-    if variations > cases:
+    if cases_left_out:  # the rate is about cases that began, so it would not be the share of all that was planned
+        yield f"  Runs:    {total} of {end.info.trials} planned, {counts['passed_runs']} passed", ""
+    elif variations > cases:
         yield f"  Trials:  {number} ({trials_text(planned, variations, runs)}), {rate}", ""
     else:
         yield f"  Runs:    {number}, {rate}", ""
