@@ -100,6 +100,14 @@ def test_the_command_line_names_agent_and_assessor() -> None:
     assert codes == ["missing-frontmatter"]
 
 
+@pytest.mark.parametrize("text", [CASE, f"---\ntarget: helper.py:convert\nassessor: agents/a.md\n---\n{CASE}"])
+def test_the_hint_says_how_to_test_a_python_function(text: str) -> None:
+    (found,) = [one for one in load_text(text, "markdown").diagnostics if one.severity == "error"]
+    assert found.code in ("missing-frontmatter", "outside-agents")
+    assert "`type: custom`" in (found.hint or "")
+    assert "-n helper.py:convert" in (found.hint or "")
+
+
 def test_two_mistakes_are_two_errors(expect: Callable[..., Loaded]) -> None:
     expect(
         "---\ntarget: «outside-agents»x.md\niterations: «out-of-range»0\n«unknown-key»assesor: agents/a.md\n---\n"

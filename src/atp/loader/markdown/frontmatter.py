@@ -62,6 +62,10 @@ class Head:
     body_line: int
 
 
+_FUNCTION = (
+    'to test a Python function, have `type: custom` and `config: {entry: "helper.py:convert"}` in the frontmatter of '
+    "the agent's file, or leave `target` out and name the function: -n helper.py:convert"
+)
 _LIKE_MARKDOWN = re.compile(r"\s*$|#{1,6}\s|[*_]{2}|[-*+]\s")
 
 
@@ -79,7 +83,7 @@ def cut(text: str, notes: Diagnostics) -> Head:
     lines = text.removeprefix("\ufeff").split("\n")
     start = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if lines[start].rstrip() != "---":
-        hint = "begin the file with `---`, `target: agents/…`, `---`"
+        hint = f"begin the file with `---`, `target: agents/x.md`, `---`; {_FUNCTION}"
         notes.error("missing-frontmatter", "the file has no frontmatter", Place(1, 1), hint)
         return Head(None, 1, "\n".join(lines), 1)
     end = next((number for number in range(start + 1, len(lines)) if lines[number].rstrip() in ("---", "...")), None)
@@ -118,6 +122,7 @@ def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Fr
         path = getattr(front, key)
         if path is not None and agent_file(path) is None:
             hint = "agents live in the project's folder `agents/`: write `agents/my-agent.md`"
+            hint += f"; {_FUNCTION}" if key == "target" else ""
             message = f"`{key}` is not a path in the folder `agents/`: {path!r}"
             notes.error("outside-agents", message, locate.value((key,)), hint)
     return front
