@@ -129,3 +129,14 @@ def test_a_link_definition_between_paragraphs_is_no_part_of_the_prompt(load: Cal
         ("blank", ""),
         ("value", "prompt 1 of chain 1"),
     ]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "\x0c"])
+@pytest.mark.parametrize("label", ["**Prompts:**", "Prompts:"])
+def test_an_underlined_label_below_a_line_of_other_blanks_is_on_its_line(
+    blank: str, label: str, load: Callable[[str], Loaded]
+) -> None:
+    loaded = load(f"# C\n\n{blank}\n{label}\n---\n- drink\n\n**Expectations:** It drinks.\n")
+    lines = loaded.lines()
+    assert lines is not None
+    assert [(line.kind, line.number) for line in lines[7:10]] == [("blank", 8), ("label", 9), ("markup", 10)]

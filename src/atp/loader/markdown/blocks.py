@@ -150,7 +150,8 @@ def _build(tokens: list[Token], page: Page) -> list[Block]:
         if token.type == "inline":
             assert block is not None
             block.text = token.content
-            if block.kind == "paragraph" and block.text.count("\n") + 1 < block.end - block.line:
+            underline = block.kind == "heading" and bool(block.info)
+            if block.text.count("\n") + 1 + underline < block.end - block.line:
                 _find_lines(block, page)
         elif token.type in _CONTAINER_ENDS:
             done = around.pop()
@@ -165,12 +166,16 @@ def _build(tokens: list[Token], page: Page) -> list[Block]:
     return top
 
 
-def _find_lines(paragraph: Block, page: Page) -> None:
-    """Correct the line numbers of a paragraph whose first or last lines the parser trimmed, being Unicode blanks."""
-    first = paragraph.text.partition("\n")[0]
-    while paragraph.line < paragraph.end - 1 and first not in page.lines[paragraph.line]:
-        paragraph.line += 1
-    paragraph.end = min(paragraph.end, paragraph.line + paragraph.text.count("\n") + 1)
+def _find_lines(block: Block, page: Page) -> None:
+    """Correct the line numbers of a text whose first or last lines the parser trimmed, being Unicode blanks.
+
+    An underlined heading ends with its underline, whatever stands between.
+    """
+    first = block.text.partition("\n")[0]
+    while block.line < block.end - 1 and first not in page.lines[block.line]:
+        block.line += 1
+    if block.kind == "paragraph":
+        block.end = min(block.end, block.line + block.text.count("\n") + 1)
 
 
 def _complete(block: Block, token: Token, around: list[Block], page: Page) -> None:
