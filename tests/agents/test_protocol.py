@@ -399,6 +399,7 @@ ARGUMENTS_BY_WAY: dict[str, Callable[[Any, TurnRequest], Any]] = {
         (" \n", {}),
         ("not JSON", "not JSON"),
         ('{"x": ', '{"x": '),
+        ('{"x": 1, "x": 2}', '{"x": 1, "x": 2}'),
         ("[1]", "[1]"),
         ('"x"', '"x"'),
         ("[" * 100_000, "[" * 100_000),

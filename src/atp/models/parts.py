@@ -5,8 +5,7 @@ import binascii
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import msgspec
-
+from atp.base.found_json import SearchCutShort, read_whole
 from atp.models.model import ModelError
 
 KNOWN = ("text", "image_url", "file", "input_audio", "refusal")
@@ -47,11 +46,14 @@ def read_content(message: dict[str, Any]) -> Any:
 
 
 def read_arguments(arguments: Any) -> Any:
-    """The arguments of a tool call, decoded if they are JSON text; text that is not a JSON object stays text."""
+    """The arguments of a tool call, decoded if they are JSON text; text that is not a JSON object stays text.
+
+    So does an object that can be read in two ways, with a key twice for example: checks leave it unjudged.
+    """
     if not isinstance(arguments, str):
         return arguments
     try:
-        value = msgspec.json.decode(arguments) if arguments.strip() else {}
-    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        value = read_whole(arguments) if arguments.strip() else {}
+    except SearchCutShort:
         return arguments
     return value if isinstance(value, dict) else arguments
