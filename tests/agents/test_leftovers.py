@@ -11,7 +11,7 @@ import pytest
 from tests.agents.support.talk import HERE, Talk, cli
 from tests.waiting import until
 
-from atp.agents.leftovers import end_leftovers, marked
+from atp.agents.leftovers import Forks, end_leftovers, marked
 
 ROOT = HERE.parents[2]
 
@@ -88,3 +88,23 @@ def test_agents_share_nothing_but_the_run(talk: Talk) -> None:
 
     adapter_of_forks = talk.adapter(cli("detaches"))
     asyncio.run(scene())
+
+
+def test_forks_are_ended_but_no_process_that_has_another_file_at_the_same_number() -> None:
+    """An agent may close all descriptors; the next file to be opened gets their numbers."""
+    others = Forks()
+    number = others._file
+    with open(os.devnull) as file:
+        os.dup2(file.fileno(), number)
+    other = subprocess.Popen(["sleep", "600"], pass_fds=[number])
+    forks = Forks()
+    if not (fork := os.fork()):
+        signal.pause()
+    others.end()
+    assert other.poll() is None
+    forks.end()
+    assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == -signal.SIGKILL
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+    os.close(number)

@@ -1,5 +1,6 @@
 """Servers, models and container engines that go away: who is to blame, and that the run goes on when they are back."""
 
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.engine.support.project import Project
 from tests.engine.support.server import Server
+from tests.faults.random_servers import fail_at_random, serve_at_random
 from tests.models.mock_server import Heard, MockModels, Says, fails
 from tests.waiting import until
 
@@ -50,6 +52,16 @@ def test_an_agents_server_that_fails(project: Project, server: Server, how: str)
         assert again.statuses == dict.fromkeys(CASES, "passed")
     until(lambda: server.open == 0)
     assert project.workspaces() == []
+
+
+@pytest.mark.parametrize("round_", range(2))
+def test_a_model_that_fails_at_random(project: Project, round_: int) -> None:
+    fail_at_random(project, random.Random(f"model {round_}"))
+
+
+@pytest.mark.parametrize("round_", range(2))
+def test_an_agents_server_that_fails_at_random(project: Project, server: Server, round_: int) -> None:
+    serve_at_random(project, server, random.Random(f"server {round_}"))
 
 
 def test_a_storm_of_refusals_by_a_model(project: Project) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.support.project import Project
+from tests.engine.support.project import Project, left_of
 from tests.waiting import WAIT_LIMIT
 
 from atp.base.errors import ConfigurationError
@@ -85,3 +85,21 @@ def test_a_fork_while_a_module_is_imported_does_not_run_the_tests_again(project:
     assert (ran.code, ran.statuses) == (0, {"a": "passed", "b": "passed"})
     assert project.lines("asked") == ["a", "b"]
     assert len(project.runs()) == 1
+
+
+STARTS = {
+    "process": "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)",
+    "fork": "import multiprocessing as m, time; m.get_context('fork').Process(target=time.sleep, args=(600,)).start()",
+}
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"], ["-n", "missing.py:run"]], ids=["run", "dry run", "error"])
+@pytest.mark.parametrize("how", STARTS)
+def test_what_a_module_starts_when_it_is_imported_ends_with_the_run(
+    project: Project, how: str, flags: list[str]
+) -> None:
+    project.write("agent.py", f"{STARTS[how]}\ndef run(prompt):\n    return prompt\n")
+    mark = f"importing-{project.folder}"
+    ran = project.atp("test", project.cases("a"), "-n", "agent.py:run", *flags, env={"TEST_MARK": mark})
+    assert ran.code == (2 if "missing.py:run" in flags else 0), ran.err
+    assert left_of(mark) == []

@@ -35,16 +35,17 @@ class Forks:
     """The forks of this process (`os.fork`) that are made from now on, and their forks."""
 
     def __init__(self) -> None:
-        try:
+        self._about: os.stat_result | None = None
+        with contextlib.suppress(AttributeError, OSError):  # not Linux, or no file can be opened: forks are not ended
             self._file = os.memfd_create("atp")
-        except (AttributeError, OSError):  # not Linux, or no file can be opened: forks are not ended
-            self._file = -1
+            self._about = os.fstat(self._file)
         self._process = os.getpid()
 
     def end(self, within: float = 2.0) -> None:
         """Kill the forks. Called once, in the original process."""
-        if self._file >= 0 and os.getpid() == self._process:
-            about = os.fstat(self._file)
+        about, own = self._about, os.getpid()
+        # An agent may have closed the file, and its number may be that of a file which other processes have, too.
+        if about is not None and own == self._process and self._is_open(own, about):
             _end(lambda pid: self._is_open(pid, about), within)
             os.close(self._file)
 

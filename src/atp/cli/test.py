@@ -120,7 +120,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
     try:
         with streams_for_user_code(), redirect_stdout(sys.stderr):  # importing an agent may print something
-            run = prepare(Input(texts, paths), flags)
+            run = prepare(Input(texts, paths), flags, own_process=True)
     except OSError as error:
         raise unreadable(error.filename or "the input", error) from error
     if run.warnings and not run.options.quiet:
@@ -131,6 +131,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         dry = DryRun(run)
         for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
             click.echo(run.secrets.mask(line))
+        run.context.leave()
         return 0
     read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
     listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)

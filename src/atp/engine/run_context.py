@@ -56,6 +56,7 @@ class RunContext:
         self.problems: list[str] = []
         """What could not be closed, and why."""
         self._working_directory = working_directory()
+        self._forks: Forks | None = None
         self._work: Path | None = None
         self._workspaces = 0
         self._task_prefix = secrets.token_hex(8)
@@ -104,12 +105,27 @@ class RunContext:
     async def opened(self) -> AsyncIterator[None]:
         """Apply the run to this process, which does nothing else meanwhile; at the end, close what it started."""
         with self.active():
-            forks = Forks()
+            if self._forks is None:
+                self._forks = Forks()
             try:
                 yield
             finally:
                 await self.close()
-                forks.end()
+                self._end_forks()
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Let the run end what code that is imported inside starts. Without a run, because of an error, end it now.
+
+        Only in a process of ATP's own: elsewhere a module that is imported once may serve several runs.
+        """
+        self._forks = Forks()
+        try:
+            with marking(self.marker):
+                yield
+        except BaseException:
+            self.leave()
+            raise
 
     async def close(self) -> None:
         """Close the roles, and end the processes that agents have left."""
@@ -120,6 +136,12 @@ class RunContext:
     def leave(self) -> None:
         """End what agents have started, without waiting for anything else: the process is about to end."""
         end_leftovers(self.marker, within=0.3)
+        self._end_forks(within=0.3)
+
+    def _end_forks(self, within: float = 2.0) -> None:
+        forks, self._forks = self._forks, None
+        if forks is not None:
+            forks.end(within)
 
     def work_in(self, folder: RunFolder) -> None:
         """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -165,10 +166,13 @@ async def remembers(_: Server, _request: web.Request, body: dict[str, Any]) -> w
 
 
 async def faulty(server: Server, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-    """Works, or fails in the way `?how=…`, for as long as its `?key=…` is in `server.broken`."""
+    """Works, or fails in a way of `?how=…,…`, for as long as its `?key=…` is in `server.broken`."""
     if request.query["key"] not in server.broken:
         return await echo(server, request, body)
-    how = request.query["how"]
+    ways = request.query["how"].split(",")
+    how = random.Random(request.query["key"] + body["task"]["description"]).choice(ways)
+    if how == "works":
+        return await echo(server, request, body)
     if how == "stalls":
         await asyncio.sleep(600)
     if how == "redirects":

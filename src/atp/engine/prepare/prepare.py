@@ -1,6 +1,7 @@
 """Before a run: everything is loaded, planned and checked, so that what is wrong is known before anything runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,15 @@ from atp.usercode.environment import extended_environ
 from atp.usercode.importing import check_project_path
 
 
-def prepare(given_input: Input, flags: Mapping[str, Any]) -> Run:
+def prepare(given_input: Input, flags: Mapping[str, Any], *, own_process: bool = False) -> Run:
     """Load, plan and check what the command line or pytest names.
 
-    Raises `LoadError`, with everything that is wrong, before anything runs.
+    `own_process`: the process is ATP's own, and does nothing else than this run. Raises `LoadError`, with everything
+    that is wrong, before anything runs.
     """
     with keeping_working_directory():
         context = RunContext.of_project(given_input.anchor, flags)
-        with masking(context.secrets):
+        with masking(context.secrets), context.importing() if own_process else nullcontext():
             return _prepare(given_input, context)
 
 
