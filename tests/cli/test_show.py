@@ -147,7 +147,7 @@ def test_cases_hold_what_could_be_read_also_when_there_are_errors(atp: Atp) -> N
             "code": "duplicate-id",
             "severity": "error",
             "message": "the id `sell` is already taken",
-            "hint": "give it another",
+            "hint": "give it another: the case on line 10 has it, too",
             "line": 24,
             "column": 9,
         },

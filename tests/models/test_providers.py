@@ -147,4 +147,5 @@ def test_without_the_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "the judge needs a model: the connector `groq:x` needs the package pydantic-ai-slim" in done.stdout
-    assert "| pip install 'agent-test-platform[providers]'" in done.stdout
+    hint = "install ATP with its extra `providers`, from a clone: pip install '/path/to/atp[providers]'"
+    assert f"| {hint}" in done.stdout

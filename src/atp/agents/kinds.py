@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from atp.agents.adapter import Finding
+from atp.base.errors import install_extra
 from atp.suite.agent import AGENTS, CONFIGURATIONS, agent_record
 
 
@@ -43,7 +44,7 @@ async def kinds(environment: Mapping[str, str]) -> list[Kind]:
 async def _needs(name: str, environment: Mapping[str, str]) -> list[Finding]:
     match name:
         case "docker":
-            package = _package("aiodocker", "pip install 'agent-test-platform[docker]'")
+            package = _package("aiodocker", install_extra("docker"))
             if not package.ok:
                 return [package]
             from atp.agents.docker.engine import check_engine
@@ -52,7 +53,7 @@ async def _needs(name: str, environment: Mapping[str, str]) -> list[Finding]:
         case "langgraph" | "crewai":
             return [_package(name, f"pip install {name}, here or in the environment that `python` names")]
         case "prompt":
-            mcp = _package("mcp", "pip install 'agent-test-platform[mcp]', if its tools are to be MCP servers", 2)
+            mcp = _package("mcp", f"{install_extra('mcp')}, if its tools are to be MCP servers", 2)
             return [Finding(what="model", ok=True, detail="a connector: see `atp models`"), mcp]
     return []
 

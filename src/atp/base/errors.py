@@ -9,5 +9,10 @@ class Error(Exception):
         self.hint = hint
 
 
+def install_extra(name: str) -> str:
+    """The hint for a package that only an extra of ATP requires. ATP is on no package index: see the README."""
+    return f"install ATP with its extra `{name}`, from a clone: pip install '/path/to/atp[{name}]'"
+
+
 class ConfigurationError(Error):
     """An agent, a model or a script that can't be set up as it is configured. Nothing runs."""

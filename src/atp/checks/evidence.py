@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole
+from atp.base.numbers import counted
 from atp.suite.case import Case
 from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
 
@@ -227,4 +228,4 @@ def unreported_calls(transcript: Transcript) -> str | None:
     claimed, described = transcript.usage.tool_calls or 0, len(transcript.tool_calls)
     if claimed <= described:
         return None
-    return f"the agent says it made {claimed} tool call{'' if claimed == 1 else 's'} but told of {described or 'none'}"
+    return f"the agent says it made {counted(claimed, 'tool call')} but told of {described or 'none'}"

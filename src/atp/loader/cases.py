@@ -45,8 +45,9 @@ class CaseReader:
     agent_names: frozenset[str] | None = None
     _limits: dict[str, Any] = field(init=False)
     _fills: dict[str, Any] = field(init=False)
-    _ids: set[int] = field(init=False, default_factory=set)
-    """Hashes of the ids so far. They take half the memory of the ids; 100,000 ids collide once in a billion files."""
+    _ids: dict[int, int] = field(init=False, default_factory=dict)
+    """The line of the first case with an id, by the hash of the id. Hashes take half the memory of the ids;
+    100,000 ids collide once in a billion files."""
 
     def __post_init__(self) -> None:
         given = self.defaults.given()
@@ -122,10 +123,11 @@ class CaseReader:
         if case.task is not None:
             case.chains = [[case.task.description]]
         known = len(self._ids)
-        self._ids.add(hash(case.id))
+        first = self._ids.setdefault(hash(case.id), case.place.line)
         if len(self._ids) == known:
             at = locate.value((*base, "id"))
-            self.notes.error("duplicate-id", f"the id `{case.id}` is already taken", at, "give it another")
+            hint = f"give it another: the case on line {first} has it, too"
+            self.notes.error("duplicate-id", f"the id `{case.id}` is already taken", at, hint)
 
 
 def _check_content(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from atp.base.near import meant_key, near_miss
+from atp.base.numbers import is_number
 from atp.base.text import cut
 
 
@@ -186,6 +187,14 @@ def _options(context: dict[str, Any]) -> list[str]:
     return re.findall(r"'([^']*)'", str(context.get("expected_tags") or context.get("expected") or ""))
 
 
+def _out_of_range(kind: str, key: str, value: Any, context: dict[str, Any]) -> Mistake:
+    message = f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}"
+    hint = _RANGE_HINTS[kind].format(**context, least=_LEAST.get(context.get("le", 0), 0))
+    if context.get("le") == 1 and is_number(value) and 1 < value <= 100:
+        hint += f": `{value / 100:g}`, if {value:g} % is meant"
+    return Mistake("out-of-range", message, hint)
+
+
 def _unknown_type(key: str, context: dict[str, Any]) -> Mistake:
     options = _options(context)
     tag = str(context.get("tag"))
@@ -238,9 +247,7 @@ def mistake_of(
     if kind == "union_tag_not_found" and not isinstance(value, str):
         return Mistake("missing-key", "`type` is missing", "add `type`", below=("type",))
     if kind in _RANGE:
-        message = f"`{key}` must be {_RANGE[kind].format(**context)}, found {describe(value)}"
-        least = _LEAST.get(context.get("le", 0), 0)
-        return Mistake("out-of-range", message, _RANGE_HINTS[kind].format(**context, least=least))
+        return _out_of_range(kind, key, value, context)
     if kind in _FIXED:
         code, what, hint = _FIXED[kind]
         return Mistake(code, f"`{key}` {what.format(describe(value))}", hint)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, install_extra
 from atp.base.secrets import mask
 from atp.base.text import cut
 from atp.models.client import LONGEST_MESSAGE, RETRIED_STATUSES, TransientError, retry_after, with_retries
@@ -108,7 +108,7 @@ def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":
     except ImportError as error:
         raise ConfigurationError(
             f"the connector `{connector.id}` needs the package pydantic-ai-slim ({error})",
-            "pip install 'agent-test-platform[providers]'",
+            install_extra("providers"),
         ) from error
 
     def provider(name: str) -> Any:

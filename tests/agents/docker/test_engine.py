@@ -148,4 +148,4 @@ def test_without_aiodocker(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiodocker", None)
     with pytest.raises(ConfigurationError, match="agents in containers need the package `aiodocker`") as caught:
         talk.adapter(boxed("echo"))
-    assert caught.value.hint == "pip install 'agent-test-platform[docker]'"
+    assert caught.value.hint == "install ATP with its extra `docker`, from a clone: pip install '/path/to/atp[docker]'"

@@ -191,6 +191,7 @@ def test_duplicate_ids(expect: Expect) -> None:
     )
     assert ids(loaded) == ["a", "b", "a"]
     assert loaded.diagnostics[0].message == "the id `a` is already taken"
+    assert loaded.diagnostics[0].hint == "give it another: the case on line 1 has it, too"
 
 
 def test_expected_alone_and_beside_assertions(expect: Expect) -> None:

@@ -108,6 +108,12 @@ def test_the_hint_says_how_to_test_a_python_function(text: str) -> None:
     assert "-n helper.py:convert" in (found.hint or "")
 
 
+def test_a_rate_in_percent_is_recognized() -> None:
+    text = f"---\ntarget: agents/a.md\nassessor: agents/a.md\npass_rate: 60\n---\n{CASE}"
+    (found,) = load_text(text, "markdown").diagnostics
+    assert found.hint == "give a number from 0 to 1: `0.6`, if 60 % is meant"
+
+
 def test_two_mistakes_are_two_errors(expect: Callable[..., Loaded]) -> None:
     expect(
         "---\ntarget: «outside-agents»x.md\niterations: «out-of-range»0\n«unknown-key»assesor: agents/a.md\n---\n"

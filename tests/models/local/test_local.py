@@ -270,7 +270,8 @@ def test_without_the_extra_it_says_so(file: Path) -> None:
         "    print(error, error.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == ("the local model needs the package xllamacpp pip install 'agent-test-platform[local]'\n")
+    hint = "install ATP with its extra `local`, from a clone: pip install '/path/to/atp[local]'"
+    assert done.stdout == f"the local model needs the package xllamacpp {hint}\n"
 
 
 @pytest.fixture

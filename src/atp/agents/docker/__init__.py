@@ -1,7 +1,7 @@
 """Agents in containers."""
 
 from atp.agents.adapter import Adapter, AdapterContext
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, install_extra
 from atp.suite.agent import Agent, DockerConfig
 
 
@@ -11,7 +11,7 @@ def docker_adapter(agent: Agent, context: AdapterContext) -> Adapter:
         import aiodocker  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(
-            f"agents in containers need the package `aiodocker`: {error}", "pip install 'agent-test-platform[docker]'"
+            f"agents in containers need the package `aiodocker`: {error}", install_extra("docker")
         ) from error
     config: DockerConfig = agent.config
     if config.port is not None:

@@ -17,6 +17,8 @@ from atp.agents.mcp.settings import ServerSettings, read_servers
 from atp.agents.mcp.stdio import ServerLog
 from atp.agents.mcp.tools import MOST_TOOLS, McpTool, choose
 from atp.agents.tools import CallableTool, ToolServers
+from atp.base.errors import install_extra
+from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.loader.validate import Locator
 from atp.models.model import CassetteError, CassetteMiss
@@ -125,7 +127,7 @@ class McpServers(ToolServers):
         self._starting = asyncio.Lock()
         self.files = tuple(file for server in self._servers for file in server.files)
         if self._servers and not self._is_replay and locate is not None and (lacking := _missing_package()):
-            hint = "pip install 'agent-test-platform[mcp]'"
+            hint = install_extra("mcp")
             files.notes(path).error("tool", lacking, locate.key(("mcp",)), hint)
 
     @property
@@ -196,7 +198,7 @@ class McpServers(ToolServers):
             await server.close()
         names = [cut(one["name"], LONGEST_NAME) for one in chosen]
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-        return Finding(what=what, ok=True, detail=f"{len(chosen)} tool{'s' * (len(chosen) != 1)}: {shown}"), tools
+        return Finding(what=what, ok=True, detail=f"{counted(len(chosen), 'tool')}: {shown}"), tools
 
     def _server(self, settings: ServerSettings, request: TurnRequest | None) -> Server:
         environment = child_environment(self._context, settings.environment)

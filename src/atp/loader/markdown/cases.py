@@ -165,14 +165,15 @@ class CaseBuilder:
     def _set_ids(self, drafts: list[_Draft]) -> None:
         """The ids that are given, and for the others the slug of the heading, made unique."""
         uniques = Uniques()
+        first: dict[str, int] = {}
         for draft in drafts:
             if draft.given_id is not None:
-                word = draft.given_id.text
+                word, line = draft.given_id.text, draft.given_id.at.line
                 draft.case.id = uniques.take(word)
                 if draft.case.id != word:
-                    self._notes.error(
-                        "duplicate-id", f"the id `{word}` is already taken", draft.given_id.at, "change it"
-                    )
+                    hint = f"change it: line {first.get(word, line)} has it, too"
+                    self._notes.error("duplicate-id", f"the id `{word}` is already taken", draft.given_id.at, hint)
+                first.setdefault(draft.case.id, line)
         for draft in drafts:
             if draft.given_id is None:
                 own = slug(draft.heading if draft.section.heading else self._stem)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, install_extra
 from atp.base.near import near_miss
 from atp.models.connections import Limiter, ModelContext
 from atp.models.connectors.connector import OPENAI, Connector, Prices
@@ -33,9 +33,7 @@ class LocalModel(Model):
         self._context = context
         file = self._find()
         if find_spec("xllamacpp") is None:
-            raise ConfigurationError(
-                "the local model needs the package xllamacpp", "pip install 'agent-test-platform[local]'"
-            )
+            raise ConfigurationError("the local model needs the package xllamacpp", install_extra("local"))
         self._server: LocalServer = server_of(file, self.name)
         self._starting = asyncio.Lock()
         self._address: Address | None = None

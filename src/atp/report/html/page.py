@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
@@ -104,19 +105,15 @@ def verdict(end: RunEnd) -> tuple[str, str]:
     failed, broken = counts["failed"], counts["errors"] + counts["blocked"] + counts["cancelled"]
     unfinished = f"{broken + missing} could not be completed" if broken + missing else ""
     if failed:
-        words = f"{failed} of {_cases(ran)} failed"
+        words = f"{failed} of {counted(ran, 'case')} failed"
         return "failed", f"{words}, {unfinished}" if unfinished else words
     if unfinished:
-        return "incomplete", f"{broken + missing} of {_cases(ran)} could not be completed"
+        return "incomplete", f"{broken + missing} of {counted(ran, 'case')} could not be completed"
     if not counts["passed"]:
         return "empty", "Nothing ran"
     if end.reason:
         return "incomplete", "The journal is damaged" if end.damaged else "The run was stopped"
     return "passed", "The case passed" if ran == 1 else f"All {ran:,} cases passed"
-
-
-def _cases(number: int) -> str:
-    return "1 case" if number == 1 else f"{number:,} cases"
 
 
 @cache
