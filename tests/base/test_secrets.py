@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import re
+import shlex
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from atp.base.secrets import Secrets, current_secrets, hider, mask, masking
+from atp.suite.result import TrialResult, Turn
 
 PEM = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg+kqhki/G9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----\n"
@@ -53,6 +55,25 @@ FORMS: dict[str, Callable[[str], str]] = {
     **{f"base64 for URLs after {n}": partial(to_base64, before=n, signs=b"-_") for n in range(3)},
     "base64, escaped in a URL": lambda text: quote(to_base64(text), safe=""),
     "Basic": lambda text: "Basic " + to_base64(f"user:{text}"),
+    "base64 of JSON": lambda text: to_base64(json.dumps(text)),
+    "base64 of a URL": lambda text: to_base64(quote(text, safe="")),
+    "base64 in lines": lambda text: base64.encodebytes(f"{'u' * 40}{text}".encode()).decode(),
+    "URL of JSON": lambda text: quote(json.dumps({"a": text}), safe=""),
+    "URL of a URL": lambda text: quote(quote(text, safe=""), safe=""),
+    "JSON in JSON in JSON": lambda text: json.dumps(json.dumps(json.dumps({"a": text}))),
+    "HTML of JSON": lambda text: html.escape(json.dumps(text)),
+    "HTML of HTML": lambda text: html.escape(html.escape(text)),
+    "URL of HTML": lambda text: quote(html.escape(text), safe=""),
+    "CSV": lambda text: text.replace('"', '""'),
+    "a shell": shlex.quote,
+    "hex": lambda text: text.encode().hex(),
+    "hex, upper case": lambda text: text.encode().hex().upper(),
+    "\\u, all of it": lambda text: "".join(f"\\u{ord(one):04x}" if ord(one) < 0x10000 else one for one in text),
+    "\\U, all of it": lambda text: "".join(f"\\u{ord(one):04X}" if ord(one) < 0x10000 else one for one in text),
+    "\\x, all of it": lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode()),
+    "%, all of it": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "HTML, all of it": lambda text: "".join(f"&#{ord(one)};" for one in text),
+    "wrapped": lambda text: "\n".join(text[begin : begin + 7] for begin in range(0, len(text), 7)),
 }
 
 
@@ -65,7 +86,9 @@ def test_every_form_is_masked(secret: str, form: str) -> None:
     assert shown.endswith(" there")
     assert "***" in shown
     # What is left around the mask belongs to what is around the secret.
-    rest = re.sub(r"\*\*\*|see | there|it's|Basic|\{|\}|a\\?|u005c|\\|[\"':bnt ]", "", shown)
+    around = r"\*\*\*|see | there|it's|Basic|\{|\}|a\\?|u005c|\\|[\"':bnt\n ]"
+    around += r"|%(?:7B|7D|5C|22|3A|20|27)|&(?:amp;)*(?:quot|#x27);|(?:dXV1){5,}"
+    rest = re.sub(around, "", shown)
     assert len(rest) <= 8, shown
 
 
@@ -98,6 +121,25 @@ def test_keys_lists_and_numbers() -> None:
     assert hider(secrets)(value) == {"***": ["x *** y", 123456789, True, None], "n": 123456789.0}
 
 
+def test_words_of_atp_and_measured_figures_stay_in_records() -> None:
+    trial = TrialResult(agent="passed", case="c", key="passed", index=0, status="passed", duration_ms=123456.0)
+    trial.transcript.turns.append(Turn(turn=1, input="", output={"pin": 123456}, duration_ms=123456.0))
+    shown = Secrets(["passed", "123456"]).mask(trial)
+    assert (shown.agent, shown.status, shown.duration_ms) == ("***", "passed", 123456.0)
+    assert (shown.transcript.output, shown.transcript.turns[0].duration_ms) == ({"pin": "***"}, 123456.0)
+
+
+@pytest.mark.parametrize("secret", ["3f2b8c1e-9a4d-4e6f-8b7a-1c2d3e4f5a6b", "ABCDEF0123456789"])
+def test_the_case_of_hexadecimal_digits_does_not_matter(secret: str) -> None:
+    assert Secrets([secret]).mask(f"{secret.upper()} {secret.lower()}") == "*** ***"
+
+
+def test_a_key_that_is_written_with_backslashes_is_masked_where_it_has_line_breaks() -> None:
+    lines = PEM.splitlines()
+    assert Secrets([PEM.replace("\n", "\\n")]).mask(f"see {PEM}") in ("see ***", "see ***\n")
+    assert Secrets([PEM.replace("\n", "\\n")]).mask(lines[1]) == "***"
+
+
 def test_the_longest_secret_is_masked_first() -> None:
     assert Secrets(["abcdef", "abcdefgh"]).mask("abcdefgh abcdef") == "*** ***"
 
@@ -119,7 +161,9 @@ def test_current_secrets_are_those_of_the_innermost_run() -> None:
     assert list(current_secrets()) == []
 
 
-@pytest.mark.parametrize("fill", ["\\", '\\"', "+", " ", "a", "\n", "/", '"', "%", "ab"])
+@pytest.mark.parametrize(
+    "fill", ["\\", '\\"', "+", " ", "a", "\n", "/", '"', "%", "ab", "%5c", "&amp;", "\\n", "%41", "\\u0041", "a\n"]
+)
 @pytest.mark.parametrize("secret", ['"\\"abcdef', "\\abcdef", "a b c def", '""""""', "+/+/+/+/", "ab\nab\nab\nabcdef"])
 def test_hostile_texts_are_searched_in_linear_time(secret: str, fill: str) -> None:
     """A quadratic search of this text would not end before the test's own time limit."""

@@ -173,17 +173,30 @@ def readings(text: str) -> Iterator[str]:
     for packed in re.findall(r'<script type="application/octet-stream"[^>]*>([^<]*)</script>', text):
         yield from readings(zlib.decompress(base64.b64decode(packed)).decode())
     yield text
+    yield re.sub(r"\\+[rn]|[\r\n]", "", text)
+    yield text.replace('""', '"').replace("'\"'\"'", "'")
+    yield html.unescape(html.unescape(unquote(text)))
+    yield unquote(unquote(text))
+    for run in set(re.findall(r"[0-9a-f]{12,}|[0-9A-F]{12,}", text)):
+        yield bytes.fromhex(run[: len(run) // 2 * 2]).decode(errors="replace")
+    yield re.sub(r"(?:\\+x[0-9a-f]{2})+", _from_x, text)
     yield "".join(re.findall(r'"content": ?"((?:[^"\\\\]|\\\\.)*)"', text))  # what was told piece by piece
     yield html.unescape(text)
     yield unquote(text)
     yield unquote_plus(text)
     unescaped = text
     for _ in range(3):
-        unescaped = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), unescaped)
+        unescaped = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), unescaped)
         unescaped = re.sub(r"\\([\"'\\/])", r"\1", unescaped.replace("\\n", "\n"))
         yield unescaped
         yield unquote(unescaped)
+    decoded = "\n".join(_from_base64(unquote(unescaped).replace("\n", "")))
+    yield from (decoded, unquote(decoded), re.sub(r"\\u00(..)", lambda found: chr(int(found[1], 16)), decoded))
     yield "\n".join(_from_base64(unquote(unescaped)))
+
+
+def _from_x(found: "re.Match[str]") -> str:
+    return bytes.fromhex(re.sub(r"\\+x", "", found[0])).decode(errors="replace")
 
 
 def _from_base64(text: str) -> Iterator[str]:

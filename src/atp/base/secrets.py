@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, overload
 
 from msgspec import Struct
@@ -22,15 +22,38 @@ _SHORTEST_LINE = 8
 """Characters of a line of a secret (a PEM key, say) that is masked where it stands alone."""
 _LONGEST_ANCHOR = 32
 _WIDEST = 12
-"""Characters that one character of a secret may become: `%F0%9F%98%80`."""
+"""Characters that one byte of a secret may become: `%252541`, `&amp;#x41;`."""
 _UNESCAPED = r"A-Za-z0-9_.~-"
 """Characters that JSON, Python, URLs and HTML write as they are."""
-_RUNS = re.compile(rf"[{_UNESCAPED}]+|\\+|\s+|.", re.DOTALL)
+_RUNS = re.compile(rf"""[{_UNESCAPED}]|[\\"']+|\s+|.""", re.DOTALL)
 _ANCHORS = re.compile(rf"[{_UNESCAPED}]+")
 _BASE64_ANCHORS = re.compile(r"[A-Za-z0-9]+")
-_ENTITIES = {'"': "quot", "'": "apos", "&": "amp", "<": "lt", ">": "gt"}
+_HEX = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
+_CONTROLS = {"\a": "a", "\b": "b", "\x1b": "e", "\0": "0"}
+_ENTITIES = {'"': "quot|", "'": "apos|", "&": "amp|", "<": "lt|", ">": "gt|"}
+_PERCENT = "%(?:25){0,2}"
+"""A `%` of a URL, also of one that was escaped again, up to three times."""
+_BACKSLASH = rf"(?:\\|(?i:{_PERCENT}5c))"
+_NOT_AMID_BACKSLASHES = r"(?<!\\)" + "".join(f"(?<!(?i:%{'25' * depth}5c))" for depth in range(3))
+_SEMICOLON = rf"(?:;|(?i:{_PERCENT}3b))"
+_AMPERSAND = rf"(?:&|\\u0026|{_PERCENT}26)(?:amp{_SEMICOLON})*"
+_NUMBER_SIGN = rf"(?:#|{_PERCENT}23)"
+_QUOTES = (
+    rf"""(?:["']|\\++(?:(?:u00|x)(?i:22|27|5c))?|(?i:{_PERCENT}(?:22|27|5c))"""
+    rf"|{_AMPERSAND}(?:quot|apos|{_NUMBER_SIGN}0*(?:34|39|92|(?i:x0*(?:22|27|5c)))){_SEMICOLON})++"
+)
+"""Quotes and backslashes: JSON, shells, CSV and SQL add more of them, and each in another more again."""
 _BASE64_FORMS = {"+": r"(?:\\*+(?:\+|(?i:u002b))|-|(?i:%2b))", "/": r"(?:\\*+/|_|(?i:%2f))"}
 _BASE64_END = r"(?:[A-Za-z0-9+/_-]|(?i:%2[bf]))?(?:=|(?i:%3d)){0,2}"
+_BREAK = r"(?:\\++[rn]|(?<=\\)[rn]|[\r\n]){0,4}"
+"""What may be between two characters of a secret that is wrapped: up to four, so that no text takes long."""
+_LETTERS = "2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e"
+_ESCAPED_LETTER = (
+    rf"(?i:(?:\\(?:u00|x)|{_PERCENT})(?:{_LETTERS})"
+    rf"|&(?:amp;)*#(?:x0*(?:{_LETTERS})|4[56]|0*(?:4[89]|5[0-7]|6[5-9]|[78][0-9]|9[0789]|1[01][0-9]|12[0-2]));)"
+)
+"""No library escapes a letter or a digit by itself: a text in which one is escaped is worth a slow search."""
+_ESCAPED, _ESCAPED_IN_BYTES = re.compile(_ESCAPED_LETTER), re.compile(_ESCAPED_LETTER.encode())
 
 Hide = Callable[[Any], Any]
 """Masks the secrets in a value."""
@@ -39,18 +62,21 @@ Hide = Callable[[Any], Any]
 class _Form:
     """One form of a secret. `anchor` is a part of every text in this form, and is looked for first: that is fast."""
 
-    __slots__ = ("_compiled", "_pattern", "anchor")
+    __slots__ = ("_after", "_before", "_compiled", "_units", "anchor")
 
-    def __init__(self, anchor: str, pattern: str) -> None:
+    def __init__(self, anchor: str, units: Sequence[str], before: str = "", after: str = "") -> None:
+        """`units` are the patterns of the single characters; `before` and `after` are patterns of what is around."""
         self.anchor = anchor[:_LONGEST_ANCHOR]
-        self._pattern = pattern
-        self._compiled: re.Pattern[str] | None = None
+        self._units, self._before, self._after = units, before, after
+        self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def replace(self, text: str, by: "Callable[[re.Match[str]], str] | str") -> str:
+    def replace(self, text: str, by: "Callable[[re.Match[str]], str] | str", between: str = "") -> str:
+        """Replace the secret in a text, also with `between` between its characters."""
         # Compiled when first seen: most secrets of an environment are never written anywhere.
-        if self._compiled is None:
-            self._compiled = re.compile(self._pattern)
-        return self._compiled.sub(by, text)
+        if (compiled := self._compiled.get(between)) is None:
+            pattern = self._before + between.join(self._units) + self._after
+            self._compiled[between] = compiled = re.compile(pattern)
+        return compiled.sub(by, text)
 
 
 class _Search:
@@ -58,15 +84,53 @@ class _Search:
 
     def __init__(self, values: Sequence[str]) -> None:
         self._forms = [form for value in values for form in _forms(value)]
+        self._values = values
         self.anchors = tuple(dict.fromkeys(form.anchor for form in self._forms))
-        self.byte_anchors = tuple(anchor.encode() for anchor in self.anchors)
-        self.reach = _WIDEST * max(map(len, values), default=0)
+        self._byte_anchors = tuple(anchor.encode() for anchor in self.anchors)
+        self.reach = _WIDEST * max((len(value.encode(errors="replace")) for value in values), default=0)
+
+    @cached_property
+    def numbers(self) -> dict[float, str]:
+        return secret_numbers(self._values)
+
+    def may_be_in(self, text: str) -> bool:
+        if any(map(text.__contains__, self.anchors)):
+            return True
+        return bool(self.anchors) and (_may_be_escaped(text) or self._may_be_broken(text))
+
+    def _may_be_broken(self, text: str) -> bool:
+        """Whether a secret may be in the text with line breaks in it."""
+        return ("\n" in text or "\\n" in text) and any(map(_joined(text).__contains__, self.anchors))
+
+    def may_be_in_bytes(self, data: bytes | bytearray) -> bool:
+        if any(map(data.__contains__, self._byte_anchors)):
+            return True
+        hinted = b"%" in data or b"&#" in data or (b"\\" in data and (b"\\u00" in data or b"\\x" in data))
+        if hinted and self.anchors and _ESCAPED_IN_BYTES.search(data):
+            return True
+        if b"\n" not in data and b"\\n" not in data:
+            return False
+        joined = data.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, b"\r\n\\")
+        return any(map(joined.__contains__, self._byte_anchors))
+
+    @cached_property
+    def _escaped(self) -> list[_Form]:
+        """The secrets with any of their characters escaped."""
+        return [_Form("", list(map(_any_way, one.strip())), _NOT_AMID_BACKSLASHES) for one in self._values]
 
     def replaced(self, text: str, by: "Callable[[re.Match[str]], str] | str" = MASK) -> str:
         if any(map(text.__contains__, self.anchors)):
             for form in self._forms:
                 if form.anchor in text:
                     text = form.replace(text, by)
+        if _may_be_escaped(text):
+            for form in self._escaped:
+                text = form.replace(text, by)
+        if self._may_be_broken(text):
+            joined = _joined(text)
+            for form in self._forms:
+                if form.anchor in joined:
+                    text = form.replace(text, by, _BREAK)
         return text
 
     def masked(self, value: Any, numbers: dict[float, str]) -> Any:
@@ -77,29 +141,95 @@ class _Search:
         if isinstance(value, list):
             return [self.masked(item, numbers) for item in value]
         if isinstance(value, Struct):
-            names = value.__struct_fields__
-            return replace(value, **{name: self.masked(getattr(value, name), numbers) for name in names})
+            free, fixed = _free_fields(type(value)), _fixed_fields(type(value))
+            masked = {
+                name: self.masked(getattr(value, name), self.numbers if name in free else numbers)
+                for name in value.__struct_fields__
+                if name not in fixed
+            }
+            return replace(value, **masked)
         # True and false are numbers in Python, too, but none that is long enough for a secret.
         return MASK if numbers and isinstance(value, int | float) and value in numbers else value
 
 
+@cache
+def _free_fields(kind: type[Struct]) -> frozenset[str]:
+    """The fields of a record that hold any JSON value: what an agent or a test has given, and nothing measured."""
+    return frozenset(name for name, types in _annotations(kind) if "Any" in types)
+
+
+@cache
+def _fixed_fields(kind: type[Struct]) -> frozenset[str]:
+    """The fields of a record that hold a word of ATP's own, such as `passed`. They stay if a secret is that word."""
+    literal = re.compile(r"(typing\.Optional\[)?typing\.Literal")
+    return frozenset(name for name, types in _annotations(kind) if literal.match(types))
+
+
+def _annotations(kind: type[Struct]) -> Iterator[tuple[str, str]]:
+    for one in reversed(kind.__mro__):
+        yield from ((name, str(types)) for name, types in vars(one).get("__annotations__", {}).items())
+
+
+def _may_be_escaped(text: str) -> bool:
+    """Whether a letter or a digit is escaped in the text."""
+    hinted = "%" in text or "&#" in text or ("\\" in text and ("\\u00" in text or "\\x" in text))
+    return hinted and _ESCAPED.search(text) is not None
+
+
+def _joined(text: str) -> str:
+    """The text without line breaks, and without backslashes: no anchor has one."""
+    for one in ("\\n", "\\r", "\n", "\r", "\\"):
+        text = text.replace(one, "")
+    return text
+
+
 def _forms(secret: str) -> Iterator[_Form]:
-    anchor = _longest(_ANCHORS, secret)
-    yield _Form(anchor, _escaped(secret))
-    raw = secret.encode(errors="replace")
+    written = {secret}
+    if _HEX.fullmatch(secret):
+        written |= {secret.lower(), secret.upper()}
+    if "\\n" in secret:  # how a PEM key is often written in a variable; its program reads it as line breaks
+        written.add(secret.replace("\\n", "\n"))
+    for one in sorted(written):
+        yield _as_text(one.strip())
+        if "\n" in one:  # what is printed is kept line by line
+            lines = (line.strip() for line in one.splitlines())
+            yield from (_as_text(line) for line in lines if len(line) >= _SHORTEST_LINE and line[:5] != "-----")
+    for one in sorted({secret, *_quoted(secret)} if _ANCHORS.fullmatch(secret) is None else {secret}):
+        yield from _in_base64(one.encode(errors="replace"))
+    digits = secret.encode(errors="replace").hex()
+    yield from (_Form(one, one) for one in (digits, digits.upper()))
+
+
+def _quoted(secret: str) -> tuple[str, ...]:
+    """The secret as it is written in what is written in base64: JSON and URLs."""
+    import json
+    from urllib.parse import quote  # neither is needed for most secrets
+
+    return json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret, safe="")
+
+
+def _as_text(secret: str) -> _Form:
+    """The secret as it is, and as JSON, Python's `repr`, a URL, HTML, CSV or a shell may escape it.
+
+    Each also inside another: JSON in a text that is written as JSON has twice the backslashes. Backslashes are matched
+    possessively and from their first on, so that a text of nothing else takes no longer than any other.
+    """
+    runs = [found[0] for found in _RUNS.finditer(secret)]
+    inner = range(1, len(runs) - 1)
+    units = [_run(run, number in inner) for number, run in enumerate(runs)]
+    return _Form(_longest(_ANCHORS, secret), units, "" if _ANCHORS.match(secret) else _NOT_AMID_BACKSLASHES)
+
+
+def _in_base64(raw: bytes) -> Iterator[_Form]:
     from base64 import b64encode  # not before a text is to be masked
 
     for before in range(3):  # how a secret is written in base64 depends on the number of bytes before it
         encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
         ends_inside = (before + len(raw)) % 3 != 0  # the last character depends on what follows, too
         core = encoded[(0, 2, 3)[before] : len(encoded) - ends_inside]
-        pattern = "".join(_BASE64_FORMS.get(one, one) for one in core)
-        pattern = pattern if core[0].isalnum() else rf"(?<!\\){pattern}"
-        yield _Form(_longest(_BASE64_ANCHORS, core), pattern + (_BASE64_END if ends_inside else ""))
-    if "\n" in secret:  # what is printed is kept line by line
-        for line in secret.splitlines():
-            if len(line.strip()) >= _SHORTEST_LINE and not line.startswith("-----"):
-                yield _Form(_longest(_ANCHORS, line.strip()), _escaped(line.strip()))
+        units = [_BASE64_FORMS.get(one, one) for one in core]
+        guard = "" if core[0].isalnum() else r"(?<!\\)"
+        yield _Form(_longest(_BASE64_ANCHORS, core), units, guard, _BASE64_END if ends_inside else "")
 
 
 def _longest(runs: "re.Pattern[str]", text: str) -> str:
@@ -107,38 +237,40 @@ def _longest(runs: "re.Pattern[str]", text: str) -> str:
     return max(runs.findall(text), key=len, default="")
 
 
-def _escaped(secret: str) -> str:
-    """A pattern of the secret as it is, and as JSON, Python's `repr`, a URL, HTML or a shell may escape it.
-
-    Each also inside another: JSON in a text that is written as JSON has twice the backslashes. Backslashes are matched
-    possessively and from their first on, so that a text of nothing else takes no longer than any other.
-    """
-    pattern = "".join(_run(found[0]) for found in _RUNS.finditer(secret.strip()))
-    return pattern if _ANCHORS.match(secret.strip()) else rf"(?<!\\){pattern}"
-
-
-def _run(run: str) -> str:
+def _run(run: str, inner: bool) -> str:
+    """The pattern of a run of characters of one kind; `inner` if there are others on both sides."""
     first = run[0]
-    if _ANCHORS.fullmatch(run):
-        return re.escape(run)
-    if first == "\\":
-        return r"(?:\\|(?i:%5c|u005c))++"
+    if _ANCHORS.match(first):
+        return re.escape(first)
     if first.isspace():
-        space = r"\s|\\+[nrtvf]|(?i:%20|%09|%0[a-d]|\\+(?:x|u00)(?:20|09|0[a-d]))"
+        code = "(?i:20|09|0[a-d])"
+        space = rf"\s|{_BACKSLASH}++(?:[nrtvf]|0(?:1[1-5]|40)|(?:x|u00){code})|{_PERCENT}{code}"
         # Line breaks may be gone, too: errors are often told on one line.
         return rf"(?:{space})*" if "\n" in run else rf"(?:\+|{space})+"
-    code, raw = ord(first), first.encode(errors="replace")
-    escaped = [re.escape(first), "".join(rf"x(?i:{byte:02x})\\*+" for byte in raw).removesuffix(r"\\*+")]
+    if first in "\\\"'" and inner:
+        return _QUOTES
+    # At an end of the secret, further quotes belong to what is around it.
+    pieces = re.findall(r"\\+|.", run, re.DOTALL)
+    return "".join(rf"(?:{_BACKSLASH}|u005[cC])++" if one[0] == "\\" else _any_way(one) for one in pieces)
+
+
+def _any_way(one: str) -> str:
+    """The pattern of a character as it is, or escaped."""
+    code, raw = ord(one), one.encode(errors="replace")
+    by_bytes = "".join(rf"x(?i:{byte:02x})\\*+" for byte in raw).removesuffix(r"\\*+")
+    octal = "".join(rf"{byte:03o}\\*+" for byte in raw).removesuffix(r"\\*+")
+    escaped = [by_bytes, octal, rf"u\{{0*(?i:{code:x})\}}", rf"U(?i:{code:08x})"]
     escaped += [rf"x(?i:{code:02x})"] if 0x80 <= code < 0x100 else []
     if code < 0x10000:
         escaped.append(rf"u(?i:{code:04x})")
     else:
-        pair = first.encode("utf-16-be").hex()
-        escaped += [rf"u(?i:{pair[:4]})\\*+u(?i:{pair[4:]})", rf"U(?i:{code:08x})"]
-    ways = [rf"\\*+(?:{'|'.join(escaped)})", "(?i:" + "".join(f"%{byte:02x}" for byte in raw) + ")"]
-    if first in _ENTITIES:
-        ways.append(rf"&(?:{_ENTITIES[first]}|#0*{code}|#x0*(?i:{code:x}));")
-    return f"(?:{'|'.join(ways)})"
+        pair = one.encode("utf-16-be").hex()
+        escaped.append(rf"u(?i:{pair[:4]}){_BACKSLASH}*+u(?i:{pair[4:]})")
+    escaped += [_CONTROLS[one]] if one in _CONTROLS else []
+    ways = ["(?i:" + "".join(f"{_PERCENT}{byte:02x}" for byte in raw) + ")"]
+    ways += [rf"(?i:{_PERCENT}{code:02x})"] if 0x80 <= code < 0x100 else []
+    ways.append(rf"{_AMPERSAND}(?:{_ENTITIES.get(one, '')}{_NUMBER_SIGN}0*(?:{code}|(?i:x0*{code:x}))){_SEMICOLON}")
+    return rf"(?:{'|'.join(ways)}|{_BACKSLASH}*+(?:{re.escape(one)}|{'|'.join(escaped)}))"
 
 
 _NOTHING = _Search(())
@@ -177,23 +309,27 @@ class Secrets(Sequence[str]):
         return len(self._values)
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether a secret may be read as a number."""
+        return bool(self._search.numbers)
+
+    @property
     def reach(self) -> int:
         """The most characters that a secret takes in any form."""
         return self._search.reach
 
     def may_be_in(self, text: str | bytes | bytearray) -> bool:
         """False if no secret is in the text, or in the bytes of a text in UTF-8. Costs a search and nothing more."""
-        if isinstance(text, str):
-            return any(map(text.__contains__, self._search.anchors))
-        return any(map(text.__contains__, self._search.byte_anchors))
+        return self._search.may_be_in(text) if isinstance(text, str) else self._search.may_be_in_bytes(text)
 
     def mask(self, value: Any, numbers: bool = False) -> Any:
         """The value with every secret in its texts replaced, in keys too; with `numbers`, also those read as numbers.
 
-        Without `numbers` numbers stay: among measured figures, a duration may by chance equal a secret.
+        Without `numbers` only those in free values of records are: among measured figures, a duration may by chance
+        equal a secret.
         """
         search = self._search
-        return search.masked(value, secret_numbers(self._values) if numbers else {}) if search.anchors else value
+        return search.masked(value, search.numbers if numbers else {}) if search.anchors else value
 
     def mask_beginning(self, text: str, longest: int) -> str:
         """At least `longest` characters of the masked text, or all of it. No more of a long text is read than that."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialRef, TrialResult
@@ -107,7 +108,8 @@ class Listeners(Listener):
 
     def case(self, result: CaseResult) -> None:
         """Call `case` of every listener."""
-        self._dispatch("case", result)
+        secrets = current_secrets()  # listeners mask texts, but can't tell which numbers are an agent's
+        self._dispatch("case", secrets.mask(result) if secrets.has_numbers else result)
 
     async def finish(self, end: RunEnd) -> None:
         """Call `finish` of every listener."""

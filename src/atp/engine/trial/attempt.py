@@ -6,9 +6,9 @@ What happens is contained here and becomes an `Ending`: the status of the trial,
 import asyncio
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import RoleError
 from atp.stats.score import score
 from atp.suite.case import Case
-from atp.suite.result import NO_ASSERTIONS, Blame, Event, Outcome, Status, Transcript, TrialResult, Verdict
+from atp.suite.result import NO_ASSERTIONS, Blame, Outcome, Status, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -389,19 +389,31 @@ def _is_cancelled() -> bool:
 
 
 def _hide_split_secrets(transcript: Transcript, secrets: Secrets) -> None:
-    """Blot out secrets that an agent has told piece by piece, in events that follow each other."""
-    if len(transcript.events) < 2 or not secrets:
+    """Blot out secrets that an agent has told piece by piece, in lines or in events that follow each other."""
+    if not secrets:
         return
-    places: dict[tuple[int, str, str], list[Event]] = {}
+    if len(transcript.logs) > 1 and secrets.may_be_in("".join(transcript.logs)):
+        transcript.logs[:] = secrets.blot_out_pieces(transcript.logs)
+    if len(transcript.events) < 2:
+        return
+    places: dict[tuple[Any, ...], list[tuple[dict[Any, Any] | list[Any], Any]]] = {}
     for event in transcript.events:
-        for key, value in event.payload.items():
-            if isinstance(value, str):
-                places.setdefault((event.turn, event.type, key), []).append(event)
-    for (_, _, key), events in places.items():
-        pieces = [event.payload[key] for event in events]
+        for path, holder, key in _texts(event.payload):
+            places.setdefault((event.turn, event.type, *path), []).append((holder, key))
+    for found in places.values():
+        pieces = [holder[key] for holder, key in found]
         if len(pieces) > 1 and secrets.may_be_in("".join(pieces)):
-            for event, text in zip(events, secrets.blot_out_pieces(pieces), strict=True):
-                event.payload[key] = text
+            for (holder, key), text in zip(found, secrets.blot_out_pieces(pieces), strict=True):
+                holder[key] = text
+
+
+def _texts(value: dict[Any, Any] | list[Any], *above: Any) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
+    """The texts in a value: the keys that lead to each, the object that holds it, and its key in that object."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, str):
+            yield (*above, key), value, key
+        elif isinstance(item, dict | list):
+            yield from _texts(item, *above, key)
 
 
 def _backoff(error: AgentError, attempt: int) -> float:
