@@ -9,7 +9,7 @@ import click
 from atp.base.diagnostics import Diagnostic
 from atp.base.numbers import counted
 from atp.base.secret_values import blot_out_written
-from atp.base.secrets import blot_out, current_secrets
+from atp.base.secrets import Hide, blot_out, current_secrets, secrets_of
 
 WIDEST = 100
 """How much of a source line is shown."""
@@ -19,9 +19,9 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 
 
 def render(diagnostics: Sequence[Diagnostic], colour: bool, secrets: Iterable[str] = ()) -> str:
-    """The diagnostics, a paragraph each. Secrets in the source lines are masked."""
-    lines = _SourceLines(diagnostics, secrets)
-    return "\n\n".join(_one(diagnostic, lines, colour) for diagnostic in diagnostics)
+    """The diagnostics, a paragraph each, without secrets in them and in the source lines."""
+    lines, hide = _SourceLines(diagnostics, secrets), secrets_of(secrets).mask
+    return "\n\n".join(_one(diagnostic, lines, colour, hide) for diagnostic in diagnostics)
 
 
 def summary(files: int, cases: int, diagnostics: Iterable[Diagnostic]) -> str:
@@ -33,15 +33,16 @@ def summary(files: int, cases: int, diagnostics: Iterable[Diagnostic]) -> str:
     return ", ".join(counts)
 
 
-def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
+def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool, hide: Hide) -> str:
     def paint(text: str) -> str:
         return click.style(text, fg=_COLOURS[diagnostic.severity], bold=True) if colour else text
 
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]")
-    first, *further = diagnostic.message.split("\n  ")  # a message may have a list of things in it
+    first, *further = hide(diagnostic.message).split("\n  ")  # a message may have a list of things in it
     parts = [f"{head}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
     if diagnostic.file:
-        parts.append(f"  --> {printable(_place(diagnostic.file, diagnostic.line, diagnostic.column))}")
+        place = current_secrets().mask(_place(diagnostic.file, diagnostic.line, diagnostic.column))
+        parts.append(f"  --> {printable(hide(place))}")
     source = lines.line(diagnostic.file, diagnostic.line)
     if source:
         shown, indent = _window(source, diagnostic.column)
@@ -49,7 +50,7 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool) -> str:
         parts.append(f"{number} | {shown}")
         parts.append(f"{' ' * len(number)} | {' ' * indent}{paint('^')}")
     if diagnostic.hint:
-        parts.append(f"  help: {printable(diagnostic.hint)}")
+        parts.append(f"  help: {printable(hide(diagnostic.hint))}")
     return "\n".join(parts)
 
 

@@ -48,11 +48,12 @@ def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> in
         click.echo("Nothing is saved: there was no answer.", err=True)
     elif path is not None:
         try:
-            id_ = save(chat.transcript, path, name, chat.target, chat.hide)
+            id_ = save(chat.transcript, path, chat.hide(name), chat.target, chat.hide)
         except OSError as error:
             click.echo(f"atp: {path}: {error.strerror}", err=True)
             return 3
-        click.echo(f"Saved as case {id_} in {path}. Add what must hold, then: atp test {path} -n {agent}", err=True)
+        done = f"Saved as case {id_} in {path}. Add what must hold, then: atp test {path} -n {agent}"
+        click.echo(chat.hide(done), err=True)
         if path.name.endswith(".jsonl") and len(chat.transcript.turns) > 1 and not chat.gets_history:
             click.echo(
                 "The agent is only given the newest message, so a test can't hand it the earlier ones: save a "

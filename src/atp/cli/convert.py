@@ -38,7 +38,9 @@ def command(output: str, to: str | None, force: bool, **files: Any) -> int:
     if found := loaded.diagnostics:
         click.echo(render(found, sys.stderr.isatty(), loaded.secrets), err=True)
     suite = loaded.files[0].suite if loaded.files else None
-    return 2 if suite is None or not loaded.ok else _convert(suite, dialect, output)
+    if suite is None or not loaded.ok:
+        return 2
+    return _convert(suite.model_copy(update={"secrets": loaded.secrets}), dialect, output)
 
 
 def _convert(suite: Suite, dialect: FileDialect, output: str) -> int:

@@ -73,11 +73,15 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
     options = Options()
     try:
         env = environment(root, None)
-        options = resolve_options({**given, **({"name": list(given["name"])} if "name" in given else {})}, root, env)
     except LoadError as error:
         notes.extend(error.diagnostics)
     secrets = frozenset(secret_variables(env))
     with masking(Secrets(secrets)):
+        try:
+            named = {"name": list(given["name"])} if "name" in given else {}
+            options = resolve_options({**given, **named}, root, env)
+        except LoadError as error:
+            notes.extend(error.diagnostics)
         files = [load_path(path, load_context(options, env)) for path in find_files(paths, notes)]
         if not check and any(case.expectations for one in files if one.suite for case in one.suite.cases):
             from atp.engine.prepare.agents import Project, agent_tools

@@ -4,15 +4,19 @@ import contextlib
 import errno
 import gc
 import io
+import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atp import __version__
 from atp.cli.streams import replace_closed_streams
 from atp.usercode.exits import refuse_exits
+
+if TYPE_CHECKING:
+    from atp.base.secrets import Secrets
 
 COMMANDS = {
     "test": "Run tests.",
@@ -87,16 +91,25 @@ def _show_user_error(error: Exception) -> int | None:
     from atp.base.diagnostics import LoadError
     from atp.base.diagnostics_text import printable, render
     from atp.base.errors import Error
-    from atp.base.secrets import every_secret
 
     if isinstance(error, LoadError):
-        click.echo(render(error.diagnostics, sys.stderr.isatty(), every_secret()), err=True)
+        click.echo(render(error.diagnostics, sys.stderr.isatty(), _known_secrets()), err=True)
         return UNUSABLE
     if isinstance(error, Error):
         said = f"Error: {error}\n  help: {error.hint}" if error.hint else f"Error: {error}"
-        click.echo(printable(every_secret().mask(said)), err=True)
+        click.echo(printable(_known_secrets().mask(said)), err=True)
         return BROKEN
     return None
+
+
+def _known_secrets() -> "Secrets":
+    """The secrets of whatever has run so far, and the environment's: no error that ends the process shows them."""
+    from atp.base.secret_values import secret_variables
+    from atp.base.secrets import every_secret
+
+    secrets = every_secret()
+    secrets.add(secret_variables(os.environ))
+    return secrets
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -129,7 +142,9 @@ def _run_command() -> int:
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        said = error.format_message()
+        shown = _known_secrets().mask(said)
+        (error if shown == said else click.UsageError(shown, getattr(error, "ctx", None))).show()
         return UNUSABLE
     except SystemExit as left:
         if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
@@ -145,16 +160,14 @@ def _run_command() -> int:
             return BROKEN
         from traceback import format_exc
 
-        from atp.base.secrets import every_secret
-
-        _say(every_secret().mask(format_exc()))
+        _say(format_exc())
         _say("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
         return BROKEN
     return code if isinstance(code, int) else 0
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text)
+    sys.stderr.write(_known_secrets().mask(text))
     sys.stderr.flush()
 
 

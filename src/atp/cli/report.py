@@ -9,6 +9,7 @@ import click
 from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
+    from atp.base.secrets import Secrets
     from atp.report.from_journal import RecordedRun
 
 
@@ -36,6 +37,8 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.base.project import find_root
+    from atp.base.secret_values import secret_variables
+    from atp.base.secrets import Secrets
     from atp.engine.prepare.settings import environment, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
@@ -47,14 +50,15 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
         root = project.resolve()
     recorded = RecordedRun(_find(root, name))
-    if not flags.get("output") and not flags.get("reporter"):
-        return _exit_code(_show(recorded, verbose=bool(flags.get("verbose"))))
     env = environment(root, None)
-    options = resolve_options({"output": [], "reporter": None, **flags}, root, env)
-    roles = RunContext(options, root, env).roles
+    if not flags.get("output") and not flags.get("reporter"):
+        secrets = Secrets(secret_variables(env))  # they may be newer than the journal
+        return _exit_code(_show(recorded, secrets, verbose=bool(flags.get("verbose"))))
+    context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
+    options, roles = context.options, context.roles
     files = tuple(file for file in recorded.info.files if file)
     given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
-    listeners = reports(options, given, roles=roles, where="<command line>")
+    listeners = reports(options, given, context.secrets, roles, "<command line>")
     problems = run_to_end(_report_all(recorded, listeners, roles))
     for one in listeners:
         if one.path and not one.problems:
@@ -84,7 +88,7 @@ async def _report_all(recorded: "RecordedRun", listeners: Any, roles: Any) -> li
     return [*all_listeners.problems, *left]
 
 
-def _show(recorded: "RecordedRun", *, verbose: bool) -> Sequence[str]:
+def _show(recorded: "RecordedRun", secrets: "Secrets", *, verbose: bool) -> Sequence[str]:
     """Print the summary. Returns what could not be printed."""
     from atp.report.choose import console
     from atp.report.console.console import ConsoleOptions
@@ -94,7 +98,7 @@ def _show(recorded: "RecordedRun", *, verbose: bool) -> Sequence[str]:
         stdout = open_stdout()
     except OSError as error:
         return [f"stdout: {error.strerror}"]
-    screen = console(stdout, ConsoleOptions(quiet=not verbose, verbose=verbose), live=False)
+    screen = console(stdout, ConsoleOptions(quiet=not verbose, verbose=verbose, secrets=secrets), live=False)
     screen.end(recorded.repeat(screen))
     return screen.problems
 

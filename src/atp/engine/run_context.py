@@ -67,7 +67,9 @@ class RunContext:
         """The context of the project around an input. Raises `LoadError` for settings that can't be used."""
         root = find_root(anchor)
         env = environment(root, flags.get("env_file"))
-        return cls(resolve_options(flags, root, env), root, env, anchor)
+        with masking(Secrets(secret_variables(env))):
+            options = resolve_options(flags, root, env)
+        return cls(options, root, env, anchor)
 
     @cached_property
     def roles(self) -> RoleClients:

@@ -11,7 +11,7 @@ import pytest
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
-from atp.base.secrets import hider
+from atp.base.secrets import every_secret, hider
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.plan import Unit
 from atp.loader.inputs import is_test_file
@@ -176,7 +176,7 @@ def _for_pytest(one: Diagnostic) -> Diagnostic:
 
 
 def _text(diagnostics: list[Diagnostic]) -> str:
-    return render(diagnostics, colour=False)
+    return render(diagnostics, False, every_secret())
 
 
 def _line(one: Diagnostic) -> str:
