@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.e2e.test_canaries import Outputs
 from tests.engine.support.judge import judge
 from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
@@ -65,3 +66,55 @@ def test_secrets_are_masked_in_every_output(project: Project) -> None:
     for text in (ran.out, ran.err, journal, *reports):
         assert "very-secret-key" not in text
     assert all("key ***" in text for text in (journal, *reports))
+
+
+def test_a_number_that_is_a_secret_is_masked_among_what_the_agent_gave(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        def run(prompt):
+            return {"output": {"pin": 842913577}, "tool_calls": [{"name": "x", "arguments": {"a": [842913577.0]}}]}
+        """,
+    )
+    file = project.suite(
+        [{"name": "told", "type": "custom", "config": {"entry": "agent.py:run"}}],
+        [{"id": "a", "metadata": {"pin": 842913577}, "assertions": [{"type": "equals", "value": 842913577}]}],
+    )
+    reports = [part for ending in ("json", "jsonl", "html", "xml", "csv", "md") for part in ("-o", f"out/r.{ending}")]
+    (project.folder / "out").mkdir()
+    ran = project.atp("test", file, "-v", *reports, env={"MY_PIN_KEY": "842913577"})
+    assert ran.code == 1, ran.err
+    outputs = Outputs({"stdout": ran.out, "stderr": ran.err})
+    for part in ("out", ".atp"):
+        outputs.add_files(project.folder / part)
+    assert outputs.leaks("842913577") == []
+
+
+def test_a_variable_that_a_hook_sets_is_masked(project: Project) -> None:
+    project.write("hooks.py", "import os\ndef before(about):\n    os.environ['LATE_TOKEN'] = 'token-of-this-trial'\n")
+    project.write("agent.py", "import os\ndef run(prompt):\n    return os.environ['LATE_TOKEN']\n")
+    config = {"entry": "agent.py:run"}
+    case = {"id": "a", "before_hook": "hooks.py:before", "assertions": [HELLO]}
+    file = project.suite([{"name": "told", "type": "custom", "config": config}], [case])
+    ran = project.atp("test", file, "-v", "-o", "r.json")
+    journal = (project.runs()[-1] / "journal.jsonl").read_text()
+    texts = (ran.out, ran.err, journal, (project.folder / "r.json").read_text())
+    assert [text for text in texts if "token-of-this-trial" in text] == []
+    assert "***" in ran.out
+
+
+def test_cases_whose_ids_have_secrets_are_resumed_and_found_again(project: Project) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n")
+    cases = [
+        {"id": "a ${A_TOKEN}", "input": "bad", "expected": "good"},
+        {"id": "a ${B_TOKEN}", "input": "good", "expected": "good"},
+        {"id": "c ${B_TOKEN}", "input": "bad", "expected": "good"},
+    ]
+    file = project.suite([{"name": "told", "type": "custom", "config": {"entry": "agent.py:run"}}], cases)
+    env = {"A_TOKEN": "the-first-secret", "B_TOKEN": "the-other-secret"}
+    assert project.test(file, "--fail-fast", "--parallel", "1", env=env).code == 1
+    resumed = project.test(file, "--resume", env=env)
+    assert [one["id"] for one in resumed.events if one["type"] == "result"] == ["a ***", "a ***", "c ***"]
+    again = project.test(file, "--only-failed", env=env)
+    # Two cases have the same id without their secrets: both are run again.
+    assert [one["id"] for one in again.events if one["type"] == "result"] == ["a ***", "a ***", "c ***"]

@@ -99,6 +99,11 @@ def secret_variables(environment: Mapping[str, str]) -> set[str]:
             found.add(value)
         if "://" in value:
             found.update(_of_addresses(value))
+        if value[:1] == "{" and is_secret_name(name):  # the file of a service account, say
+            import json  # rarely needed
+
+            with suppress(ValueError):
+                found.update(secret_settings(json.loads(value)))
     return found
 
 

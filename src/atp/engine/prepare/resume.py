@@ -8,6 +8,7 @@ from typing import BinaryIO
 from atp.base.diagnostics import LoadError, load_error
 from atp.base.json_text import UNREADABLE
 from atp.base.project import runs_folder
+from atp.base.secrets import MASK
 from atp.journal.folder import all_runs, projects_below
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
 from atp.journal.records import NAME, Kept, RunInfo, Trial
@@ -113,7 +114,7 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
 
     That is the newest run of the same input and, for what it left out, those before it: up to one that ran everything.
     """
-    decided: dict[tuple[str, str, str], bool] = {}
+    decided: dict[_Place, bool] = {}
     whole: Path | None = None
     for run in all_runs(root):
         start, summary = bounds(run)
@@ -125,7 +126,7 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
         if here and summary is not None and summary.complete and not narrowed:
             whole = run
             break
-    failed = {(agent, case) for (_, agent, case), passed in decided.items() if not passed}
+    failed = {(agent, case) for (_, agent, case, _), passed in decided.items() if not passed}
     if failed:
         return failed
     if not decided:
@@ -135,22 +136,25 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
     raise _nothing(f"everything passed in the last run ({whole.name})", "run it without --only-failed")
 
 
+_Place = tuple[str, str, str, int]
+"""A case of a journal: its file, its agent, its id, and its number where secrets are masked in the id: others may look
+the same."""
 _NARROWING = ("run", "tags", "only_failed")
 """Settings with which a run leaves out some of its cases."""
 
 
-def _passed(journal: Path) -> dict[tuple[str, str, str], bool]:
+def _passed(journal: Path) -> dict[_Place, bool]:
     """The cases of a run, by file and agent, and whether each passed the last time it was run.
 
     What the case itself asks of its trials counts: a `min_score`, a `pass_rate`, and that all of them have run.
     """
-    trials: dict[tuple[str, str, str], dict[tuple[int, int], TrialResult]] = {}
-    asked: dict[tuple[str, str, str], CaseInfo] = {}
-    keys: dict[str, tuple[str, str, str]] = {}
+    trials: dict[_Place, dict[tuple[int, int], TrialResult]] = {}
+    asked: dict[_Place, CaseInfo] = {}
+    keys: dict[str, _Place] = {}
     for _, line in read_lines(journal):
         if isinstance(line, Trial):
             one = line.result
-            place = keys[one.key] = (line.file, one.agent, one.case)
+            place = keys[one.key] = (line.file, one.agent, one.case, one.index if MASK in one.case else 0)
             bare = TrialResult(key=one.key, agent=one.agent, case=one.case, status=one.status, score=one.score)
             trials.setdefault(place, {})[one.variation, one.run] = bare
         elif isinstance(line, Kept) and line.key in keys:

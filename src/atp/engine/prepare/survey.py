@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from atp.base.diagnostics import Place
+from atp.base.secrets import current_secrets
 from atp.checks.before_run import deciders, needs, unjudgeable
 from atp.engine.prepare.options import Options
 from atp.suite.assertion import Decider, Need
@@ -127,7 +128,7 @@ class Filter:
         self._with = {word for word in words if not word.startswith("!")}
         self._without = {word[1:] for word in words if word.startswith("!")}
         self.only: set[tuple[str, str]] | None = None
-        """The pairs (agent, case) to run: with `--only-failed`, or as pytest selects them."""
+        """The pairs (agent, case) to run: with `--only-failed`, where secrets are masked, or as pytest selects them."""
         self._wants_all = not (self._pattern or self._with or self._without)
 
     def wants(self, case: Case) -> bool:
@@ -141,4 +142,7 @@ class Filter:
 
     def wants_pair(self, agent: str, case: Case) -> bool:
         """True if the case is to run against this agent."""
-        return self.only is None or (agent, case.id) in self.only
+        if self.only is None or (agent, case.id) in self.only:
+            return True
+        secrets = current_secrets()
+        return secrets.may_be_in(f"{agent} {case.id}") and (secrets.mask(agent), secrets.mask(case.id)) in self.only

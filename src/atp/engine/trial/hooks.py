@@ -1,10 +1,13 @@
 """Functions of the user's that run before and after a trial, or the whole run."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from atp.base.errors import Error
+from atp.base.secret_values import secret_variables
+from atp.base.secrets import current_secrets
 from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
 from atp.usercode.signature import takes_any
@@ -37,8 +40,10 @@ class Hooks:
     ) -> None:
         """Run a hook. Whatever it raises becomes a `HookError`, for which no agent is to blame.
 
-        `log` gets the lines that it prints.
+        `log` gets the lines that it prints. Secrets among the environment variables that it sets are masked from then
+        on.
         """
+        environment = dict(os.environ)
         try:
             function = self.load(name, folder)
             await call(function, (about,) if takes_any(function) else (), log=log)
@@ -46,3 +51,6 @@ class Hooks:
             raise HookError(f"hook {name}: {raised}") from raised.error
         except Exception as error:
             raise HookError(f"hook {name}: {type(error).__name__}: {error}") from error
+        finally:
+            if (now := dict(os.environ)) != environment:
+                current_secrets().add(secret_variables(now))
