@@ -111,8 +111,7 @@ HOSTILE = f"""{ACTS}
     def judge(asked):
         text = asked["record"][-1]["text"]
         act(text)
-        verdict = {{"number": 1, "met": text == "well", "score": 0, "reason": "so", "evidence": [text]}}
-        return {{"verdicts": [verdict], "score": 0, "reason": "so", "evidence": [text]}}
+        return {{"verdicts": [{{"number": 1, "score": 0, "reason": "so", "evidence": [text]}}]}}
 
     def speak(asked):
         act(str(asked))

@@ -215,8 +215,7 @@ def test_an_edited_script_of_a_checkpoint_runs_its_dialogue_again(project: Proje
 JUDGE = """
     def judge(asked):
         text = asked["record"][-1]["text"]
-        verdict = {"number": 1, "met": bool(SCORE), "score": SCORE, "reason": "so", "evidence": [text]}
-        return {"verdicts": [verdict], "score": SCORE, "reason": "so", "evidence": [text]}
+        return {"verdicts": [{"number": 1, "score": SCORE, "reason": "so", "evidence": [text]}]}
 
     def user(told):
         return {"input": "", "goal_achieved": True}
