@@ -14,7 +14,7 @@ from atp.loader.load import load_path
     [
         ('"runs": «out-of-range»0', "give 1 or more"),
         ('"timeout": «out-of-range»0', "give more than 0"),
-        ('"pass_rate": «out-of-range»2', "give a number from 0 to 1"),
+        ('"pass_rate": «out-of-range»2', "give a number from 0 to 1: `0.02`, if 2 % is meant"),
         ('"pass_rate": «out-of-range»0', "give more than 0"),
         ('"min_score": «out-of-range»101', "give a number from 0 to 100"),
         ('"min_score": «out-of-range»-1', "give 0 or more"),

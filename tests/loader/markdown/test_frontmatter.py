@@ -143,3 +143,10 @@ def test_two_mistakes_are_two_errors(expect: Callable[..., Loaded]) -> None:
 )
 def test_agent_files(written: str, file: str | None) -> None:
     assert agent_file(written) == file
+
+
+def test_an_id_that_is_taken_names_the_line_that_has_it() -> None:
+    head = "---\ntarget: agents/a.md\nassessor: agents/a.md\n---\n"
+    case = "# {0}\n\n**ID:** a\n\n**Prompts:**\n\n- x\n\n**Expectations:**\n\n- The answer contains `x`.\n\n"
+    (found,) = load_text(head + case.format("One") + case.format("Two"), "markdown").diagnostics
+    assert (found.code, found.line, found.hint) == ("duplicate-id", 19, "change it: line 7 has it, too")
