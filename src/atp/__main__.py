@@ -14,14 +14,13 @@ def main() -> None:
     if interruptible:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from atp.cli.main import main as call
+    from atp.usercode.exits import leave
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         call()
     except SystemExit as left:
-        from atp.usercode.exits import leave
-
         leave(left.code if isinstance(left.code, int) else 0)
 
 

@@ -127,6 +127,37 @@ def test_what_would_never_end_is_not_waited_for_when_atp_ends(project: Project, 
     assert [one["case"] for one in project.trials()] == ["a", "b"]
 
 
+UNMARKED = {
+    "an empty context": "contextvars.Context().run(os._exit, 0)",
+    "a hook of threads": "threading.excepthook = lambda _: os._exit(0); thread(lambda: 1 / 0)",
+    "a raw thread": "thread(lambda: contextvars.Context().run(os._exit, 0))",
+}
+
+
+@pytest.mark.parametrize("how", UNMARKED)
+def test_an_import_does_not_end_a_program_with_0(project: Project, how: str) -> None:
+    """In code that has lost its mark, nobody ends the process with 0 while a module is imported."""
+    project.write(
+        "agent.py",
+        f"""
+        import contextvars, os, threading
+
+        def thread(function):
+            one = threading.Thread(target=function)
+            one.start()
+            one.join()
+
+        {UNMARKED[how]}
+
+        def run(prompt):
+            return prompt
+        """,
+    )
+    load = "from atp.usercode.code_path import load_function\nload_function('agent.py:run', [])\nraise SystemExit(7)\n"
+    project.write("program.py", load)
+    assert python(project, "program.py").returncode in (1, 7)
+
+
 LATE = {
     "an object that is left": "builtins.LEFT = Exits()",
     "imports": "builtins.__import__ = lambda *_args, **_more: sys.exit(0)",

@@ -179,8 +179,7 @@ def mark_foreign(code: ForeignCode) -> None:
 @contextmanager
 def foreign() -> Iterator[ForeignCode]:
     """Mark what runs inside as code that is not ours."""
-    refuse_exits()
-    GUARD.hosted = True
+    GUARD.begin_run()
     code = ForeignCode()
     before, process = _FOREIGN.set(code), forks()
     try:
@@ -188,6 +187,7 @@ def foreign() -> Iterator[ForeignCode]:
     finally:
         exit_if_forked(process)
         _FOREIGN.reset(before)
+        GUARD.end_run()
 
 
 def _refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
@@ -257,7 +257,8 @@ def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[...
         except BaseException:
             # In the context, so that the traceback is captured with what the code prints.
             args = (*sys.exc_info(), threading.current_thread())
-            context.run(threading.excepthook, threading.ExceptHookArgs(args))
+            with suppress(BaseException):  # the hook may be the user's. Python would call it again, unmarked
+                context.run(threading.excepthook, threading.ExceptHookArgs(args))
         finally:
             LIVE_THREADS.discard(thread)
 
