@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
-from atp.engine.trial.attempt import Attempt, Ending
+from atp.engine.trial.running import Attempt, Ending
 from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
 from atp.engine.trial.deadline import Deadline, Deadlines
 from atp.suite.result import Status, TrialResult
