@@ -1,6 +1,6 @@
-"""Attempts a trial: hooks, the conversation, the checks; and again, if the infrastructure fails.
+"""Runs a trial: hooks, the conversation, the checks; and again, if the infrastructure fails.
 
-What happens is contained here and becomes an `Ending`: the status of the trial, the reason, and who is to blame.
+Whatever happens is contained here, and becomes the `Ending` of the trial.
 """
 
 import asyncio
@@ -8,12 +8,12 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from atp.agents.adapter import AgentError, AgentTimeout
+from atp.agents.adapter import AgentError
 from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
 from atp.base.secrets import Secrets
@@ -25,13 +25,10 @@ from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Snapshot, take_snapshot
 from atp.engine.trial.conversation import Conversation, LimitExceeded, Watch
 from atp.engine.trial.deadline import GRACE, Deadline
+from atp.engine.trial.ending import Actor, Ending, conclude, ending_of, out_of_time
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.workspace import WorkspaceError, WorkspaceReplaced
-from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import RoleError
-from atp.stats.score import score
-from atp.suite.case import Case
-from atp.suite.result import NO_ASSERTIONS, Blame, Outcome, Status, Transcript, TrialResult, Verdict
+from atp.suite.result import NO_ASSERTIONS, Status, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -40,24 +37,14 @@ Result = TypeVar("Result")
 Record = TypeVar("Record", bound=Struct)
 LONGEST_BACKOFF = 60.0
 """Seconds to wait before trying again. A server that asks for more is not asked again."""
-Actor = Literal["agent", "judge", "simulator", "hook", "test", "start", "nobody"]
-"""Who a trial is waiting for. Whoever it is when the time is up is to blame."""
-
-
-class Ending(NamedTuple):
-    """How a trial ended that did not pass."""
-
-    status: Status
-    error: str | None
-    blame: Blame | None = None
 
 
 class _TimeUp(Exception):
     """The time was up before the event loop could say so."""
 
 
-class Attempt:
-    """A trial that is being run, again if the infrastructure fails."""
+class RunningTrial:
+    """A trial that is being run, in one attempt, or more if the infrastructure fails."""
 
     def __init__(self, trial: Trial, result: TrialResult, context: RunContext, start: Snapshot | None) -> None:
         """`start` is the snapshot of befores."""
@@ -181,7 +168,7 @@ class Attempt:
         except ScriptError as error:
             self.end(Ending("error", str(error), "environment"))
             return
-        self.end(_conclude(self._trial.case, self._result))
+        self.end(conclude(self._trial.case, self._result))
         if why_skipped is not None and self._result.status == "passed":
             self.end(Ending("skipped", why_skipped))
 
@@ -233,7 +220,7 @@ class Attempt:
         if exceeded is not None:
             self._end_with(exceeded)
         else:
-            self.end(_conclude(case, result, dialogue.error if dialogue is not None else None))
+            self.end(conclude(case, result, dialogue.error if dialogue is not None else None))
 
     def _end_with(self, error: BaseException) -> None:
         """End the trial because of an error, and blame whoever caused it."""
@@ -244,9 +231,9 @@ class Attempt:
             case, result = self._trial.case, self._result
             named = passed_limits(case.limits, result.transcript)
             result.verdicts.extend(named or [Verdict(type="limits", outcome="failed", message=str(error))])
-            self.end(_conclude(case, result, str(error)))
+            self.end(conclude(case, result, str(error)))
             return
-        self.end(_ending_of(error))
+        self.end(ending_of(error))
         if isinstance(error, AgentError) and error.raw is not None:
             self._result.transcript.logs.append(error.raw)
 
@@ -258,7 +245,7 @@ class Attempt:
     def time_out(self) -> None:
         """End the trial because its time is up, and blame whoever it was waiting for."""
         limit = START_LIMIT if self._actor == "start" else self._trial.timeout
-        ending = _out_of_time(f"timeout after {duration(limit)}", self._actor)
+        ending = out_of_time(f"timeout after {duration(limit)}", self._actor)
         if self._actor in ("hook", "judge") and self._result.status != "passed":
             self._result.warnings.append(ending.error or "")  # the trial had failed already
         else:
@@ -419,60 +406,3 @@ def _texts(value: dict[Any, Any] | list[Any], *above: Any) -> Iterator[tuple[tup
 def _backoff(error: AgentError, attempt: int) -> float:
     """The seconds that the other side asks for, else twice as long each time."""
     return error.retry_after if error.retry_after is not None else min(0.25 * 2 ** (attempt - 1), LONGEST_BACKOFF)
-
-
-def _conclude(case: Case, result: TrialResult, reason: str | None = None) -> Ending | None:
-    """Score the verdicts. A failed check makes the trial failed, also beside an unjudged one, which is an error.
-
-    `reason` says why the trial failed, if it did, better than its first failed check.
-    """
-    failed, unjudged = _first("failed", result.verdicts), _first("unjudged", result.verdicts)
-    if unjudged is None or failed is not None:
-        scored = score(result, case)
-        result.score, result.dimensions = scored.value, scored.dimensions
-        result.left_out = scored.left_out
-    if failed is not None:
-        return Ending("failed", reason or failed.message)
-    return Ending("error", unjudged.message, "judge") if unjudged is not None else None
-
-
-def _first(outcome: Outcome, verdicts: list[Verdict]) -> Verdict | None:
-    for verdict in verdicts:
-        if verdict.outcome == outcome:
-            return verdict
-    return None
-
-
-def _ending_of(error: BaseException) -> Ending:
-    """What an error means for the trial that raised it."""
-    match error:
-        case AgentTimeout():
-            return Ending("timeout", str(error))
-        case AgentError():
-            text = str(error)
-            needs_prefix = error.blame == "agent" and not text.startswith("agent error")
-            return Ending("error", f"agent error: {text}" if needs_prefix else text, error.blame)
-        case RoleError():  # a judge's error makes a check unjudged, so this one is the simulator's
-            return Ending("error", f"simulator error: {error}", "simulator")
-        case HookError() | WorkspaceError() | CassetteError() | CassetteMiss():
-            return Ending("error", str(error), "environment")
-    # A bug of ATP, or something that only looks like an exit.
-    return Ending("error", f"internal error: {type(error).__name__}: {error}", "internal")
-
-
-def _out_of_time(text: str, actor: Actor) -> Ending:
-    match actor:
-        case "agent":
-            return Ending("timeout", text)
-        case "start":
-            return Ending("error", f"{text} while the agent was started", "environment")
-        case "nobody":
-            return Ending("error", f"{text} while waiting until it can be asked again", "environment")
-        case "judge":
-            return Ending("error", f"{text} while judging", "judge")
-        case "simulator":
-            return Ending("error", f"{text} while simulating", "simulator")
-        case "hook":
-            return Ending("error", f"{text} in a hook", "environment")
-        case "test":
-            return Ending("error", f"{text} in the test itself", "environment")

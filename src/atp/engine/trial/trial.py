@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
-from atp.engine.trial.running import Attempt, Ending
 from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
 from atp.engine.trial.deadline import Deadline, Deadlines
+from atp.engine.trial.ending import Ending
+from atp.engine.trial.running import RunningTrial
 from atp.suite.result import Status, TrialResult
 
 Abandon = Callable[[TrialResult], None]
@@ -31,7 +32,7 @@ class TrialRunner:
         the result, and this call may never return.
         """
         if trial.before is None and not trial.is_before:
-            return (await self._attempt(trial, None, abandon))[0]
+            return (await self._run(trial, None, abandon))[0]
         try:
             if not trial.is_before:
                 return (await self._run_after_befores(trial, abandon)).result
@@ -76,31 +77,29 @@ class TrialRunner:
         if trial.case.skip:
             why = f"before `{trial.case.id}` is skipped by its file"
             return Replayed(unfinished(trial, "skipped", why), None, why)
-        result, snapshot = await self._attempt(trial, start, abandon)
+        result, snapshot = await self._run(trial, start, abandon)
         return Replayed(result, snapshot, "" if snapshot else why_not(result))
 
-    async def _attempt(
-        self, trial: Trial, start: Snapshot | None, abandon: Abandon
-    ) -> tuple[TrialResult, Snapshot | None]:
+    async def _run(self, trial: Trial, start: Snapshot | None, abandon: Abandon) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
         self._identify_roles(trial, result)
         self._context.services.recordings.begin_trial()
-        attempt = Attempt(trial, result, self._context, start)
-        deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(attempt.abandoned()))
+        running = RunningTrial(trial, result, self._context, start)
+        deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(running.abandoned()))
         try:
-            await attempt.run(deadline)
+            await running.run(deadline)
         except asyncio.CancelledError:
             if deadline.is_cause_of_cancellation():
-                attempt.time_out()
+                running.time_out()
             else:
-                attempt.end(Ending("cancelled", "cancelled"))
+                running.end(Ending("cancelled", "cancelled"))
             # Code that was left to itself, in a thread for example, must not write on into what is reported.
-            result = attempt.copy_result()
+            result = running.copy_result()
         finally:
             deadline.cancel()
-        result.duration_ms = attempt.duration_ms
-        await attempt.clean_up()
-        return result, attempt.snapshot
+        result.duration_ms = running.duration_ms
+        await running.clean_up()
+        return result, running.snapshot
 
 
 def _new_result(trial: Trial) -> TrialResult:
