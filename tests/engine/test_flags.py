@@ -299,7 +299,7 @@ def test_budgets_for_the_whole_run(project: Project) -> None:
     assert (events.summary["stopped"], len(events.results)) == ("the budget is used up: 110 of 100 tokens", 1)
     ran = project.atp("test", project.cases("fine", "slow", "later"), *AGENT, "--max-time", "1s")
     assert ran.code == 3
-    assert "Stopped: the run's time is up (1s)" in ran.out
+    assert "Stopped:   the run's time is up (1s)" in ran.out
     assert project.trials()[-1]["status"] == "cancelled"
     assert "later" not in [one["case"] for one in project.trials()]
 

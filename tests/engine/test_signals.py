@@ -65,9 +65,9 @@ def test_a_signal_ends_the_run_in_good_order(project: Project, number: int) -> N
     flags = [file, "-n", "agent.py:sync", "-o", "out.json"]
     ran = interrupt(project, flags, 3, number)
     assert ran.code == 130
-    assert "Stopped: interrupted" in ran.out
-    assert "Passed:  2" in ran.out
-    assert "Not run: 1" in ran.out
+    assert "Stopped:   interrupted" in ran.out
+    assert "Passed:    2" in ran.out
+    assert "Not run:   1" in ran.out
     assert f"Go on with: atp test {file} -n agent.py:sync -o out.json --resume" in ran.out
     assert str(project.runs()[0] / "journal.jsonl") in ran.out
     last = project.journal()[-1]
