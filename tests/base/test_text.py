@@ -3,7 +3,7 @@
 import pytest
 
 from atp.base.secrets import Secrets, masking
-from atp.base.text import cut, cut_start, one_line, some_lines, value_text
+from atp.base.text import cut, cut_start, one_line, some_lines, value_text, words
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,8 @@ def test_of_a_long_text_only_the_beginning_is_searched() -> None:
     with masking(Secrets(["secret-token"])):
         assert cut(Counted("x" * 10**6), 10) == "x" * 9 + "…"
     assert 0 < Counted.longest < 1000
+
+
+def test_a_wrapped_secret_is_masked_before_its_lines_are_joined() -> None:
+    with masking(Secrets(["first-secret"])):
+        assert words("see  first-\nsecret\n there ") == "see *** there"

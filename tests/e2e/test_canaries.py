@@ -45,10 +45,12 @@ FORMS = json.loads((pathlib.Path(__file__).parent.parent / "forms.json").read_te
 async def answer(prompt, workspace):
     way, _, form = prompt.partition(": ")
     text = FORMS[form]
+    # What goes on in the line after one that is longer than 2,000 characters is not found: docs/security.md says so.
+    fill = 0 if form == "base64 in lines" else 1980
     if way == "raises":
-        raise ValueError("x" * 1980 + text)
+        raise ValueError("x" * fill + text)
     if way == "prints":
-        print("x" * 1985 + text)
+        print("x" * fill + "xxxxx" + text)
         print(*text.splitlines(), sep="\\n")
         for character in text:
             print(character, end="")

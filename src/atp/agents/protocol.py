@@ -10,7 +10,7 @@ from atp.agents.adapter import AgentError, Reply, TurnRequest
 from atp.agents.artifacts import Artifacts, take_in, unknown_fields
 from atp.agents.reply import read_usage
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, json_text, read_json, write_json
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.suite.result import Artifact
 
 VERSION = "1.0"
@@ -119,7 +119,7 @@ def _object(raw: bytes) -> dict[str, Any]:
         if not raw.strip():
             raise
         why = str(error)
-    beginning = cut(" ".join(cut(raw, 2000).split()), 100)
+    beginning = cut(words(cut(raw, 2000)), 100)
     raise ProtocolError(f"{why}. stdout begins with `{beginning}`: {_NO_RESPONSE}")
 
 

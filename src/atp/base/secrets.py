@@ -45,8 +45,9 @@ _QUOTES = (
 """Quotes and backslashes: JSON, shells, CSV and SQL add more of them, and each in another more again."""
 _BASE64_FORMS = {"+": r"(?:\\*+(?:\+|(?i:u002b))|-|(?i:%2b))", "/": r"(?:\\*+/|_|(?i:%2f))"}
 _BASE64_END = r"(?:[A-Za-z0-9+/_-]|(?i:%2[bf]))?(?:=|(?i:%3d)){0,2}"
-_BREAK = r"(?:\\++[rn]|(?<=\\)[rn]|[\r\n]){0,4}"
+_BREAK = r"(?:\\++[rn]|(?<=\\)[rn]|[\r\n]|%0[aAdD]){0,4}"
 """What may be between two characters of a secret that is wrapped: up to four, so that no text takes long."""
+_WRITTEN_BREAKS = ("\\n", "\\r", "%0a", "%0A", "%0d", "%0D")
 _LETTERS = "2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e"
 _ESCAPED_LETTER = (
     rf"(?i:(?:\\(?:u00|x)|{_PERCENT})(?:{_LETTERS})"
@@ -100,7 +101,8 @@ class _Search:
 
     def _may_be_broken(self, text: str) -> bool:
         """Whether a secret may be in the text with line breaks in it."""
-        return ("\n" in text or "\\n" in text) and any(map(_joined(text).__contains__, self.anchors))
+        has_breaks = "\n" in text or "\\n" in text or "%0" in text
+        return has_breaks and any(map(_joined(text).__contains__, self.anchors))
 
     def may_be_in_bytes(self, data: bytes | bytearray) -> bool:
         if any(map(data.__contains__, self._byte_anchors)):
@@ -108,10 +110,12 @@ class _Search:
         hinted = b"%" in data or b"&#" in data or (b"\\" in data and (b"\\u00" in data or b"\\x" in data))
         if hinted and self.anchors and _ESCAPED_IN_BYTES.search(data):
             return True
-        if b"\n" not in data and b"\\n" not in data:
+        if b"\n" not in data and b"\\n" not in data and b"%0" not in data:
             return False
-        joined = data.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, b"\r\n\\")
-        return any(map(joined.__contains__, self._byte_anchors))
+        for one in _WRITTEN_BREAKS:
+            data = data.replace(one.encode(), b"")
+        data = data.translate(None, b"\r\n\\")
+        return any(map(data.__contains__, self._byte_anchors))
 
     @cached_property
     def _escaped(self) -> list[_Form]:
@@ -178,7 +182,7 @@ def _may_be_escaped(text: str) -> bool:
 
 def _joined(text: str) -> str:
     """The text without line breaks, and without backslashes: no anchor has one."""
-    for one in ("\\n", "\\r", "\n", "\r", "\\"):
+    for one in (*_WRITTEN_BREAKS, "\n", "\r", "\\"):
         text = text.replace(one, "")
     return text
 

@@ -47,6 +47,11 @@ def masked_beginning(value: Any, longest: int) -> str:
     return secrets.mask_beginning(text, longest) if secrets else text
 
 
+def words(text: str) -> str:
+    """The text on one line, with a blank for any blanks and line breaks. Secrets that are wrapped are masked first."""
+    return " ".join(masked_beginning(text, len(text)).split())
+
+
 def one_line(text: str, longest: int = LONGEST) -> str:
     """The text, cut, with blanks for line breaks and U+FFFD for what could steer a terminal."""
     text = cut(text, longest)  # first of all: the text may have millions of characters

@@ -23,7 +23,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.json_text import UNREADABLE, encode
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.models.connections import Limiter, ModelContext
 from atp.models.connectors.connector import AuthMode, Connector
 from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest
@@ -305,7 +305,7 @@ def error_text(body: Any) -> str:
         if isinstance(body, dict) and body.get(name):
             body = body[name]
     text = body if isinstance(body, str) else encode(body).decode()
-    return " ".join(text.split())
+    return words(text)
 
 
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from atp.base.errors import ConfigurationError, install_extra
 from atp.base.secrets import mask
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.models.client import LONGEST_MESSAGE, RETRIED_STATUSES, TransientError, retry_after, with_retries
 from atp.models.connections import ModelContext
 from atp.models.connectors.connector import Connector
@@ -97,7 +97,7 @@ class ProviderModel(Model):
         return ModelError(self._masked(text), retryable=retryable, status=status)
 
     def _masked(self, text: str) -> str:
-        return cut(mask(f"{self.connector}: {' '.join(text.split())}", self._connector.secrets), LONGEST_MESSAGE)
+        return cut(mask(f"{self.connector}: {words(text)}", self._connector.secrets), LONGEST_MESSAGE)
 
 
 def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":

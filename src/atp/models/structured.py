@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.jsonc import NotJson
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 
 if TYPE_CHECKING:
@@ -191,4 +191,4 @@ def without_fence(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return cut(" ".join(text.split()), SHOWN)
+    return cut(words(text), SHOWN)

@@ -10,7 +10,7 @@ import yarl
 from atp.agents.adapter import AgentError
 from atp.agents.wire import RAW_LENGTH
 from atp.base.errors import ConfigurationError
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.models.client import error_text, retry_after
 
 PASSING = frozenset((429, 502, 503, 504))
@@ -88,8 +88,7 @@ def of_exception(error: Exception, answered: bool) -> AgentError:
 def unreachable(error: Exception) -> str:
     """Return why there is no answer, with host and port as the configuration has them, never with the query."""
     if isinstance(error, aiohttp.ClientResponseError) and error.message:
-        said = re.sub(r"\s+", " ", error.message).strip()
-        return f"the answer is not HTTP: {cut(said, 200)}"
+        return f"the answer is not HTTP: {cut(words(error.message), 200)}"
     if _is_closed(error):
         return f"it {_CLOSED}"
     if isinstance(error, TimeoutError):

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from msgspec import Struct, field
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
-from atp.base.text import cut
+from atp.base.text import cut, words
 from atp.loader.load import load_text
 from atp.loader.source import LoadContext
 from atp.models.structured import without_fence
@@ -196,8 +196,8 @@ def refused_cases(
     """The errors for what generated cases may not have."""
     notes = Diagnostics(path)
     for case in cases:
-        for words in refusals(case):
-            notes.error("untrusted-case", words, case.place, "leave it out, or write the case into a file of your own")
+        for why in refusals(case):
+            notes.error("untrusted-case", why, case.place, "leave it out, or write the case into a file of your own")
     return list(notes)
 
 
@@ -287,4 +287,4 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _cut(text: str) -> str:
-    return cut(" ".join(text.split()), 100) or "it is empty"
+    return cut(words(text), 100) or "it is empty"

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from atp.base.numbers import counted
-from atp.base.text import cut
+from atp.base.text import cut, words
 
 NEAR = 0.85
 """Prompts at least this similar count as the same."""
@@ -134,7 +134,7 @@ def _writable(text: str) -> bool:
 
 
 def _shown(part: str) -> str:
-    return cut(" ".join(part.split()), 60)
+    return cut(words(part), 60)
 
 
 def same_text(text: str) -> str:
