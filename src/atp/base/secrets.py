@@ -95,9 +95,9 @@ class _Search:
         return secret_numbers(self._values)
 
     def may_be_in(self, text: str) -> bool:
-        if any(map(text.__contains__, self.anchors)):
-            return True
-        return bool(self.anchors) and (_may_be_escaped(text) or self._may_be_broken(text))
+        if not self.anchors:
+            return False
+        return any(map(text.__contains__, self.anchors)) or _may_be_escaped(text) or self._may_be_broken(text)
 
     def _may_be_broken(self, text: str) -> bool:
         """Whether a secret may be in the text with line breaks in it."""
@@ -105,10 +105,12 @@ class _Search:
         return has_breaks and any(map(_joined(text).__contains__, self.anchors))
 
     def may_be_in_bytes(self, data: bytes | bytearray) -> bool:
+        if not self.anchors:
+            return False
         if any(map(data.__contains__, self._byte_anchors)):
             return True
         hinted = b"%" in data or b"&#" in data or (b"\\" in data and (b"\\u00" in data or b"\\x" in data))
-        if hinted and self.anchors and _ESCAPED_IN_BYTES.search(data):
+        if hinted and _ESCAPED_IN_BYTES.search(data):
             return True
         if b"\n" not in data and b"\\n" not in data and b"%0" not in data:
             return False

@@ -126,7 +126,7 @@ def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
 def _why(dimension: str, limits: Limits, known: list[Verdict]) -> str:
     match dimension:
         case "quality":
-            unseen = any(_is_about_quality(one, seen=True) for one in known)
+            unseen = [one for one in known if _is_about_quality(one, seen=True)]
             return "the agent told of nothing that it did" if unseen else "no judged or behavioural checks"
         case "completeness":
             return "no checks"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atp.usercode.contain import value_of
-from atp.usercode.exits import GUARD, ForeignCode, mark_foreign
+from atp.usercode.exits import GUARD, LIVE_THREADS, ForeignCode, mark_foreign
 from atp.usercode.printed import CAPTURE, Printed, restore_streams
 from atp.usercode.signature import is_async
 from atp.usercode.threads import Raised
@@ -42,7 +42,8 @@ async def call(
     kwargs = kwargs or {}
     try:
         with Hosting():
-            restore_streams()  # a thread that an earlier call left behind may have closed them
+            if LIVE_THREADS:
+                restore_streams()  # a thread that an earlier call left behind may have closed them
             if blocks is None:
                 blocks = not is_async(function)
             if not blocks:

@@ -1,6 +1,7 @@
 """The deadlines of trials."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 GRACE = 1.0
@@ -16,11 +17,13 @@ class Deadlines:
     def __init__(self) -> None:
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._next = math.inf
+        """When the timer fires, by the clock of the event loop."""
 
     def add(self, deadline: "Deadline") -> None:
         """Call `deadline.on_due` when the deadline is due."""
         self._open.add(deadline)
-        if self._timer is None or deadline.due < self._timer.when():
+        if deadline.due < self._next:
             self._set_timer(deadline.due)
 
     def remove(self, deadline: "Deadline") -> None:
@@ -30,14 +33,14 @@ class Deadlines:
     def _set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._next = when
         self._timer = asyncio.get_running_loop().call_at(when, self._on_timer)
 
     def _on_timer(self) -> None:
         """Call one deadline that is due. The timer is set again first, because the call may raise."""
-        assert self._timer is not None
         # The loop may call a little early, by the resolution of its clock.
-        now = max(self._timer.when(), asyncio.get_running_loop().time())
-        self._timer = None
+        now = max(self._next, asyncio.get_running_loop().time())
+        self._timer, self._next = None, math.inf
         due = min((one for one in self._open if one.due <= now), key=lambda one: one.due, default=None)
         if due is not None:
             self._open.discard(due)
