@@ -100,6 +100,7 @@ def test_the_seeds_themselves_are_in_order(dialect: FileDialect) -> None:
 @example("!", "yaml")
 @example('{"a": "\\', "jsonl")
 @example("a: !<x> y", "yaml")
+@example("---", "yaml")
 @example("%YAML 9.9\n---\na", "yaml")
 def test_any_text(source: str, dialect: FileDialect) -> None:
     check(source, dialect)

@@ -26,10 +26,10 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
     secrets = fill_variables(parsed, source.text, context.env, notes)
     data, locate = parsed.data, parsed.locator
     if not isinstance(data, dict):
-        code, message = (
-            ("empty", "there is nothing in this file") if data is None else ("wrong-type", "a suite must be a mapping")
-        )
-        notes.error(code, message, locate.value(()), "begin with `test_suite:`")
+        if data is None:  # after `---` alone, the value would stand behind the last line
+            notes.error("empty", "there is nothing in this file", Place(1, 1), "begin with `test_suite:`")
+        else:
+            notes.error("wrong-type", "a suite must be a mapping", locate.value(()), "begin with `test_suite:`")
         return None
     if "test_suite" not in data and {"prompts", "providers"} <= data.keys():
         hint = "ATP reads suites with `test_suite`, `agents` and `tests`; `atp init yaml` writes one to start from"
