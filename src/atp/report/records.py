@@ -4,7 +4,7 @@ Each record has an `of` that makes the record from what a run recorded. Secrets 
 `Reporter.masked_json`. A key that is absent from the report is `UNSET` in its record.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -618,7 +618,9 @@ def _stability_fields(found: Stability) -> dict[str, Any]:
     return made
 
 
-def _mean_dimensions(trials: Iterable[TrialResult]) -> dict[str, float]:
+def _mean_dimensions(trials: Sequence[TrialResult]) -> dict[str, float]:
+    if len(trials) == 1:
+        return {name: round(float(value), 4) for name, value in trials[0].dimensions.items()}
     values: dict[str, list[float]] = {}
     for trial in trials:
         for name, value in trial.dimensions.items():

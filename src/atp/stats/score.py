@@ -3,7 +3,6 @@
 A dimension without data is left out, and the weights of the others are rescaled.
 """
 
-from collections.abc import Iterable
 from math import fsum
 
 from msgspec import Struct, field
@@ -21,6 +20,7 @@ def _by_dimension(weights: Weights) -> dict[str, float]:
 
 
 _DEFAULT = _by_dimension(Weights())
+_NO_QUALITY = "no judged or behavioural checks"
 
 
 class Score(Struct, kw_only=True):
@@ -40,19 +40,18 @@ def score(result: TrialResult, case: Case) -> Score:
     known = [verdict for verdict in result.verdicts if verdict.outcome != "unjudged"]
     dimensions: dict[str, float] = {}
     left_out: dict[str, str] = {}
-    for name, value in (
-        ("quality", quality(known, seen=transcript.tells_of_actions)),
-        ("completeness", completeness(known)),
-        ("efficiency", efficiency(limits, transcript)),
-        ("cost", cost(limits, transcript)),
+    for name, found in (
+        ("quality", _quality(known, transcript)),
+        ("completeness", _completeness(known)),
+        ("efficiency", _efficiency(limits, transcript)),
+        ("cost", _cost(limits, transcript)),
     ):
-        if value is None:
-            left_out[name] = _why(name, limits, known)
+        if isinstance(found, str):
+            left_out[name] = found
         else:
-            dimensions[name] = value
+            dimensions[name] = found
     weights = _DEFAULT if case.scoring is None else _by_dimension(case.scoring)
-    total = _total(dimensions, weights, known)
-    return Score(value=total, dimensions=dimensions, left_out=left_out)
+    return Score(value=_total(dimensions, weights, known), dimensions=dimensions, left_out=left_out)
 
 
 def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: list[Verdict]) -> float | None:
@@ -65,31 +64,45 @@ def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: li
     return 100 * mean
 
 
-def quality(known: Iterable[Verdict], *, seen: bool = True) -> float | None:
-    """The weighted mean score of the judged and behavioural checks among `known`.
+def _quality(known: list[Verdict], transcript: Transcript) -> float | str:
+    """The weighted mean score of the judged and behavioural checks among `known`, or why there is none.
 
-    If the agent told of nothing that it did (not `seen`), a behavioural check that passed is no mark in its favour.
+    If the agent told of nothing that it did, a behavioural check that passed is no mark in its favour.
     """
-    return _weighted_mean([(one.weight, _points(one)) for one in known if _is_about_quality(one, seen)])
+    about = [one for one in known if one.judged or one.type == "behavior" or one.parts]
+    if not about:
+        return _NO_QUALITY
+    seen = transcript.tells_of_actions
+    mean = _weighted_mean([(one.weight, _points(one)) for one in about if _is_about_quality(one, seen)])
+    if mean is not None:
+        return mean
+    unseen = any(_is_about_quality(one, seen=True) for one in about)
+    return "the agent told of nothing that it did" if unseen else _NO_QUALITY
 
 
-def completeness(known: Iterable[Verdict]) -> float | None:
-    """The weighted share of checks that passed, expected artifacts among them."""
-    return _weighted_mean([(one.weight, float(one.outcome == "passed")) for one in known])
+def _completeness(known: list[Verdict]) -> float | str:
+    """The weighted share of checks that passed, expected artifacts among them; or why there is none."""
+    mean = _weighted_mean([(one.weight, float(one.outcome == "passed")) for one in known])
+    return "no checks" if mean is None else mean
 
 
-def efficiency(limits: Limits, transcript: Transcript) -> float | None:
-    """The share of the allowed steps that was not needed."""
-    return None if limits.max_steps is None else _unspent(read_meter(transcript).steps, limits.max_steps)
+def _efficiency(limits: Limits, transcript: Transcript) -> float | str:
+    """The share of the allowed steps that was not needed, or why it is not known."""
+    if limits.max_steps is None:
+        return "no max_steps"
+    unspent = _unspent(read_meter(transcript).steps, limits.max_steps)
+    return "the agent reported no steps" if unspent is None else unspent
 
 
-def cost(limits: Limits, transcript: Transcript) -> float | None:
-    """The unused share of the budget: of money, or of tokens where no money is limited or known."""
+def _cost(limits: Limits, transcript: Transcript) -> float | str:
+    """The unused share of the budget, in money, else in tokens; or why it is not known."""
     if limits.budget_usd is None and limits.max_tokens is None:
-        return None
+        return "no budget_usd or max_tokens"
     meter = read_meter(transcript)
-    by_money = _unspent(meter.usd, limits.budget_usd)
-    return by_money if by_money is not None else _unspent(meter.tokens, limits.max_tokens)
+    for unspent in (_unspent(meter.usd, limits.budget_usd), _unspent(meter.tokens, limits.max_tokens)):
+        if unspent is not None:
+            return unspent
+    return "the agent reported no cost"
 
 
 def _unspent(used: float | None, allowed: float | None) -> float | None:
@@ -121,19 +134,6 @@ def _weighted_mean(pairs: list[tuple[float, float]]) -> float | None:
         return value if weight > 0 else None
     total = fsum([weight for weight, _ in pairs])
     return fsum([weight * value for weight, value in pairs]) / total if total > 0 else None
-
-
-def _why(dimension: str, limits: Limits, known: list[Verdict]) -> str:
-    match dimension:
-        case "quality":
-            unseen = [one for one in known if _is_about_quality(one, seen=True)]
-            return "the agent told of nothing that it did" if unseen else "no judged or behavioural checks"
-        case "completeness":
-            return "no checks"
-        case "efficiency":
-            return "no max_steps" if limits.max_steps is None else "the agent reported no steps"
-    limited = limits.budget_usd is not None or limits.max_tokens is not None
-    return "the agent reported no cost" if limited else "no budget_usd or max_tokens"
 
 
 def below(value: float | None, least: float | None) -> str | None:
