@@ -351,5 +351,6 @@ def _checked_netloc(host: str, connector: Connector) -> str:
         return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
     except ValueError as error:
         raise ConfigurationError(
-            f"{connector.where}: the connector `{connector.id}` has the host `{host}`, which is not a URL: {error}"
+            f"{connector.place('host')}: the connector `{connector.id}` has the host `{host}`, "
+            f"which is not a URL: {error}"
         ) from error

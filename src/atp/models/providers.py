@@ -123,7 +123,7 @@ def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":
     except ImportError as error:
         raise ConfigurationError(f"the connector `{connector.id}` needs a further package: {error}") from error
     except (UserError, ValueError, TypeError) as error:
-        raise ConfigurationError(f"{connector.where}: the connector `{connector.id}`: {error}") from error
+        raise ConfigurationError(f"{connector.place('model')}: the connector `{connector.id}`: {error}") from error
 
 
 def _read(response: "ModelResponse", name: str) -> ModelAnswer:

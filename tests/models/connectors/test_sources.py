@@ -8,6 +8,7 @@ import pytest
 
 from atp.base.errors import ConfigurationError
 from atp.models.connectors.connector import Connector, Prices
+from atp.models.connectors.registry import Models
 from atp.models.connectors.sources import Sources
 
 YAO = """{
@@ -144,7 +145,7 @@ def test_a_missing_variable_names_the_file_and_the_variable(tmp_path: Path) -> N
     with pytest.raises(ConfigurationError) as caught:
         find("openai.gpt4", tmp_path, {"PLACE": "x"})
     assert str(caught.value) == (
-        "connectors/openai/gpt4.conn.yao: the connector `openai.gpt4` needs the variable MY_KEY for its `key`, "
+        "connectors/openai/gpt4.conn.yao:6:5: the connector `openai.gpt4` needs the variable MY_KEY for its `key`, "
         "which is not set"
     )
     assert caught.value.hint == "set MY_KEY in the environment or in .env"
@@ -209,10 +210,57 @@ def test_types_of_plugins_take_any_setting_but_no_slips() -> None:
     assert caught.value.hint == "did you mean `timeout`?"
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", json.dumps("text")])
-def test_a_broken_file_concerns_only_who_uses_it(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("// note\n{", "2:2: the connector `bad` can't be read: not JSON: it ends too early"),
+        ('{\n  "model": }', "2:12: the connector `bad` can't be read: not JSON: expecting value"),
+        ('\ufeff{"a": 1,\n "a": 2}', "2:2: the connector `bad` can't be read: `a` is given twice in one object"),
+        ('{"a":\n NaN}', "2:2: the connector `bad` can't be read: `NaN` is not a number that JSON can hold"),
+        ("[1]", "1:1: the connector `bad` is not a table of settings"),
+        (json.dumps("text"), "1:1: the connector `bad` is not a table of settings"),
+        ('{"a": "\0"}', "1:8: the connector `bad` can't be read: the file holds a NUL character"),
+    ],
+)
+def test_a_broken_file_concerns_only_who_uses_it(tmp_path: Path, content: str, message: str) -> None:
     write(tmp_path, "bad.conn.yao", content)
     write(tmp_path, "openai/gpt4.conn.yao", YAO)
     assert find("openai.gpt4", tmp_path, ENV).model == "gpt-4o"
-    with pytest.raises(ConfigurationError, match=r"connectors/bad.conn.yao: the connector `bad` is not"):
+    with pytest.raises(ConfigurationError) as caught:
         find("bad", tmp_path, ENV)
+    assert str(caught.value) == f"connectors/bad.conn.yao:{message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{\n  // a comment\n  "model": "m", "temprature": 1}', "3:17"),
+        ('{"model": "m",\n "options": {"temprature": 1}}', "2:14"),
+        ('{"model": "m",\n "settings": {\n  "max_token": 1}}', "3:3"),
+        ('{"model": "m", "options": {"settings":\n {"max_token": 1}}}', "2:3"),
+        ('{"model": "m",\n "options": {"model": "n"}}', "2:14"),
+        ('\n {"type": "openai"}', "2:2"),
+        ('{"model": "m", "host": "a",\n "proxy": "b"}', "2:2"),
+        ('{"model": "m",\n "headers": {"A": "b",\n "C": "${D}"}}', "3:2"),
+        ('{"model": "m", "key": "k",\n "stop": ["a",\n "$ENV.NOT_SET"]}', "2:2"),
+        ('{"model": "m", "options": {\n"retries": -1}}', "2:1"),
+    ],
+)
+def test_what_is_wrong_in_a_file_has_its_line_and_column(tmp_path: Path, content: str, place: str) -> None:
+    write(tmp_path, "openai/gpt4.conn.yao", content)
+    with pytest.raises(ConfigurationError) as caught:
+        find("openai.gpt4", tmp_path, ENV)
+    assert str(caught.value).startswith(f"connectors/openai/gpt4.conn.yao:{place}: the connector `openai.gpt4` ")
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{"model": "m",\n "type": "unheard-of"}', "2:2"),
+        ('{"model": "m", "type": "openai", "key": "k",\n "options": {"proxy": "ftp://x"}}', "2:14"),
+    ],
+)
+def test_what_only_the_models_class_can_check_has_its_line_and_column(tmp_path: Path, content: str, place: str) -> None:
+    write(tmp_path, "mine.conn.yao", content)
+    with pytest.raises(ConfigurationError, match=rf"connectors/mine\.conn\.yao:{place}: the connector `mine` has the "):
+        Models(tmp_path, {}, {}).get("mine", "the judge")

@@ -72,5 +72,11 @@ class Connector(Struct, kw_only=True, frozen=True):
     """True if the server accepts a JSON Schema; left out, the first request tries it."""
     where: str = ""
     """Where the connector is configured, for messages."""
+    places: dict[str, str] = {}
+    """Where `type`, `model` and `host` stand in the connector's file, as `file:line:column`."""
     secrets: frozenset[str] = frozenset()
     """What no output may show: the key, and the values of headers."""
+
+    def place(self, key: str) -> str:
+        """Where the key stands, for messages; if that is not known, where the connector is configured."""
+        return self.places.get(key, self.where)

@@ -31,16 +31,13 @@ MODELS: Registry[Callable[[Connector, ModelContext], Model]] = Registry(
 
 def make_model(connector: Connector, context: ModelContext) -> Model:
     """The model behind a connector. Raises `ConfigurationError`."""
+    has_type = f"{connector.place('type')}: the connector `{connector.id}` has the type `{connector.type}`"
     try:
         make = MODELS.find(connector.type)
     except PluginError as error:
-        message = f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`: {error}"
-        raise ConfigurationError(message, error.hint) from error
+        raise ConfigurationError(f"{has_type}: {error}", error.hint) from error
     if make is None:
-        raise ConfigurationError(
-            f"{connector.where}: the connector `{connector.id}` has the type `{connector.type}`, which isn't installed",
-            f"there are {MODELS}",
-        )
+        raise ConfigurationError(f"{has_type}, which isn't installed", f"there are {MODELS}")
     return make(connector, context)
 
 

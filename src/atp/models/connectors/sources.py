@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
-from atp.base.jsonc import NotJson, read_jsonc
+from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.base.secret_values import is_secret
+from atp.loader.jsonl.nodes import JsonLocator, parse_json
+from atp.loader.source import read_source
 from atp.models.connectors.connector import ANTHROPIC, LOCAL, OPENAI, PROVIDER, Connector
 from atp.models.connectors.reading import read_connector
 
@@ -60,20 +63,13 @@ class Sources:
             )
         if not sources:
             return self._unconfigured(name, keyless)
-        read = read_connector(name, self._raw(name, sources[0]), sources[0].where, self._env, keyless=keyless)
+        raw, where = sources[0].raw, sources[0].where
+        locate = None
+        if isinstance(raw, Path):
+            raw, file = _read_file(name, raw, where)
+            locate = file.key
+        read = read_connector(name, raw, where, self._env, keyless=keyless, locate=locate)
         return self._with_key(read, keyless)
-
-    def _raw(self, name: str, source: Source) -> Any:
-        if not isinstance(source.raw, Path):
-            return source.raw
-        try:
-            return read_jsonc(source.raw.read_text(encoding="utf-8"))
-        except (NotJson, UnicodeDecodeError) as error:
-            raise ConfigurationError(
-                f"{source.where}: the connector `{name}` is not JSON: {error}", "fix the file"
-            ) from error
-        except OSError as error:
-            raise ConfigurationError(f"{source.where}: can't be read: {error.strerror}") from error
 
     def _with_key(self, connector: Connector, keyless: bool) -> Connector:
         """The connector with the environment's key, which is sent to the provider's own host only."""
@@ -141,3 +137,15 @@ def _in_files(root: Path) -> Iterator[tuple[str, Source]]:
         if suffix is not None and path.is_file():
             below = path.relative_to(folder).as_posix()
             yield below.removesuffix(suffix).replace("/", "."), Source(f"connectors/{below}", path)
+
+
+def _read_file(name: str, path: Path, where: str) -> tuple[Any, JsonLocator]:
+    """The value of a connector's file, and the places of its keys. Raises `ConfigurationError`."""
+    notes = Diagnostics(where)
+    source = read_source(path, notes)
+    parsed = None if source is None else parse_json(without_comments(source.text), notes)
+    for one in notes.in_order():
+        message = f"{where}:{one.line}:{one.column}: the connector `{name}` can't be read: {one.message}"
+        raise ConfigurationError(message, one.hint)
+    assert parsed is not None
+    return parsed
