@@ -35,7 +35,7 @@ class LoadedFiles:
 
     files: list[Loaded]
     path_diagnostics: list[Diagnostic]
-    """What is wrong with the paths themselves."""
+    """What is wrong with the paths themselves, and with the settings and the `.env` of their project."""
     environment_secrets: frozenset[str]
     """The secrets among the variables that a run of these files would have."""
 
@@ -72,7 +72,8 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
     env: Mapping[str, str] = os.environ
     options = Options()
     try:
-        env = environment(root, None)
+        env = with_file = environment(root, None)
+        notes.extend(with_file.warnings)
     except LoadError as error:
         notes.extend(error.diagnostics)
     secrets = frozenset(secret_variables(env))
@@ -98,6 +99,7 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
                     one.diagnostics.extend(check_suite(one.suite, options, root, env, input_folder(paths)))
     if strict or options.strict:
         files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
+        notes[:] = map(_as_error, notes)
     return LoadedFiles(files, list(notes), secrets)
 
 

@@ -1,17 +1,21 @@
 """Adds the variables of an environment file to the environment of our own process."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+
+from atp.base.diagnostics import Diagnostic
 
 
 class Environment(dict[str, str]):
     """The process environment, with the variables of a file. The file never overrides a variable of the process."""
 
-    def __init__(self, from_file: Mapping[str, str]) -> None:
+    def __init__(self, from_file: Mapping[str, str], warnings: Sequence[Diagnostic] = ()) -> None:
         super().__init__({**from_file, **os.environ})
         self.from_file = from_file
         """The variables of the file, including those that the process overrides."""
+        self.warnings = warnings
+        """Warnings about the file."""
 
 
 @contextmanager

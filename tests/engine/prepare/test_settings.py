@@ -11,7 +11,10 @@ from tests.engine.support.project import Project, together
 import atp
 from atp import Options
 from atp.base.diagnostics import LoadError
+from atp.cli.inputs import load_files
+from atp.engine.prepare.prepare import prepare
 from atp.engine.prepare.settings import environment, find_config, read_env_file, resolve_options
+from atp.engine.prepare.sources import Input
 
 AGENT = ["-n", "agent.py:run"]
 NAMED = {"-n": "--name"}
@@ -137,8 +140,31 @@ def test_tables_of_other_tools_are_none_of_atp(project: Project) -> None:
 def test_comments_behind_values_of_an_env_file(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_text('A="x" # one\nB=\'y # z\' # two\nC=z # three\nD="a#b"\nE="{"a": 1}"\n')
-    found = read_env_file(path, must_exist=True)
+    found, warnings = read_env_file(path, must_exist=True)
     assert found == {"A": "x", "B": "y # z", "C": "z", "D": "a#b", "E": '{"a": 1}'}
+    assert warnings == []
+
+
+def test_a_variable_that_an_env_file_sets_twice_is_a_warning_at_its_line(project: Project) -> None:
+    project.write(".env", "MY_TOKEN=first-secret\nB=2\n# B=0\n export MY_TOKEN=second-secret\nMY_TOKEN=third-secret\n")
+    suite = project.cases("a")
+    with pytest.MonkeyPatch.context() as here:
+        here.chdir(project.folder)
+        run = prepare(Input((suite,)), {"name": ["agent.py:run"], "dry_run": True})
+        loaded, strict = load_files((suite,), strict=False), load_files((suite,), strict=True)
+    for found in (run.warnings, loaded.path_diagnostics):
+        twice = [one for one in found if one.code == "duplicate-variable"]
+        assert [(one.severity, Path(one.file or "").name, one.line, one.column) for one in twice] == [
+            ("warning", ".env", 4, 9),
+            ("warning", ".env", 5, 1),
+        ]
+        assert [one.message.partition(":")[0] for one in twice] == [
+            "MY_TOKEN is set in line 1 already",
+            "MY_TOKEN is set in line 4 already",
+        ]
+        assert "secret" not in str(twice)
+    assert environment(project.folder, None)["MY_TOKEN"] == "third-secret"
+    assert not strict.ok
 
 
 def test_options_of_a_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
 from atp.engine.prepare.roles import resolve_roles
-from atp.engine.prepare.settings import environment, misnamed
+from atp.engine.prepare.settings import environment, environment_warnings
 from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
@@ -45,7 +45,7 @@ def _prepare(given_input: Input, context: RunContext) -> Run:
         source, said = generate_source(text, given, context)
         sources.append(source)
         found += said
-    return prepare_sources(given_input, sources, [*misnamed(context.env), *found], context)
+    return prepare_sources(given_input, sources, [*environment_warnings(context.env), *found], context)
 
 
 def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
-from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place
+from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
 from atp.base.near import near_miss
 from atp.engine.prepare.options import Options, settings
 from atp.loader.source import read_source
@@ -96,15 +96,16 @@ def _toml_error(path: Path, error: Exception) -> Diagnostics:
     return notes
 
 
-def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
-    """Return the variables of a `.env` file. Raises `LoadError`."""
+def read_env_file(path: Path, *, must_exist: bool) -> tuple[dict[str, str], list[Diagnostic]]:
+    """Return the variables of a `.env` file, and warnings about the file. Raises `LoadError`."""
     notes = Diagnostics(str(path))
     if not path.is_file():
         if must_exist:
             notes.error("no-such-file", f"{path}: there is no such file", hint="check --env-file")
             raise LoadError(notes)
-        return {}
+        return {}, []
     found: dict[str, str] = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(_read(path).split("\n"), 1):
         bare = line.strip()
         if not bare or bare.startswith("#"):
@@ -113,10 +114,15 @@ def read_env_file(path: Path, *, must_exist: bool) -> dict[str, str]:
         if match is None:
             notes.error("syntax", "expected NAME=value", Place(number, 1), "fix the line, or begin it with #")
             continue
-        found[match[1]] = _unquote(match[2])
-    if notes:
+        name = match[1]
+        if name in lines:
+            message = f"{name} is set in line {lines[name]} already: this line is used instead"
+            at = Place(number, line.index(bare) + match.start(1) + 1)
+            notes.warn("duplicate-variable", message, at, "remove one of the lines")
+        found[name], lines[name] = _unquote(match[2]), number
+    if has_errors(notes):
         raise LoadError(notes)
-    return found
+    return found, list(notes)
 
 
 def _unquote(value: str) -> str:
@@ -129,10 +135,13 @@ def _unquote(value: str) -> str:
 
 def environment(root: Path, env_file: str | None) -> Environment:
     """Return the process environment with the variables of `.env`, which never override variables that are set."""
-    extra = (
-        read_env_file(Path(env_file), must_exist=True) if env_file else read_env_file(root / ".env", must_exist=False)
+    return Environment(
+        *(
+            read_env_file(Path(env_file), must_exist=True)
+            if env_file
+            else read_env_file(root / ".env", must_exist=False)
+        )
     )
-    return Environment(extra)
 
 
 def _flag(name: str) -> str:
@@ -176,8 +185,8 @@ def _contradictions(options: Options, notes: Diagnostics) -> None:
         notes.error("contradiction", "--only-failed and --resume", hint=hint)
 
 
-def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
-    """Warn of variables `ATP_…` that are no settings: a typo would have no effect."""
+def environment_warnings(env: Mapping[str, str]) -> list[Diagnostic]:
+    """Return the warnings about the `.env` file, and about variables `ATP_…` that are no settings but nearly so."""
     notes = Diagnostics("<environment>")
     flags = {name.upper() for name, about in settings().items() if about["only_flag"]}
     known = {name.upper() for name in settings()} - flags
@@ -189,7 +198,7 @@ def misnamed(env: Mapping[str, str]) -> list[Diagnostic]:
             notes.warn("unknown-setting", f"{variable} has no effect", hint="use the flag instead: atp test --help")
         elif meant := near_miss(name, known):
             notes.warn("unknown-setting", f"{variable} is not a setting", hint=f"did you mean `ATP_{meant}`?")
-    return list(notes)
+    return [*(env.warnings if isinstance(env, Environment) else ()), *notes]
 
 
 SECTIONS = frozenset({"agents", "connectors"})
