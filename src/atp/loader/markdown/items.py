@@ -13,6 +13,7 @@ from atp.loader.markdown.outline import Field
 from atp.loader.markdown.page import Page, width
 
 _MARKER = re.compile(r"\s*([-*+]|\d{1,9}[.)])\s")
+_UNDERLINE = re.compile(r"[ \t]*=+[ \t]*")
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 
 
@@ -77,6 +78,7 @@ class ItemReader:
                 entries.extend(self._lines(group[0]))
             elif text := text_of(_inside(group)):
                 self._check_name(group, field)
+                self._check_underlines(group, text)
                 entries.append(Entry(text, self._place(group), group[0].kind == "item"))
         return entries
 
@@ -120,6 +122,7 @@ class ItemReader:
             self.check_placeholders(group)
         if group[0].kind == "item":
             self._check_item(group[0], _inside(group))
+        self._check_underlines(group, text)
         return text
 
     def _place(self, group: list[Block]) -> Place:
@@ -203,6 +206,19 @@ class ItemReader:
                 message = "Markdown takes this for text, not for an item of a list"
                 self._notes.warn("not-a-list", message, at, "put an empty line above the list, and indent it less")
                 return
+
+    def _check_underlines(self, blocks: list[Block], text: str) -> None:
+        """Note lines like `===` that underline no heading: `- warm` above such a line is an item, not a heading."""
+        if "=" not in text:
+            return
+        for block in blocks:
+            self._check_underlines(block.children, text)
+            for number, line in enumerate(block.text.split("\n") if block.kind == "paragraph" else ()):
+                if _UNDERLINE.fullmatch(line):
+                    at = self._page.place_of(block.line + number, line.strip())
+                    message = "Markdown takes this for text, not for the underline of a heading"
+                    hint = "write a heading as `## …` after an empty line; put text like this into a fence"
+                    self._notes.warn("not-a-heading", message, at, hint)
 
     def _check_labels(self, paragraph: Block, item: Block) -> None:
         """Note unknown labels that stand below an item and are read as a part of it."""
