@@ -52,6 +52,8 @@ class RunServices:
         """The models that agents and roles have asked for so far, by connector."""
         self._connectors = connectors
         self._marker = marker
+        self._lacking: set[tuple[str, str]] = set()
+        """The connectors that `warnings` is about, each with who needs the model."""
         self._tool_agents: list[RunningAgent] = []
         self._called: dict[tuple[str, Path], AgentUnderTest] = {}
 
@@ -97,7 +99,9 @@ class RunServices:
         if self.options.dry_run and (lacking := self.models.lacking(name, needed_by)) is not None:
             from atp.models.cassettes.recorded import PlannedModel
 
-            self.warnings.warn("no-key", str(lacking), hint=lacking.hint)
+            if (name, needed_by) not in self._lacking:
+                self._lacking.add((name, needed_by))
+                self.warnings.warn("no-key", str(lacking), hint=lacking.hint)
             return PlannedModel(self.models.described(name, needed_by))
         model = self.models.get(name, needed_by)
         self.secrets.add(self.models.secrets)

@@ -14,6 +14,7 @@ from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Rep
 from atp.agents.agent_files import AgentFiles
 from atp.agents.attachments import Attachments
 from atp.agents.prompt.file import read_prompt_file
+from atp.agents.prompt.head import Written
 from atp.agents.prompt.loop import Loop
 from atp.agents.prompt.package import find_prompt, read_package
 from atp.agents.prompt.tools import make_tools
@@ -69,7 +70,8 @@ class PromptAdapter(Adapter):
         """Values that no output may show."""
         self.warnings = files.warnings
         """Warnings about the agent's files."""
-        model = self._model(self._connector)
+        place = "" if config.connector else f"{_connector_place(written, files)}: "
+        model = self._services.model(self._connector, f"{place}the agent `{self._name}`")
         self.model = model.name
         """The name of the agent's model."""
         self.connector = model.connector
@@ -132,6 +134,18 @@ def _with_task(message: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     if not further or not isinstance(message.get("content"), str):
         return message
     return {**message, "content": "\n\n".join([message["content"], *further])}
+
+
+def _connector_place(written: Written, files: AgentFiles) -> str:
+    """Where the agent's file names its model; the beginning of the file if the file names none."""
+    line, column = 1, 1
+    if written.locate is not None and written.head.connector:
+        for path in (("connector",), ("model",), ("config", "connector"), ("config", "model")):
+            at, around = written.locate.value(path), written.locate.value(path[:-1])
+            if (at.line, at.column) != (around.line, around.column):  # a missing value is located at the one around it
+                line, column = at.line, at.column
+                break
+    return f"{files.name(written.path)}:{line}:{column}"
 
 
 def _root(path: Path, context: AdapterContext) -> Path:

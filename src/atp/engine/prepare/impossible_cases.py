@@ -5,6 +5,7 @@ about the agents.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,21 +78,35 @@ def check_cases(source: CaseSource, agents: Sequence[DescribedAgent], root: Path
 
 
 def unknown_connectors(
-    source: CaseSource, agents: Sequence[DescribedAgent], options: Options, find: Callable[[str, str], Any]
+    source: CaseSource,
+    agents: Sequence[DescribedAgent],
+    options: Options,
+    find: Callable[[str, str], Any],
+    warnings: Diagnostics | None = None,
 ) -> Diagnostics:
-    """Report connectors in the `options` of cases that prompt agents could not use. `find` raises for those."""
+    """Report connectors in the `options` of cases that prompt agents could not use. `find` raises for those.
+
+    What `find` adds to `warnings` gets the place of a case.
+    """
     here = Diagnostics(source.suite.path)
     if options.given("connector") or not any(isinstance(agent.agent.config, PromptConfig) for agent in agents):
         return here
     for connector, examples in source.survey.connectors.items():
-        report_missing(here, "no-connector", "its `options.connector`", examples, partial(find, connector, "the agent"))
+        wanted = partial(find, connector, "the agent")
+        report_missing(here, "no-connector", "its `options.connector`", examples, wanted, warnings)
     return here
 
 
 def report_missing(
-    notes: Diagnostics, code: str, what: str, examples: Sequence[tuple[str, Place]], find: Callable[[], Any]
+    notes: Diagnostics,
+    code: str,
+    what: str,
+    examples: Sequence[tuple[str, Place]],
+    find: Callable[[], Any],
+    warnings: Diagnostics | None = None,
 ) -> None:
-    """Call `find`, and report its error at the first of the cases that need what it finds."""
+    """Call `find`, and report its error, and what it adds to `warnings`, at the first case that needs what it finds."""
+    warned = len(warnings or ())
     try:
         find()
     except ConfigurationError as error:
@@ -101,6 +116,15 @@ def report_missing(
             notes.error(code, f"case `{name}`{more}: {what}: {error}", place, error.hint)
         if not examples:
             notes.error(code, f"{what}: {error}", hint=error.hint)
+    if warnings and examples:
+        place_warnings(warnings, warned, notes.file, examples[0][1])
+
+
+def place_warnings(warnings: Diagnostics, first: int, file: str | None, place: Place) -> None:
+    """Give the warnings from index `first` on, which were noted without a file, the place of what caused them."""
+    for number in range(first, len(warnings)):
+        one = warnings[number]
+        warnings[number] = replace(one, file=file, line=max(place.line, 1), column=max(place.column, 1))
 
 
 def check_hooks(

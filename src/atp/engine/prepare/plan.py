@@ -11,7 +11,7 @@ from atp.base.errors import ConfigurationError
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
 from atp.engine.prepare.identity import Identities
-from atp.engine.prepare.impossible_cases import check_cases, unknown_connectors
+from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
 from atp.engine.prepare.keys import CaseFiles, case_text, digest
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import CaseSource
@@ -236,7 +236,8 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     if not notes:
         for unit in units:
             notes.extend(check_cases(unit.source, unit.agents, root))
-            notes.extend(unknown_connectors(unit.source, unit.agents, options, services.unrecorded_model))
+            find = services.unrecorded_model
+            notes.extend(unknown_connectors(unit.source, unit.agents, options, find, services.warnings))
     if has_errors(notes):
         raise LoadError(notes)
     plan.warnings = list(notes)
@@ -246,13 +247,15 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
 def _make_agent(
     named: NamedAgent, source: CaseSource, services: RunServices, notes: Diagnostics
 ) -> AgentUnderTest | None:
+    place, warned = named.agent.place, len(services.warnings)
     try:
         tested = services.agent_under_test(named, source)
     except ConfigurationError as error:
-        place = named.agent.place
         here = Diagnostics(source.suite.path if place.line else None)
         here.error("agent-configuration", f"agent `{named.agent.name}`: {error}", place, error.hint)
         notes.extend(here)
         return None
+    if place.line:
+        place_warnings(services.warnings, warned, source.suite.path, place)
     notes.extend(tested.adapter.warnings)
     return tested

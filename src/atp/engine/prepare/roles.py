@@ -29,17 +29,19 @@ def resolve_roles(plan: Plan, roles: RoleClients) -> None:
 def missing_roles(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagnostics:
     """Report the judges, simulators and generators that a suite needs and that can't be resolved."""
     here = Diagnostics(source.suite.path)
+    warnings = roles.services.warnings if isinstance(roles, RoleClients) else None
     for decider, examples in source.survey.deciders.items():
         if decider.role == "validator":
             find: Callable[[], Any] = partial(roles.validator, decider.name or "", source)
         else:
             find = partial(roles.assessor, decider.name, source)
-        report_missing(here, "no-judge", f"{decider.why} can't be judged", examples, find)
+        report_missing(here, "no-judge", f"{decider.why} can't be judged", examples, find, warnings)
     for name, examples in source.survey.simulators.items():
         find = partial(roles.simulator, name, source)
-        report_missing(here, "no-simulator", "there is no simulator", examples, find)
-    if source.survey.varied:
-        report_missing(here, "no-generator", "prompts can't be varied", [], partial(roles.variator, source))
+        report_missing(here, "no-simulator", "there is no simulator", examples, find, warnings)
+    if varied := source.survey.varied:
+        find = partial(roles.variator, source)
+        report_missing(here, "no-generator", "its prompts can't be varied", varied, find, warnings)
     return here
 
 

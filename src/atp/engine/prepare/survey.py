@@ -36,8 +36,8 @@ class Survey:
         """The simulators that cases name (None: the run's own), with examples of cases."""
         self.leading: set[int] = set()
         """The indexes of cases that are befores of others."""
-        self.varied = 0
-        """The number of cases that ask for more variations than they list."""
+        self.varied: list[tuple[str, Place]] = []
+        """Examples of cases that ask for more variations than they list."""
         self.narrowed = False
         """True if a case is limited to some agents."""
         self.hooks: set[str] = set()
@@ -74,7 +74,8 @@ class Survey:
             named = case.simulator.use if case.simulator is not None else None
             _example(self.simulators.setdefault(named, []), case)
         self.leading.update(case.before_sequence)
-        self.varied += is_varied(case)
+        if is_varied(case):
+            _example(self.varied, case)
         self._add_names(case)
 
     def _add_names(self, case: Case) -> None:
