@@ -65,6 +65,34 @@ def test_anything_else_is_unjudged(answer: Any) -> None:
     assert found.reason
 
 
+CONTRADICTIONS = [{"passed": True, "score": 0}, {"passed": True, "score": 0.0}, {"passed": False, "score": 1}]
+
+
+@pytest.mark.parametrize("answer", CONTRADICTIONS)
+@pytest.mark.parametrize("own", [True, False], ids=["code", "model"])
+def test_passed_and_score_that_contradict_each_other_are_unjudged(answer: Any, own: bool) -> None:
+    client = Scripted(answer, name="my.validator", own=own)
+    found = run(Validator(client).validate(ASKED)).judgement
+    assert (found.met, found.score) == (None, None)
+    assert "my.validator contradicts itself" in found.reason
+    assert len(client.calls) == (1 if own else 2)
+
+
+@pytest.mark.parametrize("answer", CONTRADICTIONS)
+def test_a_model_that_contradicts_itself_is_told_so_and_may_correct_itself(answer: Any) -> None:
+    client = Scripted(answer, {"passed": False, "score": 0})
+    assert run(Validator(client).validate(ASKED)).judgement.met is False
+    first, second = client.words
+    assert "contradicts itself" not in first
+    assert "contradicts itself" in second
+
+
+@pytest.mark.parametrize(("threshold", "met"), [(0, True), (0.0, True), (0.1, None), (True, None), ("0", None)])
+def test_a_threshold_of_0_explains_that_a_score_of_0_passes(threshold: Any, met: bool | None) -> None:
+    asked = Validation(output="hello", input="hi", metadata={"criteria": "polite", "threshold": threshold})
+    assert run(Validator(Scripted({"passed": True, "score": 0})).validate(asked)).judgement.met is met
+
+
 def test_it_gets_the_documents_payload_and_metadata() -> None:
     client = Scripted({"passed": True}, own=True)
     run(Validator(client).validate(ASKED))

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from atp.base.numbers import is_score
+from atp.base.numbers import is_number, is_score
 from atp.base.secrets import current_secrets
 from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
@@ -68,6 +68,11 @@ class Validation(Struct, kw_only=True):
         about = {"criteria": self.criteria, "conversation": self.conversation, **self.expected, **self.metadata}
         return {**about, "output": self.output, "input": self.input}
 
+    def wrong(self, answer: Any) -> str | None:
+        """What is wrong with a validator's answer; none if it can be used."""
+        threshold = self.metadata.get("threshold")
+        return _wrong(answer, may_pass_with_0=is_number(threshold) and threshold <= 0)
+
     def agent_texts(self) -> list[str]:
         """What the agent under test wrote."""
         return [_json(self.output), *said_by_agent(self.conversation)]
@@ -108,7 +113,7 @@ class Validator:
                 session=session,
                 run=run,
             )
-            answer = await ask_twice(self.client, call, lambda complaint: _prompt(payload, complaint), _wrong)
+            answer = await ask_twice(self.client, call, lambda complaint: _prompt(payload, complaint), validation.wrong)
             return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
 
         try:
@@ -118,7 +123,7 @@ class Validator:
             used = (error.usage if isinstance(error, WrongAnswer) else None) or Usage()
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"), usage=used)
         usage = msgspec.convert(found["usage"], Usage)
-        return Validated(judgement=read_answer(found["answer"], self.client.name), usage=usage)
+        return Validated(judgement=_read_answer(found["answer"], validation, self.client.name), usage=usage)
 
 
 def _prompt(payload: dict[str, Any], complaint: str | None) -> tuple[str, str]:
@@ -131,9 +136,9 @@ def _prompt(payload: dict[str, Any], complaint: str | None) -> tuple[str, str]:
     return "\n\n".join([*parts, _FORM.format(mark=fence.nonce)]), fence.nonce
 
 
-def read_answer(answer: Any, name: str) -> Judgement:
+def _read_answer(answer: Any, validation: Validation, name: str) -> Judgement:
     """Read a validator's answer: `{"passed", "reason"?, "score"?}`, and nothing else."""
-    wrong = _wrong(answer)
+    wrong = validation.wrong(answer)
     if wrong is not None:
         return Judgement(reason=f"{name} {wrong}; a validator answers {{passed, reason, score}}")
     score = answer.get("score")
@@ -141,8 +146,7 @@ def read_answer(answer: Any, name: str) -> Judgement:
     return Judgement(met=answer["passed"], score=None if score is None else float(score), reason=reason)
 
 
-def _wrong(answer: Any) -> str | None:
-    """What is wrong with an answer; none if it can be used."""
+def _wrong(answer: Any, *, may_pass_with_0: bool) -> str | None:
     if not isinstance(answer, dict):
         return f"answered {_cut(answer)}, which is no JSON object"
     if not isinstance(answer.get("passed"), bool):
@@ -154,6 +158,9 @@ def _wrong(answer: Any) -> str | None:
     score = answer.get("score")
     if score is not None and not is_score(score):
         return f"answered with the score {_cut(score)}, which is not between 0 and 1"
+    # Between the ends, the validator's own rules say how much is enough. At the ends there is nothing left to say.
+    if (score == 0 and answer["passed"] and not may_pass_with_0) or (score == 1 and not answer["passed"]):
+        return f"contradicts itself: `passed` is {_json(answer['passed'])}, and `score` is {_json(score)}"
     return None
 
 
