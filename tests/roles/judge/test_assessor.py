@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.roles.support.doubles import Scripted, run, scored, talk, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
@@ -13,7 +15,7 @@ from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
 from atp.roles.ask import FunctionClient, RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.judges import Assessment, Judgement
+from atp.roles.judge.judges import Assessment, Judgement, outcome_of_votes
 from atp.roles.judge.prompt import RUBRICS, rubric
 from atp.roles.judge.record import make_record
 
@@ -178,15 +180,31 @@ def test_the_median_of_the_scores_decides(answers: tuple[Any, ...], score: float
         ((0.9, 0.8, None), 0.7, True),
         ((0.2, 0.1, None), 0.7, True),
         ((1.0, 1.0, 0.0, None), 0.7, False),
-        ((1.0, 0.0), 0.5, True),
+        ((1.0, 0.5), 0.7, False),  # the median, 0.75, would pass with one vote of two
+        ((0.8, 0.1), 0.7, False),  # the median, 0.45, would fail with one vote of two
+        ((0.8, 0.7), 0.7, True),
+        ((0.6, 0.1), 0.7, True),
+        ((1.0, 1.0, 0.6, 0.0), 0.7, False),
+        ((1.0, 0.7, 0.7, 0.0), 0.7, True),
     ],
 )
-def test_a_missing_vote_that_could_turn_the_median_leaves_it_unjudged(
+def test_a_median_without_a_majority_on_its_side_of_the_threshold_is_unjudged(
     scores: tuple[float | None, ...], threshold: float, is_judged: bool
 ) -> None:
     answers = [RoleError("down") if one is None else scored(one, QUOTE) for one in scores]
     found = run(Assessor(Scripted(*answers)).score(RECORD, "x", threshold=threshold, votes=len(scores)))
-    assert found.judgements[0].judged is is_judged
+    (judgement,) = found.judgements
+    assert judgement.judged is is_judged
+    assert ("no majority" in judgement.reason) is not is_judged
+
+
+@given(votes=st.lists(st.none() | st.sampled_from([0.0, 0.3, 0.5, 0.7, 0.9, 1.0]), min_size=2, max_size=7))
+def test_a_score_passes_or_fails_only_with_a_majority_of_all_votes(votes: list[float | None]) -> None:
+    found = outcome_of_votes([Judgement(score=one) for one in votes], 0.7)
+    passing = sum(one is not None and one >= 0.7 for one in votes)
+    failing = sum(one is not None and one < 0.7 for one in votes)
+    outcome = None if found.score is None else found.score >= 0.7
+    assert outcome == (True if passing * 2 > len(votes) else False if failing * 2 > len(votes) else None)
 
 
 def test_a_model_that_is_unfit_to_judge_is_refused_unless_allowed() -> None:

@@ -84,14 +84,16 @@ class Assessment(Struct, kw_only=True):
 
 
 def outcome_of_votes(votes: Sequence[Judgement], threshold: float = 1.0) -> Judgement:
-    """The majority of all votes, or the median of the scores if most votes have one; otherwise unjudged.
+    """The majority of all votes, or the median of the scores if a majority is on one side of the `threshold`.
 
-    Unjudged as well if the votes that are missing could take the median across the `threshold`.
+    Unjudged without a majority. The median of an even number of scores is a score that nobody gave: it must not pass
+    or fail a check on which the votes are divided.
     """
     if len(votes) == 1:
         return votes[0]
     scores = [vote.score for vote in votes if vote.score is not None]
-    if len(scores) * 2 > len(votes) and _is_settled(scores, len(votes) - len(scores), threshold):
+    passing = sum(score >= threshold for score in scores)
+    if max(passing, len(scores) - passing) * 2 > len(votes):
         middle = median(scores)
         speaker = min((vote for vote in votes if vote.score is not None), key=lambda vote: _apart(vote, middle))
         reason = f"median of {_listed(votes)}: {speaker.reason}"
@@ -103,12 +105,6 @@ def outcome_of_votes(votes: Sequence[Judgement], threshold: float = 1.0) -> Judg
             return Judgement(met=met, reason=reason, evidence=agreeing[0].evidence, votes=list(votes))
     missing = next((f": {vote.reason}" for vote in votes if not vote.judged), "")
     return Judgement(reason=f"the votes give no majority: {_listed(votes)}{missing}", votes=list(votes))
-
-
-def _is_settled(scores: list[float], missing: int, threshold: float) -> bool:
-    """True if the median is on the same side of the threshold, whatever the missing scores would be."""
-    lowest, highest = (median([*scores, *[extreme] * missing]) for extreme in (0.0, 1.0))
-    return (lowest >= threshold) == (highest >= threshold)
 
 
 def _apart(vote: Judgement, middle: float) -> float:
