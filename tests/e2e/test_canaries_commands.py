@@ -222,6 +222,8 @@ def test_no_command_shows_a_secret(name: str, tmp_path: Path) -> None:
             project.atp("validate", file, "--strict", "--json", code=2)
             project.atp("show", file, "--json", code=0 if file == "told.test.md" else 2)
         project.atp("show", "told.test.md", "--lines", code=0)
+        project.atp("convert", "told.test.md", "-o", "out/told.yaml", code=0)
+        project.atp("convert", "told.test.md", "-o", "out/told.jsonl", code=0)
         for words in (("test", "suite.yaml", "--runs", secret), ("report", secret), ("init", secret), (secret,)):
             project.atp(*words, code=2)
         if name != "quoted":

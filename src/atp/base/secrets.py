@@ -353,6 +353,23 @@ class Secrets(Sequence[str]):
         """The text with as many asterisks as each secret has characters."""
         return self._search.replaced(text, lambda found: "*" * len(found[0]))
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where secrets begin and end in the text, in order. Spans that overlap are one."""
+        found: list[tuple[int, int]] = []
+
+        def blot(one: re.Match[str]) -> str:
+            found.append(one.span())  # places stay the same: the text keeps its length
+            return "*" * len(one[0])
+
+        self._search.replaced(text, blot)
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted(found):
+            if joined and begin < joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            elif begin < end:
+                joined.append((begin, end))
+        return joined
+
     def blot_out_pieces(self, pieces: Sequence[str]) -> list[str]:
         """The pieces of a text with asterisks for the secrets in it, also for one that is split over several."""
         whole, blotted, begin = self.blot_out("".join(pieces)), [], 0

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 import pytest
+from tests.base.test_secrets import FORMS
 
+from atp.base.secrets import Secrets
 from atp.loader.load import FileDialect, load_text
 from atp.loader.source import LoadContext
 from atp.loader.writing import write
@@ -81,6 +83,29 @@ def test_formats_without_variables_hide_secrets_all_the_same(dialect: FileDialec
     assert "-secret" not in written.text
     assert not any("-secret" in loss for loss in written.losses)
     assert "${" in written.text
+
+
+@pytest.mark.parametrize("dialect", ["yaml", "jsonl", "markdown"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_is_hidden_in_every_form_that_is_masked(form: str, dialect: FileDialect) -> None:
+    secret = 'zQ7"xCANARY\\w9/KpL=2mN+4v'
+    suite = load(SUITE, ENV).model_copy(update={"secrets": frozenset({secret})})
+    suite.cases[0].expectations = [f"it does not say {FORMS[form](secret)} at all"]
+    written = write(suite, dialect)
+    assert "it does not say " in written.text
+    assert written.text.count("${EXPECTATIONS_SECRET}") == 1
+    assert Secrets({secret}).mask(written.text) == written.text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_variable_of_an_escaped_secret_has_the_text_that_it_stands_for(form: str) -> None:
+    suite = load(SUITE, ENV).model_copy(update={"secrets": frozenset({'zQ7"xCANARY'})})
+    told = f"it says {FORMS[form]('zQ7' + chr(34) + 'xCANARY')}."
+    suite.cases[0].expectations = [told]
+    (begin, end), *more = Secrets(suite.secrets).spans(told)
+    assert more == []
+    again = load(write(suite, "yaml").text, {"EXPECTATIONS_SECRET": told[begin:end]})
+    assert again.cases[0].expectations == [told]
 
 
 def test_a_dollar_sign_before_a_secret_goes_with_it() -> None:

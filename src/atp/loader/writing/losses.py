@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atp.base.secret_values import is_secret
-from atp.base.secrets import secret_numbers
+from atp.base.secrets import secret_numbers, secrets_of
 from atp.suite.case import Case
 
 
@@ -42,14 +42,12 @@ class Losses(list[str]):
 
 
 class SecretHider:
-    """Replaces secrets by `${NAME}`, the same name for the same secret throughout a file."""
+    """Replaces secrets by `${NAME}`, in every form that is masked. A text has one name throughout a file."""
 
     def __init__(self, secrets: Iterable[str], escape: Callable[[str], str] = str) -> None:
         """`escape` is how the format writes text that only looks like a variable."""
-        longest_first = sorted(secrets, key=len, reverse=True)  # one secret may hold another
-        # A dollar sign right before a variable would make it plain text, so it goes with the secret.
-        self._secret = re.compile("|".join(rf"\$*{re.escape(one)}" for one in longest_first)) if longest_first else None
-        self._numbers = secret_numbers(longest_first)
+        self._secrets = secrets_of(secrets)
+        self._numbers = secret_numbers(self._secrets)
         self._escape = escape
         self._names: dict[str, str] = {}
 
@@ -70,15 +68,15 @@ class SecretHider:
     def _text(
         self, text: str, note: Callable[[str, str], None], place: tuple[str, ...], escape: Callable[[str], str]
     ) -> str:
-        if self._secret is None:
-            return escape(text)
-        parts, end = [], 0
-        for found in self._secret.finditer(text):
-            name = self._name(found.group(), place)
+        parts, last = [], 0
+        for begin, end in self._secrets.spans(text):
+            # A dollar sign right before a variable would make it plain text, so it goes with the secret.
+            before = text[last:begin].rstrip("$")
+            name = self._name(text[last + len(before) : end], place)
             note(".".join(place), name)
-            parts += [escape(text[end : found.start()]), f"${{{name}}}"]
-            end = found.end()
-        return "".join([*parts, escape(text[end:])])
+            parts += [escape(before), f"${{{name}}}"]
+            last = end
+        return "".join([*parts, escape(text[last:])])
 
     def _name(self, secret: str, place: tuple[str, ...]) -> str:
         if secret not in self._names:
