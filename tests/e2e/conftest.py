@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.agents.support.docker_engine import engine
 from tests.engine.support.project import Project
 
 from atp.models.local.files import SMOLLM2, install
 
+__all__ = ["engine"]  # a fixture; the daemon starts when a test first asks for it
 ROOT = Path(__file__).parents[2]
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agents.support.docker_engine import TestEngine
+from tests.agents.support.docker_images import BUSYBOX
 from tests.e2e.test_canaries import SECRETS, Outputs
 from tests.engine.support.judge import judge
 from tests.engine.support.project import clean_environment
@@ -108,7 +110,7 @@ class _Project:
 
     def __init__(self, folder: Path, secret: str, env: dict[str, str]) -> None:
         self.folder, self.secret, self.outputs = folder, secret, Outputs()
-        self._env = {**clean_environment(), **env, "MY_API_KEY": secret, "PLAIN_NAME": secret}
+        self._env = {**clean_environment(), **env}
 
     def write(self, name: str, content: Any) -> None:
         path = self.folder / name
@@ -202,7 +204,7 @@ def test_no_command_shows_a_secret(name: str, tmp_path: Path) -> None:
     (folder / "out").mkdir(parents=True)
     (tmp_path / "secret.txt").write_text(secret)
     with MockModels(lambda heard: _model(secret, heard)) as models:
-        project = _Project(folder, secret, models.env)
+        project = _Project(folder, secret, {**models.env, "MY_API_KEY": secret, "PLAIN_NAME": secret})
         _write(project)
         reports = [part for ending in ("json", "html", "xml", "csv") for part in ("-o", f"out/r.{ending}")]
         flags = ("--role-connector", "openai.any", "--retries", "0")
@@ -230,4 +232,36 @@ def test_no_command_shows_a_secret(name: str, tmp_path: Path) -> None:
             project.atp("test", "models.jsonl", "-n", "asks", "-v", *reports, code=1)
             project.atp("test", "-i", "hello", "-n", "crash", code=3)
     assert os.listdir(folder / ".atp" / "runs")
+    assert project.leaks()[:5] == []
+
+
+IN_CONTAINERS = {
+    "says": 'printf "%s" "$LIT_TOKEN"',
+    "prints": 'printf "%s" "$LIT_TOKEN" >&2; echo done',
+    "fails": 'printf "%s" "$LIT_TOKEN"; printf "%0490d%s" 0 "$LIT_TOKEN" >&2; exit 3',
+    "breaks the protocol": """printf '{"status": "%s"}' "$LIT_TOKEN"; printf "%s" "$LIT_TOKEN" >&2""",
+}
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_container_shows_a_secret_of_its_environment(name: str, tmp_path: Path, engine: TestEngine) -> None:
+    secret = SECRETS[name]
+    project = _Project(tmp_path, secret, {"DOCKER_HOST": engine.url})
+    commands = {way: ["/bin/sh", "-c", code] for way, code in IN_CONTAINERS.items()}
+    commands["can't be started"] = [f"/bin/{secret}"]  # the engine quotes it in its error
+    agents: list[dict[str, Any]] = []
+    for way, command in commands.items():
+        config = {"image": BUSYBOX, "command": command, "environment": {"LIT_TOKEN": secret}}
+        protocol = "atp" if way == "breaks the protocol" else "text"
+        agents.append({"name": way, "type": "docker", "config": {**config, "protocol": protocol}})
+    check = {"type": "equals", "value": "y"}
+    tests = [{"id": way, "name": way, "input": "x", "agents": [way], "assertions": [check]} for way in commands]
+    project.write("suite.yaml", {"test_suite": "s", "agents": agents, "tests": tests})
+    reports = [part for ending in ("json", "html", "xml", "csv") for part in ("-o", f"out/r.{ending}")]
+    (tmp_path / "out").mkdir()
+    project.atp("test", "suite.yaml", "-v", "--retries", "0", *reports, code=1)
+    project.atp("report", "-v", code=0)
+    results = json.loads((tmp_path / "out/r.json").read_text())["results"]
+    assert {one["id"] for one in results if "***" in one["error"]} == commands.keys() - {"prints"}
     assert project.leaks()[:5] == []
