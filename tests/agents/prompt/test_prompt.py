@@ -242,7 +242,7 @@ def test_no_model(stage: Stage) -> None:
     with pytest.raises(ConfigurationError, match="there is no connector `None`") as raised:
         stage.make()
     assert raised.value.hint == "set one with -c"
-    assert stage.asked_for == [(None, "the agent `x`")]
+    assert stage.asked_for == [(None, "agents/x.md:1:1: the agent `x`")]
 
 
 def test_a_case_names_a_model_that_there_is_not(stage: Stage, talk: Talk) -> None:
