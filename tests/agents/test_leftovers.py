@@ -27,18 +27,28 @@ def nothing_left(talk: Talk) -> Iterator[None]:
 
 
 def test_after_a_kill_9_of_atp_itself(talk: Talk, tmp_path: Path) -> None:
+    told = tmp_path / "told"
     code = f"""
 import asyncio, sys
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
 from atp.agents.adapter import AdapterContext
 from tests.agents.support.talk import Talk, cli
+from tests.waiting import until_async
 import os
 talk = Talk(Path({str(tmp_path)!r}))
 talk.around = AdapterContext(base=talk.folder, environment=dict(os.environ), marker={talk.marker!r})
-asyncio.run(talk.ask(cli("detaches_and_sleeps")))
+
+async def ask():
+    turn = asyncio.ensure_future(talk.ask(cli("detaches_and_sleeps")))
+    await until_async(lambda: talk.events)
+    Path({str(told)!r}).touch()
+    await turn
+
+asyncio.run(ask())
 """
     atp = subprocess.Popen([sys.executable, "-c", code])
+    until(told.exists)  # a command that is still to write to its pipe would end when nobody reads it
     wait_for(talk, 3)
     atp.send_signal(signal.SIGKILL)
     atp.wait()
