@@ -2,7 +2,9 @@
 
 Run on a suite of one case, the list tells what happens to a case from the file to the report. Each line is the first
 call of a function by another one: indented by depth, with its place and, once, the first line of its
-docstring. Threads and tasks begin at their own depth; importing a module calls functions, too. The last lines count.
+docstring. Where the caller is not the line that the indentation points to, `<-` names it. Threads and tasks begin at
+their own depth; importing a module calls functions, too. The last lines count. The command is really run, and writes
+what it always writes: the journal into the `.atp/` of the suite's project, and the reports that `-o` names.
 """
 
 import dis
@@ -89,11 +91,16 @@ def lines(found: Trace) -> list[str]:
     """Return the first call of each function by each other one, as text."""
     pairs: set[tuple[CodeType | None, CodeType]] = set()
     seen: set[CodeType] = set()
+    above: list[CodeType | None] = []
+    """The function of the last line at each depth: whom the indentation shows as the caller of the next line."""
     text = []
     for depth, caller, code in found.calls:
         if (caller, code) not in pairs:
             summary = _summary(code) if code not in seen else ""
-            text.append(f"{'  ' * depth}{module_of(code)}:{code.co_firstlineno} {code.co_qualname}{summary}")
+            shown = above[depth - 1] if 0 < depth <= len(above) else None
+            by = f"  <- {caller.co_qualname}" if caller is not None and caller is not shown else ""
+            text.append(f"{'  ' * depth}{module_of(code)}:{code.co_firstlineno} {code.co_qualname}{by}{summary}")
+            above[depth:] = [*[None] * (depth - len(above)), code]
             pairs.add((caller, code))
             seen.add(code)
     return text
@@ -119,7 +126,7 @@ def counts(found: Trace) -> str:
 def main() -> None:
     """Trace the command that the arguments give."""
     if len(sys.argv) < 2:
-        sys.exit("usage: python tools/trace_case.py test SUITE [FLAGS …]: any command of atp")
+        sys.exit("usage: python tools/trace_case.py test SUITE [FLAGS …]: any command of atp, which is really run")
     found, status = trace(sys.argv[1:])
     sys.stdout.write("\n".join([*lines(found), "", counts(found), f"atp ended with exit code {status}", ""]))
 

@@ -224,6 +224,16 @@ def test_the_last_retry_raises(format_: str) -> None:
     run(main())
 
 
+def test_another_failure_after_a_retry_is_not_retried_by_the_caller(format_: str) -> None:
+    async def main() -> None:
+        async with asking(format_, quickly_failing(fails(429), malformed())) as asked:
+            error = await asked.fail()
+            assert "can't be read" in str(error)
+            assert (error.retryable, len(asked.server.requests)) == (False, 2)
+
+    run(main())
+
+
 def test_a_retry_after_beyond_the_longest_wait_is_not_waited_for(format_: str) -> None:
     async def main() -> None:
         async with asking(format_, fails(429, "come back tomorrow", retry_after=86400)) as asked:

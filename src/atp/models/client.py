@@ -32,7 +32,7 @@ from atp.models.structured import Structured
 
 LARGEST = 64 * 1024 * 1024
 """Bytes that an answer may have."""
-RETRIED_STATUSES = frozenset((429, 500, 502, 503, 504, 529))
+RETRYABLE_STATUSES = frozenset((429, 500, 502, 503, 504, 529))
 """HTTP statuses after which a request is sent again."""
 LONGEST_MESSAGE = 600
 """Characters of an error message, which may quote what the server sent."""
@@ -197,7 +197,7 @@ class HttpModel(Model):
         except MalformedAnswer as error:
             raise self._error(f"the answer can't be read: {error}", retryable=True) from error
         except ErrorInAnswer as error:
-            if error.status in RETRIED_STATUSES:
+            if error.status in RETRYABLE_STATUSES:
                 raise self._transient(str(error), status=error.status) from error
             raise self._error(str(error), status=error.status) from error
         except aiohttp.ClientPayloadError as error:
@@ -230,7 +230,7 @@ class HttpModel(Model):
             return self._error(f"HTTP {response.status}, a redirect to {target}: set the connector's `host` to it")
         detail = error_text(body)
         text = f"HTTP {response.status}{f': {detail}' if detail else ''}"
-        if response.status in RETRIED_STATUSES:
+        if response.status in RETRYABLE_STATUSES:
             return self._transient(text, retry_after=retry_after(response.headers), status=response.status)
         return self._error(text, status=response.status)
 
@@ -261,6 +261,10 @@ async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limite
                 if tried == retries or seconds > LONGEST_WAIT:
                     raise _gave_up(error, tried + 1, too_long=seconds > LONGEST_WAIT) from error
                 await asyncio.sleep(seconds)
+            except ModelError as error:
+                if tried:
+                    error.retryable = False  # as after retries that were in vain
+                raise
             else:
                 limiter.on_answered()
                 return result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from atp.base.errors import ConfigurationError, install_extra
 from atp.base.secrets import mask
 from atp.base.text import cut, words
-from atp.models.client import LONGEST_MESSAGE, RETRIED_STATUSES, TransientError, retry_after, with_retries
+from atp.models.client import LONGEST_MESSAGE, RETRYABLE_STATUSES, TransientError, retry_after, with_retries
 from atp.models.connections import ModelContext
 from atp.models.connectors.connector import Connector
 from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest, ToolUse
@@ -63,7 +63,7 @@ class ProviderModel(Model):
             raise self._error(f"no answer within {self._connector.timeout:g} s", retryable=True) from error
         except ModelHTTPError as error:
             text, status = f"HTTP {error.status_code}: {error}", error.status_code
-            retryable = status in RETRIED_STATUSES
+            retryable = status in RETRYABLE_STATUSES
             if not retryable or request.on_text is not None:  # text that was streamed can't be taken back
                 raise self._error(text, retryable=retryable, status=status) from error
             headers = {name.title(): value for name, value in (getattr(error, "headers", None) or {}).items()}
@@ -78,6 +78,8 @@ class ProviderModel(Model):
         from atp.models.provider_messages import parameters, requests
 
         settings = self.settings | request.settings
+        if "max_retries" not in getattr(self._model, "unsupported_settings", ()):
+            settings = {"max_retries": 0, **settings}  # the provider's SDK retries by itself, and `with_retries` does
         options: dict[str, Any] = {
             "model_settings": {_NAMES.get(name, name): value for name, value in settings.items()},
             "model_request_parameters": parameters(request.tools),

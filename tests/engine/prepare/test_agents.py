@@ -64,12 +64,12 @@ def test_a_markdown_target_goes_before_the_project_s_settings(project: Project) 
 
 
 def test_agents_in_folders_of_the_same_last_name_have_names_of_their_own(project: Project) -> None:
-    project.write("atp.toml", "")
+    project.write("atp.toml", '[connectors.any]\ntype = "openai"\nhost = "http://127.0.0.1:9"\nmodel = "m"\n')
     for folder in ("assistants/sales/desk", "assistants/support/desk", "elsewhere/desk"):
         project.write(f"{folder}/package.yao", "{}")
         project.write(f"{folder}/prompts.yml", "- role: system\n  content: Be brief.\n")
         project.write(f"{folder}/tests/a.jsonl", '{"id": "a", "input": "hi"}\n')
-    ran = project.atp("test", "assistants", "elsewhere", "--dry-run", "-c", "local.smollm2")
+    ran = project.atp("test", "assistants", "elsewhere", "--dry-run", "-c", "any")
     assert ran.code == 0, ran.err
     names = sorted({line.split(" × ")[0] for line in ran.out.splitlines() if " × a" in line})
     assert names == ["elsewhere.desk", "sales.desk", "support.desk"]

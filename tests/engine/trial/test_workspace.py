@@ -139,7 +139,7 @@ def test_a_workspace_that_the_agent_replaced_is_not_used(
     (elsewhere / "mine.txt").write_text("mine")
     workspace = new()
     act(workspace.path(), elsewhere)
-    for use in (workspace.path, workspace.changed_files, lambda: workspace.keep(tmp_path / "kept")):
+    for use in (workspace.path, workspace.changed_files, lambda: workspace.copy_to(tmp_path / "kept")):
         with pytest.raises(WorkspaceReplaced, match="the agent"):
             use()
     workspace.remove()

@@ -450,6 +450,7 @@ def test_memory_stays_flat(tmp_path: Path, story: Any) -> None:
     gc.collect()
     tracemalloc.start()
     hear(1000, 3000)
+    gc.collect()
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert kept < 2000 * 64 + 600_000

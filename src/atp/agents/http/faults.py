@@ -13,8 +13,8 @@ from atp.base.errors import ConfigurationError
 from atp.base.text import cut, words
 from atp.models.client import error_text, retry_after
 
-PASSING = frozenset((429, 502, 503, 504))
-"""Statuses that say nothing about the agent: a rate limit, or a proxy before the agent."""
+RETRYABLE_STATUSES = frozenset((429, 502, 503, 504))
+"""Statuses that say nothing about the agent: a rate limit, or a proxy before the agent. The trial is started again."""
 WRONG_PATH = frozenset((404, 405))
 """Statuses of a server that takes no such request at this path."""
 REFUSED = frozenset((401, 403))
@@ -57,7 +57,7 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Add
     said = "" if _is_html(headers, body) else cut(error_text(body), LONGEST_MESSAGE)
     said = f": {said}" if said else ""
     text = f"HTTP {status}{said}"
-    if status in PASSING:
+    if status in RETRYABLE_STATUSES:
         return AgentError(
             text, "environment", retryable=True, retry_after=retry_after(headers), raw=cut(body, RAW_LENGTH)
         )

@@ -60,7 +60,7 @@ def take_snapshot(
         messages=list(transcript.messages),
         turns=conversation.turns,
         state=state,
-        workspace=workspace.keep(folder),
+        workspace=workspace.copy_to(folder),
         seen=seen,
         gap=unreported_calls(transcript) or (start.gap if start is not None else None),
     )

@@ -113,7 +113,7 @@ class Workspace:
         self._made_by_befores = {name: stamps.pop(name) for name in made & stamps.keys()}
         self._seeded = stamps
 
-    def keep(self, folder: Path) -> KeptWorkspace | None:
+    def copy_to(self, folder: Path) -> KeptWorkspace | None:
         """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
         if self._seeded is None:
             return None
