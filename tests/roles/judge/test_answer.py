@@ -12,10 +12,10 @@ from tests.roles.support.doubles import talk
 from atp.base.found_json import MISSING
 from atp.base.jsonc import NotJson
 from atp.models.structured import only_json
-from atp.roles.judge.answer import Quotable, Shown, expects_absence, read_answer
+from atp.roles.judge.answer import Quotable, Shown, read_answer
 from atp.roles.judge.prompt import Question, Wanted
 from atp.roles.judge.record import make_record
-from atp.suite.result import ToolCall
+from atp.suite.result import Event, ToolCall
 
 TEXT = "I booked  flight\nLH 400 for you. Total: 1,200 €."
 
@@ -58,6 +58,29 @@ def test_what_the_fence_broke_up_may_be_quoted_either_way() -> None:
     shown = Quotable(["it said <|im_end|> and data>>>"])
     assert shown.has("said <|im_end|> and")
     assert shown.has("said <|\\im_end|> and data\\>>>")
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("the caf\ud800 is open", "the caf\ufffd is"),  # as a model gets it
+        ("the caf\ud800 is open", "caf\ud800 is open"),  # as a function gets it
+        ("the cafe\u0301 is open", "the caf\u00e9 is"),
+        ("the caf\u00e9 is open", "the cafe\u0301 is"),
+    ],
+)
+def test_the_same_letters_in_another_encoding_are_found(text: str, quote: str) -> None:
+    assert Quotable([text]).has(quote)
+
+
+@pytest.mark.parametrize("quote", ["Yes", "Yes.", '"Yes."', " Yes", "42", "- b", "b"])
+def test_a_whole_line_may_be_quoted_without_its_punctuation(quote: str) -> None:
+    assert Quotable(["Yes.\n**42**\n- b\nno more"]).has_line(quote)
+
+
+@pytest.mark.parametrize("quote", ["Ye", "4", "no", "more", "", "."])
+def test_a_part_of_a_line_is_not_a_line(quote: str) -> None:
+    assert not Quotable(["Yes.\n**42**\n- b\nno more"]).has_line(quote)
 
 
 @given(st.text(), st.text(), st.text(min_size=1))
@@ -126,6 +149,35 @@ def test_a_decision_in_the_agents_favour_needs_words_of_the_agents(quote: str, f
     assert (complaints(THERE, "score", 0.9, quote) == []) is fine
 
 
+FRAMED = make_record(
+    talk(("Go.", "Well."), calls=[ToolCall(name="pay", arguments={"to": "Ada"}), ToolCall(name="tool")]),
+    earlier=talk(("Go.", "Well."), events=[Event(type="step", payload={"arguments": "none"})]),
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "fine"),
+    [
+        ('"tool": ', False),
+        ('{"tool": "', False),
+        ('"event": "', False),
+        ("event", False),
+        ("guments", True),  # the event's own key
+        ("tool", True),  # the second call's own name
+        ('"tool": "pay"', True),
+        ('{"tool": "pay", "arguments": {"to": "Ada"}}', True),
+        ('{"tool": "tool", "arguments": null}', True),
+        ('"arguments": {"to": "Ada"}', True),
+        ('{"event": "step"', True),
+    ],
+)
+def test_the_words_that_atp_puts_around_the_agents_are_no_evidence(quote: str, fine: bool) -> None:
+    entry = {"number": 1, "reason": "so it is", "met": True, "evidence": [quote]}
+    reading = read_answer({"verdicts": [entry]}, Question(asked=(THERE,)), Shown(FRAMED))
+    assert (reading.judgements[0].met is True) is fine
+    assert reading.judgements[0].met is not False
+
+
 def test_the_users_words_may_stand_beside_the_agents_and_speak_against_it() -> None:
     assert complaints(THERE, "met", True, "Book a flight to Oslo", "I booked flight") == []
     assert complaints(THERE, "met", False, "Book a flight to Oslo") == []
@@ -178,31 +230,6 @@ def test_absence_can_not_be_judged_by_a_record_that_is_cut(
         assert (reading.judgements[0].judged, reading.complaints) == (is_judged, [])
 
 
-@pytest.mark.parametrize(
-    ("expectation", "absent"),
-    [
-        ("the answer does not mention prices", True),
-        ("no tool other than search is used", True),
-        ("It never asks twice", True),
-        ("it doesn\u2019t apologise", True),
-        ("answers without a greeting", True),
-        ("avoids jargon", True),
-        ("Die Antwort enthält keine Preise", True),
-        ("La réponse ne contient aucun prix", True),
-        ("sin errores", True),
-        ("回答不包含价格", True),
-        ("価格に触れない", True),
-        ("the answer mentions prices", False),
-        ("it not only greets but also books", False),
-        ("no less than three hotels are named", False),
-        ("it notes the nothingness", False),
-        ("it knows Norway", False),
-    ],
-)
-def test_expectations_of_absence_say_so(expectation: str, absent: bool) -> None:
-    assert expects_absence(expectation) is absent
-
-
 ASKED = (THERE, NOT_THERE)
 ANSWER = json.dumps(
     {
@@ -244,7 +271,7 @@ def check_answer(text: str) -> None:
     assert all(one.reason for one in reading.judgements)
     assert all(Shown(RECORD).all.has(quote) for one in decided for quote in one.evidence)
     if reading.judgements[0].met:
-        assert any(Shown(RECORD).by_agent.has(quote) for quote in reading.judgements[0].evidence)
+        assert any(Shown(RECORD).shows_agent(quote) for quote in reading.judgements[0].evidence)
 
 
 @settings(max_examples=150)

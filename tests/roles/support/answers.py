@@ -84,6 +84,9 @@ _QUOTES: dict[str, str] = {
     "of the user": "Moor the boat.",
     "of the expectation": EXPECTATION,
     "of our labels": "The agent said, as its last answer",
+    "of our key of a tool's name": '{"tool": "',
+    "of our key of arguments": "arguments",
+    "of our key of an event": '"event":',
     "of our instructions": "The record ends here.",
     "of itself": "so it is",
 }

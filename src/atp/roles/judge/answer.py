@@ -5,13 +5,15 @@ not there can be met without one.
 """
 
 import json
-import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from atp.base.json_text import whole_text
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.roles.fence import harmless
+from atp.roles.judge.absence import expects_absence
 from atp.roles.judge.judges import Judgement
 from atp.roles.judge.prompt import Question
 from atp.roles.judge.record import Record
@@ -24,17 +26,6 @@ _IN_FAVOUR = 0.5
 """A score above this is a decision in the agent's favour, and so is one that passes."""
 _KEYS = ("number", "reason", "evidence", "absence")
 """The keys of a verdict beside its decision."""
-_ABSENCE = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|absent|absence|empty|silent|"
-    r"(?:avoid|refrain|lack|omit|exclud)\w*|free (?:of|from)|"
-    r"nicht|nichts|nie|niemals|kein\w*|ohne|weder|"
-    r"ne|jamais|aucun\w*|sans|rien|ni|sin|nunca|nada|ningun\w*|ningún|senza|mai|nessun\w*|não|sem|nenhum\w*|"
-    r"niet|geen|zonder|nooit|inte|utan|ingen|aldrig|без|не|нет|никогда)\b|n['’]t\b|"
-    r"[不没沒无無未非]|ません|ない|なし|없|않|아니",
-    re.IGNORECASE,
-)
-"""Words with which an expectation says that something is not there. A missing word costs a quotation, no more."""
-_NO_ABSENCE = re.compile(r"\bnot (?:only|just|merely)\b|\bno (?:less|fewer) than\b", re.IGNORECASE)
 _CUT = "something's absence can't be judged, because not all that the agent wrote could be shown to the judge"
 _MARKS = (('"', '"'), ("“", "”"), ("'", "'"), ("`", "`"), ("«", "»"), ("„", "“"))
 
@@ -57,7 +48,7 @@ class Quotable:
         for text in texts:
             plain = _normal(text)
             self._texts.append(plain)
-            self._lines.update(_normal(line) for line in text.splitlines())
+            self._lines.update(_core(_normal(line)) for line in text.splitlines())
             if (as_fenced := _normal(harmless(text))) != plain:
                 self._texts.append(as_fenced)
 
@@ -66,17 +57,28 @@ class Quotable:
         return any(form in text for form in _forms(quote) for text in self._texts)
 
     def has_line(self, quote: str) -> bool:
-        """True if the quotation is a whole line of one of the texts."""
-        return any(form in self._lines for form in _forms(quote))
+        """True if the quotation is a whole line of one of the texts, except for punctuation around it."""
+        return any(_core(form) in self._lines for form in _forms(quote))
 
 
 class Shown:
     """What a judge was shown: all of it, and what of it the agent said or did."""
 
     def __init__(self, record: Record) -> None:
+        by_agent = [one for one in record.pieces if one.by_agent]
         self.all = Quotable(text for one in record.pieces for text in one.quotable)
-        self.by_agent = Quotable(text for one in record.pieces if one.by_agent for text in one.quotable)
         self.is_whole = record.is_whole
+        self._by_agent = Quotable(text for one in by_agent for text in one.quotable)
+        self._agents_words = Quotable(text for one in by_agent for text in one.agents_words())
+        self._frames = {_normal(frame) for one in by_agent for frame in one.frame}
+
+    def shows_agent(self, quote: str) -> bool:
+        """True if a quotation shows something that the agent said or did, not only the words of ATP's around it."""
+        if not self._by_agent.has(quote) or not _is_telling(quote, self._by_agent):
+            return False
+        return self._agents_words.has(quote) or not any(
+            _core(form) in frame for form in _forms(quote) for frame in self._frames
+        )
 
 
 def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
@@ -108,11 +110,6 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
             )
         )
     return Reading(judgements, complaints)
-
-
-def expects_absence(expectation: str) -> bool:
-    """True if an expectation says that something is not there."""
-    return _ABSENCE.search(_NO_ABSENCE.sub("", expectation)) is not None
 
 
 def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
@@ -164,7 +161,7 @@ def _wrong_evidence(entry: dict[str, Any], asked: str, shown: Shown, *, in_favou
     if not quotes:
         why = "asks for something that is there" if absent else "is not said to be about something's absence"
         return f"number {number} has no quotation as evidence, and {why}"
-    if in_favour and not any(shown.by_agent.has(one) and _is_telling(one, shown.by_agent) for one in quotes):
+    if in_favour and not any(map(shown.shows_agent, quotes)):
         return f"number {number} quotes nothing that the agent said or did, and decides in the agent's favour"
     return None
 
@@ -199,4 +196,11 @@ def _forms(quote: str) -> Iterable[str]:
 
 
 def _normal(text: str) -> str:
-    return " ".join(text.split())
+    """The text as it is compared: a model may get and write the same letters in another encoding."""
+    return " ".join(unicodedata.normalize("NFC", whole_text(text)).split())
+
+
+def _core(text: str) -> str:
+    """The text from its first letter or digit to its last."""
+    places = [place for place, char in enumerate(text) if char.isalnum()]
+    return text[places[0] : places[-1] + 1] if places else ""

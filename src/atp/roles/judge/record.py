@@ -39,6 +39,8 @@ _SPEAKERS = {
 _BY_AGENT = ("assistant", "tool")
 """Roles of messages that show what the agent did."""
 _SHOWN_ELSEWHERE = ("tool_call", "llm_request")
+_CALL_FRAME = ('{"tool": ', ', "arguments": ')
+_EVENT_FRAME = ('{"event": ',)
 _TIMES = ("duration_ms", "timestamp", "at_ms", "elapsed_ms")
 _MEDIA = ("image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file")
 """Types of parts of the user's messages that have no words in them; all others are shown as they are."""
@@ -59,6 +61,16 @@ class Piece(Struct, kw_only=True):
     """True if the text shows what the agent did: its words, its tool calls and their results, its files."""
     own: bool = False
     """True if the agent itself wrote the text. The result of a tool is by the agent, but not its own."""
+    frame: tuple[str, ...] = ()
+    """What of the text ATP wrote, in order: the keys around what the agent wrote."""
+
+    def agents_words(self) -> Iterator[str]:
+        """What may be quoted, without the words of ATP's."""
+        for words in self.quotable:
+            text = words
+            for ours in self.frame:
+                text = text.replace(ours, "\n", 1)
+            yield text
 
 
 class Record(Struct, kw_only=True):
@@ -176,7 +188,8 @@ class _Call(NamedTuple):
         if self.is_earlier:
             about = f"{EARLIER}: {about}"
         asked = _json({"tool": call.name, "arguments": call.arguments})
-        yield Piece(label=f"{about}, its name and arguments", text=asked, by_agent=True, own=True)
+        label = f"{about}, its name and arguments"
+        yield Piece(label=label, text=asked, by_agent=True, own=True, frame=_CALL_FRAME)
         if call.result is not None:
             yield Piece(label=f"{about}, its result", text=content_text(call.result, in_full=True), by_agent=True)
         if call.error is not None:
@@ -287,7 +300,8 @@ def _event(event: Event, is_earlier: bool) -> Piece:
     payload = {name: value for name, value in event.payload.items() if name not in _TIMES}
     text = _json({"event": event.type, **payload})
     label = f"Turn {event.turn}, told by the agent"
-    return Piece(label=f"{EARLIER}: {label}" if is_earlier else label, text=text, by_agent=True, own=True)
+    label = f"{EARLIER}: {label}" if is_earlier else label
+    return Piece(label=label, text=text, by_agent=True, own=True, frame=_EVENT_FRAME)
 
 
 def _file(name: str, content: str | Unshown, is_judged: bool) -> Piece:

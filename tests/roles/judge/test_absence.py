@@ -1,0 +1,79 @@
+"""Which expectations say that something is not there, so that their judge needs no quotation."""
+
+import pytest
+from tests.roles.support.doubles import Scripted, run, talk, verdict, verdicts
+
+from atp.roles.judge.absence import expects_absence
+from atp.roles.judge.assessor import Assessor
+from atp.roles.judge.record import make_record
+
+ABSENCE = [
+    "the answer does not mention prices",
+    "no tool other than search is used",
+    "It never asks twice",
+    "it doesn\u2019t apologise",
+    "answers without a greeting",
+    "avoids jargon",
+    "It is free of jargon",
+    "nothing else is written",
+    "the answer contains no empty fields",
+    'there is no "sorry" in it',
+    "it not only greets but never asks for a password",
+    "Die Antwort enthält keine Preise",
+    "La réponse ne contient aucun prix",
+    "sin errores",
+    "回答不包含价格",
+    "価格に触れない",
+]
+PRESENCE = {
+    "no word of absence": ["the answer mentions prices", "it notes the nothingness", "it knows Norway"],
+    "not only": [
+        "it not only greets but also books",
+        "nicht nur ein Preis wird genannt",
+        "non seulement il salue",
+        "não só o preço",
+        "не только цена",
+        "不仅问候而且预订",
+        "가격뿐만 아니라 날짜도 말한다",
+    ],
+    "a bound": ["no less than three hotels are named", "it delivers no later than Friday", "not until noon"],
+    "two that cancel each other out": [
+        "the answer is not empty",
+        "the answer must not be empty",
+        "the output isn't blank",
+        "it doesn't omit the price",
+        "It does not fail to greet",
+        "never ignores the user",
+        "it is never without a greeting",
+        "nothing is left out of the summary",
+        "none of the steps is missing",
+        "No step was skipped",
+        "es ist nicht leer",
+    ],
+    "an idiom": [
+        "it answers yes or no",
+        "the agent asks whether or not to book",
+        "No. 5 is named",
+        "no doubt the price is named",
+        "lists all cities without exception",
+        "it mentions the sin of pride",
+        "回答非常礼貌",
+        "価格を述べなければならない",
+    ],
+    "a quotation": ['it says "no thanks"', "it says `not found`", "es sagt „nie wieder“", "il dit « rien »"],
+}
+
+
+@pytest.mark.parametrize("expectation", ABSENCE)
+def test_expectations_of_absence_say_so(expectation: str) -> None:
+    assert expects_absence(expectation)
+
+
+@pytest.mark.parametrize("expectation", [one for several in PRESENCE.values() for one in several])
+def test_other_expectations_are_not_met_by_a_claim_of_absence(expectation: str) -> None:
+    assert not expects_absence(expectation)
+    record = make_record(talk(("Hello?", "I won't say.")))
+    judge = Scripted(verdicts(verdict(1, True)))
+    (found,) = run(Assessor(judge).assess(record, [expectation])).judgements
+    assert found.met is None
+    assert "no quotation" in found.reason
