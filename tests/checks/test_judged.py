@@ -146,12 +146,53 @@ def test_a_score_that_passes_a_low_threshold_needs_evidence(evidence: MakeEviden
     assert judged(given, evidence(ANSWER), judges(Scripted(scored(0.4, ANSWER)))).outcome == "passed"
 
 
-@pytest.mark.parametrize(("negate", "outcome"), [(False, "failed"), (True, "unjudged")])
-def test_an_artifact_that_is_not_there_never_passes(evidence: MakeEvidence, negate: bool, outcome: str) -> None:
+def turned_round(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The assertion so that it passes when it would fail: negated by itself and by groups."""
+    return [
+        {**given, "negate": True},
+        {"type": "none_of", "assertions": [given]},
+        {"type": "all_of", "negate": True, "assertions": [given]},
+    ]
+
+
+def test_an_artifact_that_is_not_there_never_passes(evidence: MakeEvidence) -> None:
     client = Scripted(scored(0.9, "warmed"))
-    given = {"type": "llm_eval", "criteria": "x", "path": "a.md", "negate": negate}
-    assert judged(given, evidence(ANSWER), judges(client)).outcome == outcome
+    given = {"type": "llm_eval", "criteria": "x", "path": "a.md"}
+    assert judged(given, evidence(ANSWER), judges(client)).outcome == "failed"
+    for negated in turned_round(given):
+        assert judged(negated, evidence(ANSWER), judges(client)).outcome == "unjudged"
     assert client.calls == []
+
+
+@pytest.mark.parametrize(
+    ("criteria", "score", "outcome"),
+    [
+        ("it is rude", scored(0.1, "Warm it."), "unjudged"),  # only the user's words
+        ("it is rude", scored(0.1, ANSWER), "passed"),
+        ("it is rude", scored(0.1, absence=True), "passed"),
+        ("it names no price", scored(0.1, absence=True), "unjudged"),  # turned round, a price must be there
+        ("it names no price", scored(0.1, ANSWER), "passed"),
+        ("it is rude", scored(0.9, "Warm it."), "failed"),
+    ],
+)
+def test_a_negated_score_in_the_agents_favour_needs_evidence(
+    evidence: MakeEvidence, criteria: str, score: dict[str, Any], outcome: str
+) -> None:
+    for given in turned_round({"type": "llm_eval", "criteria": criteria}):
+        seen = evidence(turns=[Turn(turn=1, input="Warm it.", output=ANSWER)])
+        assert judged(given, seen, judges(Scripted(score))).outcome == outcome
+
+
+def test_the_judge_is_told_of_tool_calls_that_the_agent_did_not_describe(evidence: MakeEvidence) -> None:
+    client = Scripted(verdicts(verdict(1, False)))
+    seen = evidence(ANSWER, case={"expectations": ["nothing is deleted"], "messages": "Warm it."})
+    case_verdicts(seen, judges(client))
+    assert "not known" not in client.words[0]
+    seen.transcript.usage.tool_calls = 3
+    del seen.unreported_calls
+    client = Scripted(verdicts(verdict(1, False)))
+    case_verdicts(seen, judges(client))
+    assert "the agent says it made 3 tool calls but told of none" in client.words[0]
 
 
 def test_the_judge_sees_what_was_done(evidence: MakeEvidence, folder: Callable[..., Any]) -> None:

@@ -7,6 +7,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.text import cut
 from atp.checks.artifacts import AgentFile, NotShown, files_at, files_of
 from atp.checks.evidence import Evidence
+from atp.checks.groups import favourable_outcome
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
@@ -57,6 +58,7 @@ class LlmEval(Assertion):
             judges, assessor = _assessor(evidence, self.judge, "`llm_eval` needs")
         except _NoJudge as error:
             return unjudged(str(error))
+        is_negated = favourable_outcome(self) == "failed"
         about: dict[str, str] | None = None
         if self.path is not None:
             try:
@@ -66,7 +68,7 @@ class LlmEval(Assertion):
             if not about:
                 missing = f"there is no `{self.path}` to be judged"
                 # Turned round, that something isn't there would pass for its quality.
-                return unjudged(missing) if self.negate else failed(missing, where=f"artifact {self.path}")
+                return unjudged(missing) if is_negated else failed(missing, where=f"artifact {self.path}")
         record = await _record(evidence, about)
         found = await assessor.score(
             record,
@@ -75,6 +77,7 @@ class LlmEval(Assertion):
             intent=evidence.case.intent or "",
             run=judges.run,
             votes=self.votes,
+            negated=is_negated,
         )
         _count(found, judges, assessor, evidence)
         (judgement,) = found.judgements
@@ -161,7 +164,8 @@ def _with_hint(error: ConfigurationError) -> str:
 async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Record:
     """What a judge reads of the trial."""
     task = evidence.case.task
-    given = Given(task.input_data if task is not None else None, len(evidence.case.messages))
+    data = task.input_data if task is not None else None
+    given = Given(data, len(evidence.case.messages), evidence.unreported_calls)
     files = await in_thread(files_of, evidence)
     hidden = evidence.judge.secrets if evidence.judge is not None else frozenset()
     return make_record(

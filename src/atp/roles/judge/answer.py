@@ -23,7 +23,7 @@ MOST_SHOWN = 200
 SHORTEST_QUOTE = 4
 """Letters and digits that a quotation has at least, unless it is a whole line. A Chinese one counts twice."""
 _IN_FAVOUR = 0.5
-"""A score above this is a decision in the agent's favour, and so is one that passes."""
+"""A score above this is a decision in the agent's favour, and so is one that passes, unless the check is negated."""
 _KEYS = ("number", "reason", "evidence", "absence")
 """The keys of a verdict beside its decision."""
 _CUT = "something's absence can't be judged, because not all that the agent wrote could be shown to the judge"
@@ -92,8 +92,9 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
     judgements, complaints = [], []
     for entry, asked in zip(sorted(entries, key=lambda one: int(one["number"])), question.asked, strict=True):
         decision = entry[question.wanted]
-        in_favour = decision > _IN_FAVOUR or decision >= question.threshold > 0
-        missing = _wrong_evidence(entry, asked, shown, in_favour=in_favour)
+        in_favour = _is_in_favour(decision, question)
+        may_be_absent = not in_favour or expects_absence(asked) is not question.negated
+        missing = _wrong_evidence(entry, shown, in_favour=in_favour, may_be_absent=may_be_absent)
         if missing is not None:
             complaints.append(missing)
             judgements.append(Judgement(reason=f"the judge's evidence can't be used: {missing}"))
@@ -147,7 +148,14 @@ def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     return None
 
 
-def _wrong_evidence(entry: dict[str, Any], asked: str, shown: Shown, *, in_favour: bool) -> str | None:
+def _is_in_favour(decision: float, question: Question) -> bool:
+    """True if a decision is in the agent's favour."""
+    if question.negated:
+        return decision < question.threshold
+    return decision > _IN_FAVOUR or decision >= question.threshold > 0
+
+
+def _wrong_evidence(entry: dict[str, Any], shown: Shown, *, in_favour: bool, may_be_absent: bool) -> str | None:
     """What is wrong with the evidence of a verdict; none if it may be used."""
     number, quotes = entry["number"], entry.get("evidence") or []
     for quote in quotes:
@@ -156,7 +164,7 @@ def _wrong_evidence(entry: dict[str, Any], asked: str, shown: Shown, *, in_favou
         if not _is_telling(quote, shown.all):
             return f"number {number} quotes too little to show anything: {_cut(quote)}; quote several words"
     absent = entry.get("absence", False)
-    if absent and (not in_favour or expects_absence(asked)):
+    if absent and may_be_absent:
         return None
     if not quotes:
         why = "asks for something that is there" if absent else "is not said to be about something's absence"

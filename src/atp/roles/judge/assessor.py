@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from atp.base.secrets import current_secrets
 from atp.models.cassettes.cassette import Cassette
@@ -19,7 +20,7 @@ from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, 
 from atp.roles.fence import Fence
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
-from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, Wanted, payload, prompt, schema, texts
+from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, payload, prompt, schema, texts
 from atp.roles.judge.record import Record
 from atp.suite.result import Usage
 
@@ -76,9 +77,13 @@ class Assessor:
         intent: str = "",
         run: int = 1,
         votes: int | None = None,
+        negated: bool = False,
     ) -> Assessment:
-        """Score how well a criterion is fulfilled: a single judgement. `threshold` is the least score that passes."""
-        question = _question((criteria,), intent, "score", threshold)
+        """Score how well a criterion is fulfilled: a single judgement.
+
+        `threshold` is the least score that passes. `negated`: it is the least score that does not pass.
+        """
+        question = replace(_question((criteria,), intent), wanted="score", threshold=threshold, negated=negated)
         return _joined([await self._judge(question, record, votes or self._votes, run)], record)
 
     def same_model(self, models: Iterable[str]) -> str | None:
@@ -179,10 +184,10 @@ def _unjudged(question: Question, reason: str, usage: Usage) -> Assessment:
     return Assessment(judgements=[Judgement(reason=reason) for _ in question.asked], usage=usage)
 
 
-def _question(asked: Sequence[str], intent: str, wanted: Wanted = "met", threshold: float = 1.0) -> Question:
+def _question(asked: Sequence[str], intent: str) -> Question:
     """The question without the secrets of the run: an expectation may be filled in from a variable."""
     hide = current_secrets().mask
-    return Question(asked=tuple(map(hide, asked)), wanted=wanted, intent=hide(intent), threshold=threshold)
+    return Question(asked=tuple(map(hide, asked)), intent=hide(intent))
 
 
 def _joined(found: Iterable[Assessment], record: Record) -> Assessment:

@@ -77,6 +77,8 @@ class Question(Struct, kw_only=True, frozen=True):
     """What the test is meant to prove."""
     threshold: float = 1.0
     """The least score that passes."""
+    negated: bool = False
+    """True if the check is turned round: a score below the threshold is in the agent's favour then."""
 
 
 def prompt(question: Question, record: Record, fence: Fence, complaints: Sequence[str] = ()) -> str:

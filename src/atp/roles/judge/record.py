@@ -94,12 +94,14 @@ class Unshown(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What the case itself says of the conversation."""
+    """What is known of the conversation beside the transcript."""
 
     data: Any = None
     """Data that comes with the task."""
     messages: int = 0
     """How many messages the case has: the first ones after those of befores."""
+    unknown_calls: str | None = None
+    """That the agent made tool calls which it did not describe, in words of ATP's."""
 
 
 _NOTHING_GIVEN = Given()
@@ -139,6 +141,8 @@ def make_record(
         answers[-1].label += ", as its last answer"
         answers[-1].judged = about is None
     pieces += conversation
+    if given.unknown_calls is not None:
+        pieces.append(Piece(label="What is not known of the tool calls", text=given.unknown_calls))
     pieces += [
         _event(event, is_earlier)
         for source, is_earlier in seen
