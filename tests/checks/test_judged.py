@@ -17,8 +17,8 @@ from atp.checks.run_check import run_check
 from atp.roles.ask import RoleError
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judges import HOW_TO_SET, Judges
-from atp.roles.judge.record import EARLIER
 from atp.roles.judge.validator import Validator
+from atp.roles.record import EARLIER
 from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn, Verdict
 
 MakeEvidence = Callable[..., Evidence]

@@ -32,7 +32,7 @@ from atp.roles.ask import (
     said_by_agent,
 )
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.record import make_record
+from atp.roles.record import make_record
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 

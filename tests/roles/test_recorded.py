@@ -11,8 +11,8 @@ from atp.models.model import CassetteMiss, ModelRequest
 from atp.roles.ask import GeneratorClient
 from atp.roles.generate.variator import VariationRequest, vary
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.record import make_record
 from atp.roles.judge.validator import Validation, Validator
+from atp.roles.record import make_record
 from atp.roles.simulator import Simulator, SimulatorTurn
 
 RECORDED = Path(__file__).with_name("recorded")

@@ -25,7 +25,7 @@ from atp.checks.output import has, has_match
 from atp.checks.patterns import TooSlow, time_limit
 from atp.checks.run_check import in_background
 from atp.checks.verdicts import failed, passed, unjudged
-from atp.roles.judge.record import Unshown
+from atp.roles.record import Unshown
 from atp.suite.assertion import Assertion
 from atp.suite.paths import ArtifactPath, JsonSchemaObject
 from atp.suite.record import Regex, Whole, check_sought

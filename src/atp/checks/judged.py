@@ -11,8 +11,8 @@ from atp.checks.groups import favourable_outcome
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
-from atp.roles.judge.record import Given, Record, make_record
 from atp.roles.judge.validator import Validation
+from atp.roles.record import Given, Record, make_record
 from atp.suite.assertion import Assertion, Decider
 from atp.suite.options import Options
 from atp.suite.record import Count, Fraction, Json, Text

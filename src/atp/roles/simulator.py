@@ -15,7 +15,7 @@ from atp.base.text import cut
 from atp.models.cassettes.cassette import Cassette
 from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded, said_by_agent
 from atp.roles.fence import Fence
-from atp.roles.judge.record import Piece, content_text, fitted
+from atp.roles.record import Piece, content_text, fitted
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\

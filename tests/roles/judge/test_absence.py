@@ -5,7 +5,7 @@ from tests.roles.support.doubles import Scripted, run, talk, verdict, verdicts
 
 from atp.roles.judge.absence import expects_absence
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.record import make_record
+from atp.roles.record import make_record
 
 ABSENCE = [
     "the answer does not mention prices",

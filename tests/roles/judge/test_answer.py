@@ -14,7 +14,7 @@ from atp.base.jsonc import NotJson
 from atp.models.structured import only_json
 from atp.roles.judge.answer import Quotable, Shown, read_answer
 from atp.roles.judge.prompt import Question, Wanted
-from atp.roles.judge.record import make_record
+from atp.roles.record import make_record
 from atp.suite.result import Event, ToolCall
 
 TEXT = "I booked  flight\nLH 400 for you. Total: 1,200 €."

@@ -15,7 +15,7 @@ from tests.roles.support.answers import DISHONEST, EXPECTATION, HONEST, QUOTE, A
 from tests.roles.support.doubles import run, talk
 
 from atp.roles.judge.assessor import Assessor
-from atp.roles.judge.record import make_record
+from atp.roles.record import make_record
 from atp.suite.result import Artifact, Event, ToolCall, Transcript
 
 SAMPLE = 300

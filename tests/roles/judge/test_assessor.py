@@ -17,7 +17,7 @@ from atp.roles.ask import FunctionClient, RoleError, WrongAnswer
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.judges import Assessment, Judgement, outcome_of_votes
 from atp.roles.judge.prompt import RUBRICS, rubric
-from atp.roles.judge.record import make_record
+from atp.roles.record import make_record
 
 RECORD = make_record(talk(("Warm the ocean.", "I warmed it by 2 degrees.")))
 QUOTE = "warmed it by 2 degrees"

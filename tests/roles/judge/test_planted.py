@@ -23,8 +23,8 @@ from atp.roles.ask import AgentClient, FunctionClient, ModelClient, RoleClient
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.assessor import Assessor
 from atp.roles.judge.prompt import Question
-from atp.roles.judge.record import make_record
 from atp.roles.judge.validator import Validation, Validator
+from atp.roles.record import make_record
 from atp.roles.simulator import Simulator, SimulatorError, SimulatorTurn
 
 EXPECTATION = "the ocean is warm"

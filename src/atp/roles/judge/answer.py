@@ -16,7 +16,7 @@ from atp.roles.fence import harmless
 from atp.roles.judge.absence import expects_absence
 from atp.roles.judge.judges import Judgement
 from atp.roles.judge.prompt import Question
-from atp.roles.judge.record import Record
+from atp.roles.record import Record
 
 MOST_SHOWN = 200
 """Characters of a wrong quotation or answer that a message shows."""

@@ -21,7 +21,7 @@ from atp.roles.fence import Fence
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
 from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, payload, prompt, schema, texts
-from atp.roles.judge.record import Record
+from atp.roles.record import Record
 from atp.suite.result import Usage
 
 ATTEMPTS = 2

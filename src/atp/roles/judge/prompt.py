@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from atp.roles.fence import Fence
-from atp.roles.judge.record import EARLIER, GIVEN, Piece, Record
+from atp.roles.record import EARLIER, GIVEN, Piece, Record
 
 Wanted = Literal["met", "score"]
 

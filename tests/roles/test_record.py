@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.roles.support.doubles import talk
 
-from atp.roles.judge.record import LONGEST, MOST, Given, Piece, Unshown, make_record
+from atp.roles.record import LONGEST, MOST, Given, Piece, Unshown, make_record
 from atp.suite.result import Event, ToolCall, Transcript, Turn
 
 
