@@ -1,5 +1,6 @@
 """Encodes any value as one line of JSON that every parser and terminal accepts; names what decoding raises."""
 
+import json
 import re
 from typing import Any
 
@@ -25,6 +26,11 @@ def encode(value: Any) -> bytes:
     except (TypeError, ValueError, RecursionError):  # a lone surrogate is a ValueError, too
         data = _ENCODER.encode(_mended(value, 0))
     return unsteered(data)
+
+
+def readable(value: Any) -> str:
+    """The value as JSON for a model: letters as they are, and values that JSON can't represent as their text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def unsteered(data: bytes) -> bytes:

@@ -2,10 +2,11 @@
 
 import os
 import re
+import unicodedata
 from typing import Any
 
 from atp.base.diagnostics_text import printable
-from atp.base.json_text import encode
+from atp.base.json_text import encode, whole_text
 from atp.base.secrets import current_secrets
 
 LONGEST = 300
@@ -50,6 +51,11 @@ def masked_beginning(value: Any, longest: int) -> str:
 def words(text: str) -> str:
     """The text on one line, with a blank for any blanks and line breaks. Secrets that are wrapped are masked first."""
     return " ".join(masked_beginning(text, len(text)).split())
+
+
+def comparable(text: str) -> str:
+    """The text as it is compared with others: a model may get and write the same letters in another encoding."""
+    return " ".join(unicodedata.normalize("NFC", whole_text(text)).split())
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

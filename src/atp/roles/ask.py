@@ -8,11 +8,9 @@ import contextlib
 import copy
 import inspect
 import itertools
-import json
-import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,9 +26,11 @@ from atp.base.durations import duration
 from atp.base.errors import Error
 from atp.base.files import remove_folder
 from atp.base.found_json import MISSING
+from atp.base.json_text import readable, whole_text
 from atp.base.jsonc import NotJson
-from atp.models.model import BadAnswer, Model, ModelError, ModelRequest
+from atp.models.model import BadAnswer, CassetteError, Model, ModelError, ModelRequest
 from atp.models.structured import only_json, schema_in_words, without_fence
+from atp.roles.quotation import is_quotation
 from atp.suite.result import Event, Usage
 from atp.usercode.call import Raised
 from atp.usercode.call import call as call_user_code
@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 Role = Literal["assessor", "validator", "simulator", "generator", "variator", "reporter"]
 PLAYER = "player"
 """The key of a client's identity in cassettes and caches. Recorded answers are found by it, so it stays."""
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-_NOT_THE_AGENTS = ("user", "system", "developer")
-"""Roles of messages that the agent under test did not write."""
-_ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
 
 
 class RoleCall(Struct, kw_only=True):
@@ -69,8 +65,9 @@ class RoleCall(Struct, kw_only=True):
     mark: str | None = None
     """A nonce that only this call contains. An answer in text must have it as `mark`, so that no text that an agent
     wrote can be an answer. None if the form of the answer is the user's or a document's."""
-    agent_texts: Sequence[str] = ()
-    """What the agent under test wrote. Without a mark, an answer in text must not stand in it word for word."""
+    conversation_texts: Sequence[str] = ()
+    """What was said to and by the agent under test. Without a mark, an answer in text must not stand in it word for
+    word: it may be a quotation."""
     metadata: dict[str, Any] = {}
     """`options.metadata` of an agent, to which `test_mode` is added."""
     options: dict[str, Any] = {}
@@ -101,14 +98,15 @@ class RoleAnswer(Struct, kw_only=True):
 class RoleError(Error):
     """A role gave no usable answer: it can't be reached, it broke, or its answer is not what was asked for."""
 
+    usage: Usage | None = None
+    """What was used all the same."""
+
 
 class WrongAnswer(RoleError):
     """A role answered, but not with what was asked for."""
 
     asked_again = False
     """True if the role was already asked a second time."""
-    usage: Usage | None = None
-    """What the answer used."""
 
 
 class RoleClient(ABC):
@@ -147,7 +145,7 @@ class ModelClient(RoleClient):
         """Ask the model. Raises `RoleError`."""
         messages = [
             {"role": "system", "content": call.instructions},
-            {"role": "user", "content": _encodable(call.prompt if call.prompt is not None else _json(call.payload))},
+            {"role": "user", "content": whole_text(call.prompt if call.prompt is not None else readable(call.payload))},
         ]
         try:
             answer = await self._model.ask(
@@ -174,13 +172,11 @@ class AgentClient(RoleClient):
 
     has_own_prompt = True
 
-    def __init__(
-        self, agent: RunningAgent, identity: dict[str, Any], *, folder: Callable[[], Path], model: str | None = None
-    ) -> None:
+    def __init__(self, agent: RunningAgent, identity: dict[str, Any], *, folder: Callable[[], Path]) -> None:
         """Each call has a workspace of its own in `folder()`, created when the agent asks for it."""
         self.name = agent.name
         self.identity = identity
-        self.model = model or getattr(agent.adapter, "model", None)
+        self.model = getattr(agent.adapter, "model", None)
         self.unfit_to_judge = getattr(agent.adapter, "unfit_to_judge", None)
         self._agent = agent
         self._folder = folder
@@ -211,7 +207,7 @@ class AgentClient(RoleClient):
 
     def _request(self, call: RoleCall, made: list[Path], logs: list[str]) -> TurnRequest:
         """The turn of a call. Its workspace is added to `made` once the agent has asked for it."""
-        text, schema = _json(call.payload), None
+        text, schema = readable(call.payload), None
         if call.role == "assessor" and call.prompt is not None:
             schema = call.schema
             in_words = []
@@ -240,7 +236,7 @@ class AgentClient(RoleClient):
             log=logs.append,
             options={**call.options, "metadata": metadata},
         )
-        request = turns.request([{"role": "user", "content": _encodable(text)}], turn=call.turn)
+        request = turns.request([{"role": "user", "content": whole_text(text)}], turn=call.turn)
         request.schema, request.optional = schema, call.optional
         return request
 
@@ -294,11 +290,6 @@ class GeneratorClient(RoleClient):
 
     async def ask(self, call: RoleCall) -> RoleAnswer:
         """Replay the answer, or ask and record it. Raises `CassetteMiss`, and as the client does."""
-
-        async def ask() -> Any:
-            answer = await self._ask_in_time(call)
-            return {"data": answer.data, "text": answer.text, "usage": msgspec.to_builtins(answer.usage)}
-
         parts: dict[str, Any] = {
             PLAYER: self.identity,
             "role": call.role,
@@ -308,7 +299,7 @@ class GeneratorClient(RoleClient):
         }
         if not self.has_own_prompt:
             parts["words"] = sha256(call.instructions.encode()).hexdigest()[:12]
-        return msgspec.convert(await recorded(self._cassette, "generator", parts, ask), RoleAnswer)
+        return await recorded_answer(self._cassette, "generator", parts, lambda: self._ask_in_time(call))
 
     async def _ask_in_time(self, call: RoleCall) -> RoleAnswer:
         limit = asyncio.timeout(self._limit)
@@ -321,55 +312,95 @@ class GeneratorClient(RoleClient):
             raise RoleError(f"{self.name}: timeout after {duration(self._limit)}") from None
 
 
-async def recorded(
-    cassette: "Cassette | None", boundary: "Boundary", parts: dict[str, Any], call: Callable[[], Awaitable[Any]]
-) -> Any:
-    """The answer of `call()`, recorded or replayed if there is a cassette. `parts` has all that decides the answer."""
-    return await (call() if cassette is None else cassette.through(boundary, parts, call))
+async def recorded_answer(
+    cassette: "Cassette | None", boundary: "Boundary", parts: dict[str, Any], ask: Callable[[], Awaitable[RoleAnswer]]
+) -> RoleAnswer:
+    """The answer of `ask()` with what it used, recorded or replayed if there is a cassette.
+
+    `parts` has all that decides the answer. A judge's answer that is not what was asked for is recorded, too, as what
+    is wrong with it. Raises `CassetteMiss`, `CassetteError`, and as `ask`.
+    """
+    if cassette is None:
+        return await ask()
+
+    async def call() -> dict[str, Any]:
+        try:
+            answer = await ask()
+        except WrongAnswer as error:
+            if boundary != "judge":
+                raise
+            return {"wrong": str(error), "usage": msgspec.to_builtins(error.usage or Usage())}
+        kept = {"data": answer.data, "text": answer.text} if boundary == "generator" else {"answer": answer.data}
+        return {**kept, "usage": msgspec.to_builtins(answer.usage)}
+
+    found = await cassette.through(boundary, parts, call)
+    try:
+        usage = msgspec.convert(found["usage"], Usage)
+        if "wrong" in found:
+            wrong = WrongAnswer(msgspec.convert(found["wrong"], str))
+            wrong.usage = usage
+            raise wrong
+        if boundary == "generator":
+            return RoleAnswer(data=found["data"], text=msgspec.convert(found["text"], str), usage=usage)
+        return RoleAnswer(data=found["answer"], usage=usage)
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
+        raise CassetteError(
+            f"an answer that is recorded in {cassette.folder} at the boundary `{boundary}` is incomplete",
+            "take the file from version control, or delete it and record again",
+        ) from error
 
 
 async def ask_twice(
     client: RoleClient,
-    call: RoleCall,
-    prompt: Callable[[str | None], tuple[str, str]],
+    call: Callable[[str | None], RoleCall],
     wrong: Callable[[Any], str | None],
+    *,
+    values_too: bool = False,
 ) -> RoleAnswer:
-    """The client's answer. If it is text that can't be used, it is asked for once more, with what was `wrong` with it.
+    """The client's answer to `call(None)`. If it can't be used, the answer to `call(complaint)`, whatever that is.
 
-    A bare model gets the text and the mark that `prompt` makes of the complaint about its last answer; an agent or a
-    function gets the payload of the call. A value that code returned is not asked for again: it would be the same.
-    Raises `RoleError`.
+    `wrong` says what is wrong with the data of an answer; None if it can be used. A value that code returned is asked
+    for again only with `values_too`: code that isn't shown the complaint returns the same. The usage of both answers is
+    in the second, or in the error. Raises `RoleError`.
     """
-
-    def asked(complaint: str | None) -> RoleCall:
-        text, mark = (None, None) if client.has_own_prompt else prompt(complaint)
-        payload = call.payload if complaint is None else {**call.payload, "complaint": complaint}
-        return replace(call, payload=payload, prompt=text, mark=mark)
-
-    usage = Usage()
     try:
-        answer = await client.ask(asked(None))
-        complaint = wrong(answer.data)
-        if complaint is None or answer.is_value:
-            return answer
-        usage = answer.usage
+        first = await client.ask(call(None))
+        complaint, usage = wrong(first.data), first.usage
+        if complaint is None or (first.is_value and not values_too):
+            return first
     except WrongAnswer as error:
         if error.asked_again:
             raise
-        complaint, usage = str(error), error.usage or usage
-    second = await client.ask(asked(complaint))
+        complaint, usage = str(error), error.usage or Usage()
+    try:
+        second = await client.ask(call(complaint))
+    except RoleError as error:
+        error.usage = error.usage or Usage()
+        error.usage.add(usage)
+        raise
     second.usage.add(usage)
     return second
 
 
-def said_by_agent(conversation: Iterable[dict[str, Any]]) -> list[str]:
-    """The messages that the agent under test wrote, with all that is in them, as texts."""
-    return [_json(one) for one in conversation if one.get("role") not in _NOT_THE_AGENTS]
+def as_shown(
+    client: RoleClient, call: RoleCall, prompt: Callable[[str | None], tuple[str, str]]
+) -> Callable[[str | None], RoleCall]:
+    """Makes the calls for `ask_twice`: a bare model gets the text and the mark that `prompt` makes of a complaint.
+
+    An agent or a function of the user's gets the payload, with the complaint in it.
+    """
+
+    def with_complaint(complaint: str | None) -> RoleCall:
+        text, mark = (None, None) if client.has_own_prompt else prompt(complaint)
+        payload = call.payload if complaint is None else {**call.payload, "complaint": complaint}
+        return replace(call, payload=payload, prompt=text, mark=mark)
+
+    return with_complaint
 
 
 @contextlib.contextmanager
 def _counting(usage: Usage | None) -> Iterator[None]:
-    """Tell whoever learns that an answer is wrong what it used."""
+    """Add what an answer used to the error that says that it is wrong."""
     try:
         yield
     except WrongAnswer as error:
@@ -379,7 +410,7 @@ def _counting(usage: Usage | None) -> Iterator[None]:
 
 def _read_output(name: str, output: Any, call: RoleCall, logs: list[str], usage: Usage | None) -> RoleAnswer:
     """The answer in an output of the user's code: text, a JSON value, or text that is JSON."""
-    text = output if isinstance(output, str) else "" if output is None else _json(output)
+    text = output if isinstance(output, str) else "" if output is None else readable(output)
     data = None
     if call.schema is not None and isinstance(output, str):
         data = _data(output, call, name)
@@ -400,10 +431,10 @@ def _data(text: str, call: RoleCall, name: str) -> Any:
         return text
     if call.mark is not None:
         return _without_mark(found, call, name)
-    if _is_quotation(without_fence(text), found, call.agent_texts):
+    if is_quotation(without_fence(text), found, call.conversation_texts):
         raise WrongAnswer(
-            f"{name}: the answer stands word for word in what the agent under test wrote, so it may be a quotation; "
-            "an answer with a reason of its own is not"
+            f"{name}: the answer stands word for word in the conversation with the agent under test, so it may be a "
+            "quotation; an answer with a reason of its own is not"
         )
     return found
 
@@ -415,31 +446,6 @@ def _without_mark(data: Any, call: RoleCall, name: str) -> Any:
     if not isinstance(data, dict) or data.get("mark") != call.mark:
         raise WrongAnswer(f"{name}: the answer does not have the `mark` that only this call was told")
     return {key: value for key, value in data.items() if key != "mark"}
-
-
-def _is_quotation(text: str, data: Any, agent_texts: Iterable[str]) -> bool:
-    """True if one of the agent's texts has the answer in it: as it stands, or all its members in another order."""
-    parts = [text]
-    if isinstance(data, dict) and data:
-        parts = [_json({key: value})[1:-1] for key, value in data.items()]
-    whole, squeezed = _squeezed(text), [_squeezed(one) for one in parts]
-    return any(whole in one or all(part in one for part in squeezed) for one in map(_squeezed, agent_texts))
-
-
-def _squeezed(text: str) -> str:
-    """The text without blanks, and without escapes: JSON may be spaced differently, or stand escaped in other JSON."""
-    text = _ESCAPES.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else "", text)
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a pair of escapes is one character
-    return "".join(text.replace("\\", "").split())
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _encodable(text: str) -> str:
-    """The text without lone surrogates, which what an agent printed may contain and UTF-8 can't encode."""
-    return text if text.isascii() else text.translate(_SURROGATES)
 
 
 def _source_digest(function: Callable[..., Any]) -> str | None:

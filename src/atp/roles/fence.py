@@ -52,6 +52,10 @@ class Fence:
         """The text, fenced."""
         return f"{self.opening}\n{harmless(text)}\n{self.closing}"
 
+    def put_complaint(self, complaint: str) -> str:
+        """What is wrong with a model's last answer, for that model. Fenced: it may quote what an agent dictated."""
+        return f"Your last answer could not be used. What was wrong with it:\n{self.put(complaint)}"
+
     @property
     def rule(self) -> str:
         """How to read fenced text, for a model."""

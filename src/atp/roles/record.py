@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json_text import readable
 from atp.base.secrets import mask
 from atp.suite.result import Event, ToolCall, Transcript
 
@@ -124,7 +125,7 @@ def make_record(
     about these of the agent's files. `secrets` are masked.
     """
     data = given.data
-    pieces = [Piece(label="The data that came with the task", text=_json(data))] if data is not None else []
+    pieces = [Piece(label="The data that came with the task", text=readable(data))] if data is not None else []
     # Of a case that says nothing itself, everything is from befores.
     says_nothing = 0 < transcript.inherited == len(transcript.messages)
     seen = ((earlier, True), (transcript, says_nothing)) if earlier is not None else ((transcript, says_nothing),)
@@ -170,7 +171,7 @@ def content_text(content: Any, *, in_full: bool = False) -> str:
         return ""
     if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
         return "\n".join(_part_text(part, in_full) for part in content)
-    return _json(content)
+    return readable(content)
 
 
 def _part_text(part: dict[str, Any], in_full: bool) -> str:
@@ -178,7 +179,7 @@ def _part_text(part: dict[str, Any], in_full: bool) -> str:
     if part["type"] in _MEDIA and not in_full:
         return f"[{part['type']}]"
     text = part.get("text")
-    return text if part["type"] == "text" and isinstance(text, str) and len(part) == 2 else _json(part)
+    return text if part["type"] == "text" and isinstance(text, str) and len(part) == 2 else readable(part)
 
 
 class _Call(NamedTuple):
@@ -191,7 +192,7 @@ class _Call(NamedTuple):
         call, about = self.call, f"Turn {self.call.turn}, tool call {self.number}"
         if self.is_earlier:
             about = f"{EARLIER}: {about}"
-        asked = _json({"tool": call.name, "arguments": call.arguments})
+        asked = readable({"tool": call.name, "arguments": call.arguments})
         label = f"{about}, its name and arguments"
         yield Piece(label=label, text=asked, by_agent=True, own=True, frame=_CALL_FRAME)
         if call.result is not None:
@@ -239,7 +240,7 @@ class _Conversation:
         role, wishes = str(message.get("role")), message.get("tool_calls")
         label, text = _SPEAKERS.get(role), content_text(message.get("content"), in_full=role in _BY_AGENT)
         if label is None:
-            yield Piece(label="A message", text=_json(message), by_agent=True, own=True)
+            yield Piece(label="A message", text=readable(message), by_agent=True, own=True)
             return
         call = self._shown.get(str(message.get("tool_call_id"))) if role == "tool" else None
         if call is not None and _is_result(text, call):
@@ -257,7 +258,7 @@ class _Conversation:
             yield from made.pieces()
         if unknown:
             label = "The agent asked for tools to be called"
-            yield Piece(label=label, text=_json(unknown), by_agent=True, own=True)
+            yield Piece(label=label, text=readable(unknown), by_agent=True, own=True)
 
     def _take_call(self, wish: Any, place: int) -> _Call | None:
         """The first tool call of the transcript that the message at `place` asks for and that is not shown yet."""
@@ -302,7 +303,7 @@ def _without_id(wish: Any) -> Any:
 
 def _event(event: Event, is_earlier: bool) -> Piece:
     payload = {name: value for name, value in event.payload.items() if name not in _TIMES}
-    text = _json({"event": event.type, **payload})
+    text = readable({"event": event.type, **payload})
     label = f"Turn {event.turn}, told by the agent"
     label = f"{EARLIER}: {label}" if is_earlier else label
     return Piece(label=label, text=text, by_agent=True, own=True, frame=_EVENT_FRAME)
@@ -371,7 +372,3 @@ def _kept(pieces: Sequence[Piece]) -> dict[int, None]:
             break
         kept.add(place)
     return dict.fromkeys(sorted(kept))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,8 +1,8 @@
 """The reporter: an agent of the user's, or a model, that writes a report on a run."""
 
-import json
 from typing import Any
 
+from atp.base.json_text import readable
 from atp.models.structured import without_fence
 from atp.roles.ask import RoleCall, RoleClient, WrongAnswer
 from atp.roles.fence import Fence
@@ -23,7 +23,7 @@ class ReportWriter:
     async def write(self, report: dict[str, Any], form: str, options: dict[str, Any]) -> str:
         """The report in the format `form`. Raises `RoleError`."""
         payload = {"report": report, "format": form, "options": options}
-        text = json.dumps(payload, ensure_ascii=False, default=str)
+        text = readable(payload)
         fence = Fence.around([text])
         answer = await self.client.ask(
             RoleCall(

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json_text import readable
 from atp.base.near import near_miss
-from atp.base.text import cut
+from atp.base.text import comparable, cut, value_text
 from atp.models.cassettes.cassette import Cassette
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, recorded, said_by_agent
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, as_shown, ask_twice, recorded_answer
 from atp.roles.fence import Fence
+from atp.roles.quotation import said
 from atp.roles.record import Piece, content_text, fitted
 from atp.suite.result import Usage
 
@@ -49,6 +50,8 @@ _OPTIONAL = frozenset({"reasoning"})
 VERSION = sha256(json.dumps([INSTRUCTIONS, _FORM, SCHEMA, Fence("").rule]).encode()).hexdigest()[:12]
 """Changes with the prompts, so that answers to other prompts are not replayed."""
 
+_SHOWN = 100
+"""Characters of a wrong answer that a message shows."""
 _KEYS = ("input", "message", "goal_achieved", "reasoning")
 MOST_REPEATS = 3
 """A simulator that repeats a message this many turns in a row is broken."""
@@ -126,11 +129,6 @@ class Simulator:
 
     async def next(self, turn: SimulatorTurn) -> SimulatedMessage:
         """The user's next message. Raises `SimulatorError`, and `CassetteMiss` if none was recorded."""
-
-        async def ask() -> dict[str, Any]:
-            answer = await self._ask(turn)
-            return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
-
         parts = {
             PLAYER: self.client.identity,
             "words": VERSION,
@@ -138,12 +136,12 @@ class Simulator:
             "asked": turn.payload(),
             "run": turn.run,
         }
-        found = await recorded(self._cassette, "simulator", parts, ask)
+        answer = await recorded_answer(self._cassette, "simulator", parts, lambda: self._ask(turn))
         try:
-            message = read_message(found["answer"], turn.conversation)
+            message = read_message(answer.data, turn.conversation)
         except SimulatorError as error:
             raise SimulatorError(f"{self.client.name}: {error}") from error
-        message.usage = msgspec.convert(found["usage"], Usage)
+        message.usage = answer.usage
         return message
 
     async def _ask(self, turn: SimulatorTurn) -> RoleAnswer:
@@ -153,7 +151,7 @@ class Simulator:
             payload=turn.payload(),
             schema=SCHEMA,
             optional=_OPTIONAL,
-            agent_texts=said_by_agent(turn.conversation),
+            conversation_texts=said(turn.conversation, by_user=False),
             metadata={**turn.metadata, "persona": turn.persona, "goal": turn.goal, "turn_number": turn.turn_number},
             options=turn.options,
             session=turn.session,
@@ -169,7 +167,9 @@ class Simulator:
             return None
 
         try:
-            return await ask_twice(self.client, call, lambda complaint: _prompt(turn, complaint), wrong)
+            return await ask_twice(
+                self.client, as_shown(self.client, call, lambda complaint: _prompt(turn, complaint)), wrong
+            )
         except RoleError as error:
             raise SimulatorError(str(error)) from error
 
@@ -195,7 +195,7 @@ def _prompt(turn: SimulatorTurn, complaint: str | None) -> tuple[str, str]:
     parts.append(fence.rule)
     further = {key: value for key, value in turn.metadata.items() if key not in ("persona", "goal")}
     if further:
-        parts.append(f"Further facts: {json.dumps(further, ensure_ascii=False, default=str)}")
+        parts.append(f"Further facts: {readable(further)}")
     parts.append(f"This is turn {turn.turn_number} of at most {turn.max_turns}.")
     if record:
         messages = "\n\n".join(f"{one.label}:\n{fence.put(one.text)}" for one in record)
@@ -203,7 +203,7 @@ def _prompt(turn: SimulatorTurn, complaint: str | None) -> tuple[str, str]:
     else:
         parts.append("Nothing was said yet: begin the conversation.")
     if complaint is not None:
-        parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(complaint)}")
+        parts.append(fence.put_complaint(complaint))
     parts.append(_FORM.format(mark=fence.nonce))
     return "\n\n".join(parts), fence.nonce
 
@@ -211,14 +211,18 @@ def _prompt(turn: SimulatorTurn, complaint: str | None) -> tuple[str, str]:
 def read_message(data: Any, conversation: Sequence[dict[str, Any]]) -> SimulatedMessage:
     """The message in an answer that keeps the simulator's contract in the JSONL format. Raises `SimulatorError`."""
     if not isinstance(data, dict):
-        raise SimulatorError(f"it answered {_cut(data)}, which is no JSON object with `input` and `goal_achieved`")
+        raise SimulatorError(
+            f"it answered {value_text(data, _SHOWN)}, which is no JSON object with `input` and `goal_achieved`"
+        )
     for key in data:
         if key not in _KEYS:
             near = near_miss(str(key), _KEYS)
-            raise SimulatorError(f"it answered with the unknown key `{_cut(key)}`" + (f"; `{near}`?" if near else ""))
+            raise SimulatorError(
+                f"it answered with the unknown key `{cut(key, _SHOWN)}`" + (f"; `{near}`?" if near else "")
+            )
     text, achieved, reasoning = _text_of(data), data.get("goal_achieved"), data.get("reasoning")
     if not isinstance(achieved, bool | None):
-        raise SimulatorError(f"its `goal_achieved` is {_cut(achieved)}, not true or false")
+        raise SimulatorError(f"its `goal_achieved` is {value_text(achieved, _SHOWN)}, not true or false")
     if not isinstance(reasoning, str | None):
         raise SimulatorError("its `reasoning` is not text")
     if not text.strip():
@@ -236,7 +240,7 @@ def _text_of(data: dict[str, Any]) -> str:
         raise SimulatorError("it answered with both `input` and `message`; one of them is what the user says")
     for key, text in given.items():
         if not isinstance(text, str):
-            raise SimulatorError(f"its `{key}` is {_cut(text)}, not text")
+            raise SimulatorError(f"its `{key}` is {value_text(text, _SHOWN)}, not text")
         return text
     return ""
 
@@ -244,30 +248,25 @@ def _text_of(data: dict[str, Any]) -> str:
 def _problem(text: str, conversation: Sequence[dict[str, Any]]) -> str | None:
     """Why a message can't be the user's; none if it can."""
     if label := _OTHER_SPEAKER.match(text):
-        return f"it speaks as someone other than the user: the message begins with {_cut(label[0].strip())}"
+        return (
+            f"it speaks as someone other than the user: the message begins with {value_text(label[0].strip(), _SHOWN)}"
+        )
     try:
         inner = read_whole(text) if text.lstrip().startswith("{") else MISSING
     except SearchCutShort as error:
         return f"it is JSON that could not be read: {error}"
     if isinstance(inner, dict) and inner.get("role") not in (None, "user"):
-        return f"it speaks as someone other than the user: the message is one of the role {_cut(inner['role'])}"
-    normal = _normal(text)
+        role = value_text(inner["role"], _SHOWN)
+        return f"it speaks as someone other than the user: the message is one of the role {role}"
+    normal = comparable(text)
     answers = [_normal_content(one) for one in conversation if one.get("role") == "assistant"]
     if answers and normal == answers[-1] and len(normal) >= _LONG_MESSAGE:
         return "it repeats the agent's last answer word for word"
     before = [_normal_content(one) for one in conversation if one.get("role") == "user"][1 - MOST_REPEATS :]
     if len(before) == MOST_REPEATS - 1 and all(one == normal for one in before):
-        return f"it says the same {MOST_REPEATS} turns in a row: {_cut(text)}"
+        return f"it says the same {MOST_REPEATS} turns in a row: {value_text(text, _SHOWN)}"
     return None
 
 
 def _normal_content(message: dict[str, Any]) -> str:
-    return _normal(content_text(message.get("content")))
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _cut(value: Any) -> str:
-    return cut(repr(value), 100)
+    return comparable(content_text(message.get("content")))

@@ -13,7 +13,6 @@ from atp.roles.generate.guard import (
     features,
     must_keep,
     nearest,
-    same_text,
     similarity,
 )
 
@@ -190,7 +189,6 @@ def test_a_chain_is_near_only_if_all_its_prompts_are() -> None:
 
 
 def test_blanks_make_no_difference() -> None:
-    assert same_text(" a  b\n") == same_text("a b")
     assert Known([["a  b"]]).has(["a b "])
 
 

@@ -134,29 +134,6 @@ def test_the_documented_criteria_have_a_rubric() -> None:
     assert rubric("is it polite?") == "is it polite?"
 
 
-def votes(*answers: Any) -> Scripted:
-    return Scripted(*[verdicts(verdict(1, one, QUOTE)) if isinstance(one, bool) else one for one in answers])
-
-
-@pytest.mark.parametrize(
-    ("answers", "met"),
-    [
-        ((True, True, False), True),
-        ((False, True, False), False),
-        ((True, False), None),
-        ((True, True, RoleError("gone")), True),
-        ((True, RoleError("gone"), RoleError("gone")), None),
-        ((True, RoleError("gone")), None),
-        ((True, True), True),
-    ],
-)
-def test_the_majority_of_all_votes_decides(answers: tuple[Any, ...], met: bool | None) -> None:
-    (judgement,) = assess(votes(*answers), votes=len(answers)).judgements
-    assert judgement.met is met
-    assert len(judgement.votes) == len(answers)
-    assert f"of {len(answers)} votes" in judgement.reason if met is not None else "no majority" in judgement.reason
-
-
 @pytest.mark.parametrize(
     ("answers", "score"),
     [
@@ -283,10 +260,10 @@ def test_what_is_judged_of_the_same_record_is_kept_apart(tmp_path: Path) -> None
 def test_votes_are_kept_apart(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     try:
-        client = votes(True, True, False)
+        client = Scripted(scored(0.9, QUOTE), scored(0.8, QUOTE), scored(0.1, QUOTE))
         for _ in range(2):
-            (judgement,) = assess(client, cache=cache, votes=3).judgements
-            assert sorted(str(one.met) for one in judgement.votes) == ["False", "True", "True"]
+            (judgement,) = run(Assessor(client, cache=cache).score(RECORD, "x", threshold=0.7, votes=3)).judgements
+            assert sorted(one.score or 0 for one in judgement.votes) == [0.1, 0.8, 0.9]
         assert len(client.calls) == 3
     finally:
         cache.close()

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from atp.base.numbers import counted
-from atp.base.text import cut, words
+from atp.base.text import comparable, cut, words
 
 NEAR = 0.85
 """Prompts at least this similar count as the same."""
@@ -137,11 +137,6 @@ def _shown(part: str) -> str:
     return cut(words(part), 60)
 
 
-def same_text(text: str) -> str:
-    """The text without invisible differences. Prompts for which this is equal are the same."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
 class Features(NamedTuple):
     """What the similarity of prompts is computed from."""
 
@@ -199,12 +194,12 @@ class Known:
 
     def add(self, chain: Sequence[str]) -> None:
         """Add a chain."""
-        self._texts.add(tuple(map(same_text, chain)))
+        self._texts.add(tuple(map(comparable, chain)))
         self._features.append(list(map(features, chain)))
 
     def has(self, chain: Sequence[str]) -> bool:
         """True if the chain is known, blanks aside."""
-        return tuple(map(same_text, chain)) in self._texts
+        return tuple(map(comparable, chain)) in self._texts
 
     def has_near(self, chain: Sequence[str]) -> bool:
         """True if the chain is known, or one of the same length whose prompts are all similar."""

@@ -12,7 +12,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Literal
 
-from atp.roles.generate.guard import Piece, all_pieces, changed, same_text
+from atp.base.text import comparable
+from atp.roles.generate.guard import Piece, all_pieces, changed
 
 MOST_OF_A_PROMPT = 2000
 """Rewrites of one prompt that are considered; fewer of a long prompt, whose every check takes long."""
@@ -152,13 +153,13 @@ def _most(prompt: str) -> int:
 
 def rewrites(prompt: str) -> Iterator[str]:
     """Other wordings of an English prompt, each once, without the prompt itself."""
-    seen = {same_text(prompt)}
+    seen = {comparable(prompt)}
     body = prompt.strip()
     kind = _kind(body)
     if kind == "fixed":
         return
     for text in _english(body, kind):
-        key = same_text(text)
+        key = comparable(text)
         if key not in seen and changed(prompt, text) is None:
             seen.add(key)
             yield text

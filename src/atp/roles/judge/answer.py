@@ -5,20 +5,18 @@ not there can be met without one.
 """
 
 import json
-import unicodedata
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from atp.base.json_text import whole_text
 from atp.base.numbers import is_score
-from atp.base.text import cut
+from atp.base.text import comparable, value_text
 from atp.roles.fence import harmless
 from atp.roles.judge.absence import expects_absence
 from atp.roles.judge.judges import Judgement
 from atp.roles.judge.prompt import Question
 from atp.roles.record import Record
 
-MOST_SHOWN = 200
+_SHOWN = 200
 """Characters of a wrong quotation or answer that a message shows."""
 SHORTEST_QUOTE = 4
 """Letters and digits that a quotation has at least, unless it is a whole line. A Chinese one counts twice."""
@@ -46,10 +44,10 @@ class Quotable:
         self._texts: list[str] = []
         self._lines: set[str] = set()
         for text in texts:
-            plain = _normal(text)
+            plain = comparable(text)
             self._texts.append(plain)
-            self._lines.update(_core(_normal(line)) for line in text.splitlines())
-            if (as_fenced := _normal(harmless(text))) != plain:
+            self._lines.update(_core(comparable(line)) for line in text.splitlines())
+            if (as_fenced := comparable(harmless(text))) != plain:
                 self._texts.append(as_fenced)
 
     def has(self, quote: str) -> bool:
@@ -70,7 +68,7 @@ class Shown:
         self.is_whole = record.is_whole
         self._by_agent = Quotable(text for one in by_agent for text in one.quotable)
         self._agents_words = Quotable(text for one in by_agent for text in one.agents_words())
-        self._frames = {_normal(frame) for one in by_agent for frame in one.frame}
+        self._frames = {comparable(frame) for one in by_agent for frame in one.frame}
 
     def shows_agent(self, quote: str) -> bool:
         """True if a quotation shows something that the agent said or did, not only the words of ATP's around it."""
@@ -116,7 +114,7 @@ def read_answer(data: Any, question: Question, shown: Shown) -> Reading:
 def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
     """The verdicts, and why there is not one for each number."""
     if not isinstance(data, dict):
-        return [], f"it is not a JSON object but {_cut(data)}"
+        return [], f"it is not a JSON object but {value_text(data, _SHOWN)}"
     if data.keys() - {"verdicts"}:
         return [], "it has keys beside `verdicts`"
     entries = data.get("verdicts")
@@ -126,7 +124,8 @@ def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
     if not all(type(number) is int for number in numbers):
         return [], "an entry of `verdicts` has no whole number in `number`"
     if sorted(numbers) != list(range(1, count + 1)):
-        return [], f"`verdicts` must have each number from 1 to {count} exactly once; it has {_cut(numbers)}"
+        found = value_text(numbers, _SHOWN)
+        return [], f"`verdicts` must have each number from 1 to {count} exactly once; it has {found}"
     return entries, None
 
 
@@ -159,10 +158,11 @@ def _wrong_evidence(entry: dict[str, Any], shown: Shown, *, in_favour: bool, may
     """What is wrong with the evidence of a verdict; none if it may be used."""
     number, quotes = entry["number"], entry.get("evidence") or []
     for quote in quotes:
+        quoted = value_text(quote, _SHOWN)
         if not shown.all.has(quote):
-            return f"number {number} quotes text that the record does not contain: {_cut(quote)}"
+            return f"number {number} quotes text that the record does not contain: {quoted}"
         if not _is_telling(quote, shown.all):
-            return f"number {number} quotes too little to show anything: {_cut(quote)}; quote several words"
+            return f"number {number} quotes too little to show anything: {quoted}; quote several words"
     absent = entry.get("absence", False)
     if absent and may_be_absent:
         return None
@@ -185,13 +185,9 @@ def _is_telling(quote: str, shown: Quotable) -> bool:
     return size >= SHORTEST_QUOTE or (size > 0 and shown.has_line(quote))
 
 
-def _cut(value: Any) -> str:
-    return cut(repr(value), MOST_SHOWN)
-
-
 def _forms(quote: str) -> Iterable[str]:
     """A quotation, also without marks around it, and as JSON writes it, because some of the texts are JSON."""
-    plain = _normal(quote)
+    plain = comparable(quote)
     unmarked = [
         plain[1:-1].strip() for begin, end in _MARKS if len(plain) > 2 and plain[0] == begin and plain[-1] == end
     ]
@@ -200,12 +196,7 @@ def _forms(quote: str) -> Iterable[str]:
             yield form
             yield json.dumps(form, ensure_ascii=False)[1:-1]
     if stripped := quote.strip():
-        yield _normal(json.dumps(stripped, ensure_ascii=False)[1:-1])
-
-
-def _normal(text: str) -> str:
-    """The text as it is compared: a model may get and write the same letters in another encoding."""
-    return " ".join(unicodedata.normalize("NFC", whole_text(text)).split())
+        yield comparable(json.dumps(stripped, ensure_ascii=False)[1:-1])
 
 
 def _core(text: str) -> str:

@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from atp.base.secrets import current_secrets
 from atp.models.cassettes.cassette import Cassette
 from atp.models.cassettes.store import Cache
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, recorded
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, WrongAnswer, ask_twice, recorded_answer
 from atp.roles.fence import Fence
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
@@ -24,8 +23,6 @@ from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, pa
 from atp.roles.record import Record
 from atp.suite.result import Usage
 
-ATTEMPTS = 2
-"""A judge whose answer can't be used is told why and asked once more."""
 _DATED = re.compile(r"(-\d{4}-?\d{2}-?\d{2}|-latest)$")
 
 
@@ -47,7 +44,6 @@ class Assessor:
         cache: Cache | None = None,
         cassette: Cassette | None = None,
         each: bool = False,
-        votes: int = 1,
         allow_unfit: bool = False,
     ) -> None:
         """`each`: one call for each expectation. Raises `ConfigurationError` if the client must not judge."""
@@ -56,16 +52,13 @@ class Assessor:
         self._cache = cache
         self._cassette = cassette
         self._each = each
-        self._votes = votes
 
     async def assess(
         self, record: Record, expectations: Sequence[str], *, intent: str = "", run: int = 1
     ) -> Assessment:
         """Judge whether each expectation is met. The judgements are in the order of the expectations."""
         groups = [(one,) for one in expectations] if self._each else [tuple(expectations)] if expectations else []
-        found = await asyncio.gather(
-            *(self._judge(_question(group, intent), record, self._votes, run) for group in groups)
-        )
+        found = await asyncio.gather(*(self._vote(_question(group, intent), record, 1, run) for group in groups))
         return _joined(found, record)
 
     async def score(
@@ -76,7 +69,7 @@ class Assessor:
         threshold: float = 1.0,
         intent: str = "",
         run: int = 1,
-        votes: int | None = None,
+        votes: int = 1,
         negated: bool = False,
     ) -> Assessment:
         """Score how well a criterion is fulfilled: a single judgement.
@@ -84,7 +77,7 @@ class Assessor:
         `threshold` is the least score that passes. `negated`: it is the least score that does not pass.
         """
         question = replace(_question((criteria,), intent), wanted="score", threshold=threshold, negated=negated)
-        return _joined([await self._judge(question, record, votes or self._votes, run)], record)
+        return _joined([await self._score(question, record, votes, run)], record)
 
     def same_model(self, models: Iterable[str]) -> str | None:
         """A warning if the judge's model is among `models`, those of the agent under test."""
@@ -93,12 +86,8 @@ class Assessor:
             return None
         return f"the judge runs on the agent's own model, {own}: models tend to favour their own answers"
 
-    def fence(self, known: Iterable[str]) -> Fence:
-        """The fence of one call."""
-        return Fence.around(known)
-
-    async def _judge(self, question: Question, record: Record, votes: int, run: int) -> Assessment:
-        """Collect the votes on a question, and decide by their majority or median."""
+    async def _score(self, question: Question, record: Record, votes: int, run: int) -> Assessment:
+        """Collect the votes on a criterion, and decide by their median."""
         answers = await asyncio.gather(*(self._vote(question, record, vote, run) for vote in range(1, votes + 1)))
         usage = Usage()
         for one in answers:
@@ -124,64 +113,57 @@ class Assessor:
             parts["about"] = [place for place, one in enumerate(record.pieces, 1) if one.judged]
 
         async def ask() -> Any:
-            return await self._ask(question, record, run, shown, usage)
+            answer = await self._ask(question, record, run, shown)
+            usage.add(answer.usage)
+            if read_answer(answer.data, question, shown).complaints:
+                raise _Unusable(answer.data)
+            return answer.data
 
         def is_usable(data: Any) -> bool:  # a cached answer may have been edited
             return not read_answer(data, question, shown).complaints
 
-        async def ask_or_cached() -> dict[str, Any]:
+        async def ask_or_cached() -> RoleAnswer:
             try:
                 data = await (ask() if self._cache is None else self._cache.through(parts, ask, is_usable))
             except _Unusable as error:
                 data = error.data
-            except WrongAnswer as error:
-                return {"wrong": str(error), "usage": msgspec.to_builtins(usage)}
-            return {"answer": data, "usage": msgspec.to_builtins(usage)}
+            return RoleAnswer(data=data, usage=usage)
 
         try:
-            found = await recorded(self._cassette, "judge", {**parts, "run": run}, ask_or_cached)
-        except (RoleError, CassetteError, CassetteMiss) as error:
+            answer = await recorded_answer(self._cassette, "judge", {**parts, "run": run}, ask_or_cached)
+        except WrongAnswer as error:
+            return _unjudged(question, f"the judge's answer can't be used: {error}", error.usage)
+        except RoleError as error:
+            return _unjudged(question, f"the judge gave no answer: {error}", error.usage)
+        except (CassetteError, CassetteMiss) as error:
             return _unjudged(question, f"the judge gave no answer: {error}", usage)
-        usage = msgspec.convert(found["usage"], Usage)
-        if "wrong" in found:
-            return _unjudged(question, f"the judge's answer can't be used: {found['wrong']}", usage)
-        return Assessment(judgements=read_answer(found["answer"], question, shown).judgements, usage=usage)
+        return Assessment(judgements=read_answer(answer.data, question, shown).judgements, usage=answer.usage)
 
-    async def _ask(self, question: Question, record: Record, run: int, shown: Shown, usage: Usage) -> Any:
-        """The client's answer, without its mark. Raises `_Unusable` or `WrongAnswer` if the last attempt fails, too."""
-        complaints: list[str] = []
-        problem: _Unusable | WrongAnswer | None = None
-        for _ in range(ATTEMPTS):
-            fence = self.fence(texts(question, record, complaints))
-            call = RoleCall(
+    async def _ask(self, question: Question, record: Record, run: int, shown: Shown) -> RoleAnswer:
+        """The client's answer, without its mark; if it can't be used, the second one. Raises `RoleError`."""
+
+        def call(complaint: str | None) -> RoleCall:
+            fence = Fence.around(texts(question, record, complaint))
+            return RoleCall(
                 role="assessor",
                 instructions=INSTRUCTIONS,
                 payload=payload(question, record, fence.nonce),
-                prompt=prompt(question, record, fence, complaints),
+                prompt=prompt(question, record, fence, complaint),
                 schema=schema(question.wanted),
                 optional=OPTIONAL,
                 mark=fence.nonce,
                 run=run,
             )
-            try:
-                answer = await self.client.ask(call)
-            except WrongAnswer as error:
-                usage.add(error.usage or Usage())
-                if error.asked_again:
-                    raise
-                problem, complaints = error, [str(error)]
-                continue
-            usage.add(answer.usage)
-            complaints = read_answer(answer.data, question, shown).complaints
-            if not complaints:
-                return answer.data
-            problem = _Unusable(answer.data)
-        assert problem is not None
-        raise problem
+
+        def wrong(data: Any) -> str | None:
+            complaints = read_answer(data, question, shown).complaints
+            return "\n".join(complaints) if complaints else None
+
+        return await ask_twice(self.client, call, wrong, values_too=True)
 
 
-def _unjudged(question: Question, reason: str, usage: Usage) -> Assessment:
-    return Assessment(judgements=[Judgement(reason=reason) for _ in question.asked], usage=usage)
+def _unjudged(question: Question, reason: str, usage: Usage | None) -> Assessment:
+    return Assessment(judgements=[Judgement(reason=reason) for _ in question.asked], usage=usage or Usage())
 
 
 def _question(asked: Sequence[str], intent: str) -> Question:

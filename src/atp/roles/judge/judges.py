@@ -64,7 +64,7 @@ class Judgement(Struct, kw_only=True):
     evidence: list[str] = field(default_factory=list)
     """Quotations from the record."""
     votes: list["Judgement"] = field(default_factory=list)
-    """The single votes, if there were several."""
+    """The single votes on a criterion, if there were several."""
 
     @property
     def judged(self) -> bool:
@@ -84,38 +84,24 @@ class Assessment(Struct, kw_only=True):
 
 
 def outcome_of_votes(votes: Sequence[Judgement], threshold: float = 1.0) -> Judgement:
-    """The majority of all votes, or the median of the scores if a majority is on one side of the `threshold`.
+    """The median of the scores, if a majority of all votes is on one side of the `threshold`; else unjudged.
 
-    Unjudged without a majority. The median of an even number of scores is a score that nobody gave: it must not pass
-    or fail a check on which the votes are divided.
+    The median of an even number of scores is a score that nobody gave: it must not pass or fail a check on which the
+    votes are divided.
     """
     if len(votes) == 1:
         return votes[0]
+    listed = ", ".join("unjudged" if vote.score is None else f"{vote.score:.3g}" for vote in votes)
     scores = [vote.score for vote in votes if vote.score is not None]
     passing = sum(score >= threshold for score in scores)
     if max(passing, len(scores) - passing) * 2 > len(votes):
         middle = median(scores)
         speaker = min((vote for vote in votes if vote.score is not None), key=lambda vote: _apart(vote, middle))
-        reason = f"median of {_listed(votes)}: {speaker.reason}"
+        reason = f"median of {listed}: {speaker.reason}"
         return Judgement(score=middle, reason=reason, evidence=speaker.evidence, votes=list(votes))
-    for met in (True, False):
-        agreeing = [vote for vote in votes if vote.met is met]
-        if len(agreeing) * 2 > len(votes):
-            reason = f"{len(agreeing)} of {len(votes)} votes: {agreeing[0].reason}"
-            return Judgement(met=met, reason=reason, evidence=agreeing[0].evidence, votes=list(votes))
     missing = next((f": {vote.reason}" for vote in votes if not vote.judged), "")
-    return Judgement(reason=f"the votes give no majority: {_listed(votes)}{missing}", votes=list(votes))
+    return Judgement(reason=f"the votes give no majority: {listed}{missing}", votes=list(votes))
 
 
 def _apart(vote: Judgement, middle: float) -> float:
     return abs((vote.score or 0.0) - middle)
-
-
-def _listed(votes: Sequence[Judgement]) -> str:
-    return ", ".join(_shown(vote) for vote in votes)
-
-
-def _shown(vote: Judgement) -> str:
-    if vote.score is not None:
-        return f"{vote.score:.3g}"
-    return "unjudged" if vote.met is None else "met" if vote.met else "not met"

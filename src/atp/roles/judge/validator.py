@@ -4,20 +4,20 @@ Unlike an assessor, a validator gets the trial as data and needs no evidence for
 can't be used is asked for once more; a value that code returned is not, because it would be the same again.
 """
 
-import json
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
+from atp.base.json_text import readable
 from atp.base.numbers import is_number, is_score
 from atp.base.secrets import current_secrets
-from atp.base.text import cut
+from atp.base.text import cut, value_text
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, WrongAnswer, ask_twice, recorded, said_by_agent
+from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, as_shown, ask_twice, recorded_answer
 from atp.roles.fence import Fence
 from atp.roles.judge.judges import Judgement, check_fit
+from atp.roles.quotation import said
 from atp.suite.result import Usage
 
 INSTRUCTIONS = """\
@@ -43,6 +43,8 @@ SCHEMA = {
     "additionalProperties": False,
 }
 _OPTIONAL = frozenset({"reason", "score"})
+_SHOWN = 100
+"""Characters of a wrong answer that a message shows."""
 
 
 class Validation(Struct, kw_only=True):
@@ -73,10 +75,6 @@ class Validation(Struct, kw_only=True):
         threshold = self.metadata.get("threshold")
         return _wrong(answer, may_pass_with_0=is_number(threshold) and threshold <= 0)
 
-    def agent_texts(self) -> list[str]:
-        """What the agent under test wrote."""
-        return [_json(self.output), *said_by_agent(self.conversation)]
-
 
 class Validated(Struct, kw_only=True):
     """A validator's decision."""
@@ -99,40 +97,42 @@ class Validator:
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
         """Decide whether the answer passes, or say why that can't be decided."""
         payload = current_secrets().mask(validation.payload())
-
-        async def ask() -> dict[str, Any]:
-            call = RoleCall(
-                role="validator",
-                instructions=INSTRUCTIONS,
-                payload=payload,
-                schema=SCHEMA,
-                optional=_OPTIONAL,
-                agent_texts=validation.agent_texts(),
-                metadata=validation.metadata,
-                options=validation.options,
-                session=session,
-                run=run,
-            )
-            answer = await ask_twice(self.client, call, lambda complaint: _prompt(payload, complaint), validation.wrong)
-            return {"answer": answer.data, "usage": msgspec.to_builtins(answer.usage)}
-
+        call = RoleCall(
+            role="validator",
+            instructions=INSTRUCTIONS,
+            payload=payload,
+            schema=SCHEMA,
+            optional=_OPTIONAL,
+            conversation_texts=_conversation_texts(payload),
+            metadata=validation.metadata,
+            options=validation.options,
+            session=session,
+            run=run,
+        )
+        calls = as_shown(self.client, call, lambda complaint: _prompt(payload, complaint))
+        parts = {PLAYER: self.client.identity, "options": validation.options, "asked": payload, "run": run}
         try:
-            parts = {PLAYER: self.client.identity, "options": validation.options, "asked": payload, "run": run}
-            found = await recorded(self._cassette, "judge", parts, ask)
+            answer = await recorded_answer(
+                self._cassette, "judge", parts, lambda: ask_twice(self.client, calls, validation.wrong)
+            )
         except (RoleError, CassetteError, CassetteMiss) as error:
-            used = (error.usage if isinstance(error, WrongAnswer) else None) or Usage()
+            used = (error.usage if isinstance(error, RoleError) else None) or Usage()
             return Validated(judgement=Judgement(reason=f"the validator gave no answer: {error}"), usage=used)
-        usage = msgspec.convert(found["usage"], Usage)
-        return Validated(judgement=_read_answer(found["answer"], validation, self.client.name), usage=usage)
+        return Validated(judgement=_read_answer(answer.data, validation, self.client.name), usage=answer.usage)
+
+
+def _conversation_texts(payload: dict[str, Any]) -> list[str]:
+    """What was said to and by the agent under test, as the validator sees it: an answer may be planted in all of it."""
+    return [readable(payload[key]) for key in ("output", "input")] + said(payload["conversation"], by_user=True)
 
 
 def _prompt(payload: dict[str, Any], complaint: str | None) -> tuple[str, str]:
     """What is validated, as text for a model, and the mark of the call."""
-    text = _json(payload)
+    text = readable(payload)
     fence = Fence.around([text, complaint or ""])
     parts = [fence.rule, fence.put(text)]
     if complaint is not None:
-        parts.append(f"Your last answer could not be used. What was wrong with it:\n{fence.put(complaint)}")
+        parts.append(fence.put_complaint(complaint))
     return "\n\n".join([*parts, _FORM.format(mark=fence.nonce)]), fence.nonce
 
 
@@ -148,25 +148,17 @@ def _read_answer(answer: Any, validation: Validation, name: str) -> Judgement:
 
 def _wrong(answer: Any, *, may_pass_with_0: bool) -> str | None:
     if not isinstance(answer, dict):
-        return f"answered {_cut(answer)}, which is no JSON object"
+        return f"answered {value_text(answer, _SHOWN)}, which is no JSON object"
     if not isinstance(answer.get("passed"), bool):
-        return f"answered {_cut(answer)} without true or false in `passed`"
+        return f"answered {value_text(answer, _SHOWN)} without true or false in `passed`"
     if unknown := [key for key in answer if key not in ("passed", "reason", "score")]:
-        return f"answered with the unknown key `{_cut(unknown[0])}`"
+        return f"answered with the unknown key `{cut(unknown[0], _SHOWN)}`"
     if not isinstance(answer.get("reason"), str | None):
         return "answered with a `reason` that isn't text"
     score = answer.get("score")
     if score is not None and not is_score(score):
-        return f"answered with the score {_cut(score)}, which is not between 0 and 1"
+        return f"answered with the score {value_text(score, _SHOWN)}, which is not between 0 and 1"
     # Between the ends, the validator's own rules say how much is enough. At the ends there is nothing left to say.
     if (score == 0 and answer["passed"] and not may_pass_with_0) or (score == 1 and not answer["passed"]):
-        return f"contradicts itself: `passed` is {_json(answer['passed'])}, and `score` is {_json(score)}"
+        return f"contradicts itself: `passed` is {readable(answer['passed'])}, and `score` is {readable(score)}"
     return None
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _cut(value: Any) -> str:
-    return cut(value if isinstance(value, str) else repr(value), 100)
