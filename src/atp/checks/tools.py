@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.found_json import MISSING, SearchCutShort
 from atp.base.text import cut
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence, Subject
@@ -17,6 +17,7 @@ from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up
 from atp.checks.output import Contained, Matched, has, has_match, is_at_path, is_value
 from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
+from atp.models.parts import decode_arguments
 from atp.suite.assertion import Assertion, Need
 from atp.suite.matcher import check_matchers
 from atp.suite.paths import JsonPathText
@@ -29,14 +30,10 @@ MOST_NAMED = 10
 
 def arguments_of(call: ToolCall) -> Any:
     """The arguments of a call, decoded if they are JSON text, as models write them. Raises `SearchCutShort`."""
-    given = call.arguments
-    if isinstance(given, str):
-        try:
-            read = read_whole(given)
-        except SearchCutShort as error:
-            raise SearchCutShort(f"the arguments of `{cut(call.name, 60)}` could not be read: {error}") from error
-        return given if read is MISSING else read
-    return {} if given is None else given
+    try:
+        return decode_arguments(call.arguments)
+    except SearchCutShort as error:
+        raise SearchCutShort(f"the arguments of `{cut(call.name, 60)}` could not be read: {error}") from error
 
 
 def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:

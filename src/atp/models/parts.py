@@ -5,7 +5,7 @@ import binascii
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from atp.base.found_json import SearchCutShort, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.models.model import ModelError
 
 KNOWN = ("text", "image_url", "file", "input_audio", "refusal")
@@ -45,15 +45,26 @@ def read_content(message: dict[str, Any]) -> Any:
     return message.get("refusal") if content is None else content
 
 
-def read_arguments(arguments: Any) -> Any:
-    """The arguments of a tool call, decoded if they are JSON text; text that is not a JSON object stays text.
+def decode_arguments(arguments: Any) -> Any:
+    """The arguments of a tool call, decoded if they are JSON text. Other text stays text; null and blank text are `{}`.
 
-    So does an object that can be read in two ways, with a key twice for example: checks leave it unjudged.
+    Raises `SearchCutShort` for JSON that can be read in two ways, with a key twice for example.
+    """
+    value = arguments
+    if isinstance(arguments, str):
+        value = read_whole(arguments) if arguments.strip() else None
+    return {} if value is None else arguments if value is MISSING else value
+
+
+def read_arguments(arguments: Any) -> Any:
+    """The arguments of a tool call, decoded if they are the JSON text of an object; all others stay as they are.
+
+    So does an object that can be read in two ways: checks leave it unjudged.
     """
     if not isinstance(arguments, str):
         return arguments
     try:
-        value = read_whole(arguments) if arguments.strip() else {}
+        value = decode_arguments(arguments)
     except SearchCutShort:
         return arguments
     return value if isinstance(value, dict) else arguments

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.json_text import readable
 from atp.base.secrets import mask
+from atp.models.parts import decode_arguments
 from atp.suite.result import Event, ToolCall, Transcript
 
 LONGEST = 20_000
@@ -277,9 +278,10 @@ class _Conversation:
 
 
 def _same_arguments(called: Any, asked: Any) -> bool:
-    if isinstance(asked, str) and not isinstance(called, str):
-        asked = _read(asked) if asked.strip() else None
-    return (called or {}) == (asked or {})
+    try:
+        return bool(decode_arguments(called) == decode_arguments(asked))
+    except SearchCutShort:
+        return bool(called == asked)
 
 
 def _is_result(text: str, call: ToolCall) -> bool:
