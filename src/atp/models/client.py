@@ -24,14 +24,13 @@ from atp.base.json_text import UNREADABLE, encode
 from atp.base.secrets import mask
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut, words
+from atp.models.body import LARGEST, Body, too_large
 from atp.models.connections import Limiter, ModelContext
 from atp.models.connectors.connector import AuthMode, Connector
 from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest
 from atp.models.prices import cost_usd
 from atp.models.structured import Structured
 
-LARGEST = 64 * 1024 * 1024
-"""Bytes that an answer may have."""
 RETRYABLE_STATUSES = frozenset((429, 500, 502, 503, 504, 529))
 """HTTP statuses after which a request is sent again."""
 LONGEST_MESSAGE = 600
@@ -190,12 +189,14 @@ class HttpModel(Model):
                     raise self._status_error(response, await response.content.read(100_000))
                 if request.on_text is not None and response.content_type == "text/event-stream":
                     return self._read(await self._read_stream(response, self._stream_reader(request, on_text)), request)
-                answer = self._read(_decode(await _read_all(response)), request)
+                answer = self._read(_decode(await Body(response).read()), request)
                 if request.on_text is not None and answer.text:
                     on_text(answer.text)
                 return answer
         except MalformedAnswer as error:
             raise self._error(f"the answer can't be read: {error}", retryable=True) from error
+        except TooLong as error:
+            raise self._error(f"the answer can't be read: it is {too_large()}", retryable=True) from error
         except ErrorInAnswer as error:
             if error.status in RETRYABLE_STATUSES:
                 raise self._transient(str(error), status=error.status) from error
@@ -208,18 +209,12 @@ class HttpModel(Model):
             raise self._transient(f"can't be reached: {str(error) or type(error).__name__}") from error
 
     async def _read_stream(self, response: aiohttp.ClientResponse, reader: StreamReader) -> dict[str, Any]:
-        parser, size = SseParser(LARGEST), 0
-        try:
-            while not reader.done and (chunk := await response.content.readany()):
-                size += len(chunk)
-                if size > LARGEST:
-                    raise TooLong
-                for message in parser.feed(chunk):
-                    reader.add(message)
-            for message in () if reader.done else parser.end():
+        parser, body = SseParser(LARGEST), Body(response)
+        while not reader.done and (chunk := await body.next()):
+            for message in parser.feed(chunk):
                 reader.add(message)
-        except TooLong as error:
-            raise MalformedAnswer(_too_large()) from error
+        for message in () if reader.done else parser.end():
+            reader.add(message)
         if not reader.done:
             raise self._transient("the answer ended early")
         return reader.response()
@@ -310,20 +305,6 @@ def error_text(body: Any) -> str:
             body = body[name]
     text = body if isinstance(body, str) else encode(body).decode()
     return words(text)
-
-
-async def _read_all(response: aiohttp.ClientResponse) -> bytes:
-    chunks, size = [], 0
-    while chunk := await response.content.readany():
-        size += len(chunk)
-        if size > LARGEST:
-            raise MalformedAnswer(_too_large())
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _too_large() -> str:
-    return f"it is larger than {LARGEST // 1024 // 1024} MB"
 
 
 def _decode(raw: bytes) -> dict[str, Any]:

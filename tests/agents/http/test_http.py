@@ -376,7 +376,7 @@ def test_cancelled(talk: Talk) -> None:
 
 def test_largest_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(ask(talk, answering(output="x" * 60_000_000))).output) == 60_000_000
-    monkeypatch.setattr("atp.agents.http.exchange.LARGEST", 1024 * 1024)
+    monkeypatch.setattr("atp.models.body.LARGEST", 1024 * 1024)
     error = run(fail(talk, answering(output="x" * 1024 * 1024)))
     assert (str(error), error.blame) == ("agent error: the answer is larger than 1 MB", "agent")
     error = run(fail(talk, streaming([b"data: " + b"x" * 1024 * 1024])))

@@ -17,10 +17,9 @@ from atp.agents.protocol import encode_request, take_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError
 from atp.base.sse import SseMessage, SseParser, TooLong
+from atp.models.body import LARGEST, Body, too_large
 from atp.suite.agent import HttpSpeech, capabilities_of
 
-LARGEST = 64 * 1024 * 1024
-"""The largest answer, in bytes."""
 CONNECTIONS = 256
 CONNECT_SECONDS = 30.0
 CLOSE_SECONDS = 0.5
@@ -186,56 +185,44 @@ class HttpExchange:
                 if response.content_type == "text/event-stream" and self._dialect.streams:
                     return await _read_stream(answer, request)
                 return await self._read(answer, request)
+        except TooLong as error:
+            raise AgentError(f"agent error: the answer is {too_large()}") from error
         except (aiohttp.ClientError, ConnectionError) as error:
             raise faults.of_exception(error, answered) from error
 
     async def _read(self, answer: "_Body", request: TurnRequest) -> Reply:
-        chunks: list[bytes] = []
-        while chunk := await answer.next():
-            chunks.append(chunk)
-        raw = b"".join(chunks)
+        raw = await answer.read()
         try:
             return self._dialect.read(raw, request)
         except ProtocolError as error:
             raise broken(error, raw) from error
 
 
-class _Body:
-    """The body of an answer, read up to `LARGEST` bytes."""
+class _Body(Body):
+    """The body of an answer, whose beginning is kept."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._content = response.content
-        self._size = 0
+        super().__init__(response)
         self.beginning = b""
         """The first bytes, for the report of a stream that breaks."""
 
     async def next(self) -> bytes:
-        """Return the next piece; nothing at the end."""
-        chunk = await self._content.readany()
-        self._size += len(chunk)
-        if self._size > LARGEST:
-            raise _too_large()
+        """Return the next piece; nothing at the end. Raises `TooLong`."""
+        chunk = await super().next()
         if len(self.beginning) < RAW_LENGTH:
             self.beginning += chunk[:RAW_LENGTH]
         return chunk
 
 
-def _too_large() -> AgentError:
-    return AgentError(f"agent error: the answer is larger than {LARGEST // 1024 // 1024} MB")
-
-
 async def _read_stream(answer: _Body, request: TurnRequest) -> Reply:
     """Emit the events of a stream as they arrive, up to the response, which must be the last message."""
-    try:
-        async with aclosing(_messages(answer)) as messages:
-            async for message in messages:
-                response = _read_message(message, request)
-                if response is not None:
-                    await _wait_for_end(messages, request)
-                    with _quoting(message):
-                        return take_response(response, request)
-    except TooLong as error:
-        raise _too_large() from error
+    async with aclosing(_messages(answer)) as messages:
+        async for message in messages:
+            response = _read_message(message, request)
+            if response is not None:
+                await _wait_for_end(messages, request)
+                with _quoting(message):
+                    return take_response(response, request)
     raise broken("the stream ended without a response", answer.beginning)
 
 
