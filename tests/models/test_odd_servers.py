@@ -11,7 +11,7 @@ from tests.models.asking import asking
 from tests.models.mock_server import Says
 
 from atp.models.connectors.registry import Models
-from atp.models.model import ModelAnswer, ModelError, ModelRequest
+from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 from atp.models.openai import OpenAIModel
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -42,6 +42,13 @@ def streamed(format_: str, *events: dict[str, Any] | str) -> ModelAnswer:
             "I won't.",
             "content_filter",
         ),
+        (openai({"content": "", "refusal": "I won't."}), "I won't.", "stop"),
+        (openai({"content": "x", "refusal": "I won't."}), "x\nI won't.", "stop"),
+        (
+            openai({"content": [{"type": "text", "text": "x"}, {"type": "refusal", "refusal": "I won't."}]}),
+            "xI won't.",
+            "stop",
+        ),
         (openai({"content": "x", "reasoning_content": "hm"}, finish_reason="max_tokens"), "x", "length"),
     ],
 )
@@ -50,6 +57,48 @@ def test_texts(said: Says, text: str, finish: str) -> None:
         async with asking("openai", said) as asked:
             answer = await asked.ask()
             assert (answer.text, answer.finish) == (text, finish)
+
+    run(main())
+
+
+SCHEMA = {"type": "object", "properties": {"passed": {"type": "boolean"}}, "required": ["passed"]}
+PASSED = json.dumps({"passed": True})
+
+
+def anthropic(stop_reason: str) -> Says:
+    use = {"type": "tool_use", "id": "1", "name": "final_answer", "input": {"passed": True}}
+    return Says(raw=json.dumps({"content": [use], "stop_reason": stop_reason}).encode())
+
+
+@pytest.mark.parametrize(
+    ("format_", "said"),
+    [
+        ("openai", openai({"content": PASSED, "refusal": "I won't."})),
+        ("openai", openai({"content": [{"type": "text", "text": PASSED}, {"type": "refusal", "refusal": "No."}]})),
+        ("openai", openai({"content": PASSED}, finish_reason="content_filter")),
+        ("anthropic", anthropic("refusal")),
+    ],
+)
+def test_data_in_a_refusal_is_no_answer(format_: str, said: Says) -> None:
+    async def main() -> None:
+        async with asking(format_, said) as asked:
+            error = await asked.fail(schema=SCHEMA)
+            assert isinstance(error, BadAnswer)
+            assert len(asked.server.requests) == 2
+
+    run(main())
+
+
+@pytest.mark.parametrize("format_", ["openai", "anthropic"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_an_answer_that_is_too_large_is_not_read(format_: str, streams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atp.models.body.LARGEST", 1024 * 1024)
+
+    async def main() -> None:
+        async with asking(format_, "x" * 1024 * 1024, retries=0) as asked:
+            error = await asked.fail(on_text=str if streams else None)
+            assert "the answer can't be read: it is larger than 1 MB" in str(error)
+            assert error.retryable
 
     run(main())
 

@@ -36,7 +36,10 @@ def test_arguments_are_decoded_alike_everywhere(given: Any, decoded: Any) -> Non
 @pytest.mark.parametrize(("given", "decoded"), DECODED)
 def test_a_judge_is_shown_a_call_once_however_its_arguments_are_written(given: Any, decoded: Any) -> None:
     wish = {"id": "1", "function": {"name": "x", "arguments": given}}
-    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": [wish]}]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [wish]},
+    ]
     seen = Transcript(messages=messages, turns=[Turn(turn=1, input="Go.")])
     for told in (given, decoded):
         seen.tool_calls = [ToolCall(name="x", arguments=told)]

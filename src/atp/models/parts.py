@@ -37,12 +37,18 @@ def read_data_url(url: str) -> tuple[str, bytes]:
 
 
 def read_content(message: dict[str, Any]) -> Any:
-    """The content of an answer, with the texts of its parts joined; the refusal if there is no content."""
-    content = message.get("content")
+    """The content of an answer, with the texts of its parts joined, and behind it the refusal, if there is one."""
+    content, refusal = message.get("content"), message.get("refusal")
     if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
-    return message.get("refusal") if content is None else content
+        texts = [part.get(part.get("type")) for part in content if isinstance(part, dict) and _has_words(part)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    if not refusal or not isinstance(content, str | None):
+        return content
+    return f"{content}\n{refusal}" if content else refusal
+
+
+def _has_words(part: dict[str, Any]) -> bool:
+    return part.get("type") in ("text", "refusal")
 
 
 def decode_arguments(arguments: Any) -> Any:

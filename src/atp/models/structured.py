@@ -21,6 +21,8 @@ SHOWN = 300
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*[\w.+-]*\s*")
 """The first line of a code fence, with the language's name; any other words there would be text beside the JSON."""
 _BLANKS = "\ufeff \t\r\n"
+_REFUSED = ("refusal", "content_filter")
+"""Why an answer ended, if what there is of it is not meant as an answer."""
 _REJECTED = (400, 404, 415, 422, 501)
 """HTTP statuses with which servers reject a request that has a schema."""
 
@@ -112,6 +114,8 @@ def _validator(schema: dict[str, Any], optional: frozenset[str]) -> Callable[[Mo
     def check(answer: ModelAnswer) -> tuple[Any, str | None]:
         if answer.tool_uses:
             return None, "a tool was called instead"
+        if answer.finish in _REFUSED:
+            return None, "the model or its server refused to answer"
         try:
             data = only_json(answer.text)
         except NotJson as error:
