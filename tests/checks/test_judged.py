@@ -140,6 +140,39 @@ def test_more_files_than_a_judge_can_be_shown_are_unjudged(evidence: MakeEvidenc
     assert judged(given, evidence("x", artifacts=made[1:]), judges(client)).outcome == "passed"
 
 
+@pytest.mark.parametrize("path", [None, "a.md"])
+def test_every_version_of_a_file_is_shown(evidence: MakeEvidence, folder: Callable[..., Any], path: str | None) -> None:
+    """What the agent hands over must not hide behind a file or an older artifact of the same name."""
+    client = Scripted(scored(0.9, "the third"))
+    made = [Artifact(name=name, text=text) for name, text in (("a.md", "the first"), ("./a.md", "the second"))]
+    made += [Artifact(name="a.md", text="the second"), Artifact(name="a.md", text="the third")]
+    seen = evidence("done", workspace=folder({"a.md": "in the workspace"}), artifacts=made)
+    given = {"type": "llm_eval", "criteria": "x"} | ({"path": path} if path else {})
+    assert judged(given, seen, judges(client)).outcome == "passed"
+    (words,) = client.words
+    for name, text in (
+        ("a.md", "in the workspace"),
+        ("a.md (version 2)", "the first"),
+        ("a.md (version 3)", "the second"),
+        ("a.md (version 4)", "the third"),
+    ):
+        assert words.count(f"\n{name}\n{text}\n") == 1
+    assert words.count("A file that the agent made") == 4
+    assert words.partition("Judge text ")[2].count(", text ") == (3 if path else 0)
+
+
+def test_the_judge_is_told_of_files_that_the_agent_only_names(
+    evidence: MakeEvidence, folder: Callable[..., Any]
+) -> None:
+    client = Scripted(scored(0.9, "out/b.md"))
+    made = [Artifact(name=f"out/{name}.md", kind="reference") for name in ("a", "b")]
+    seen = evidence("done", workspace=folder({"out/a.md": "Dear reader"}), artifacts=made)
+    assert judged({"type": "llm_eval", "criteria": "x"}, seen, judges(client)).outcome == "passed"
+    (words,) = client.words
+    assert "out/a.md\nDear reader" in words
+    assert words.count("the agent named it and did not send it") == 1
+
+
 def test_a_score_that_passes_a_low_threshold_needs_evidence(evidence: MakeEvidence) -> None:
     given = {"type": "llm_eval", "criteria": "x", "threshold": 0.3}
     assert judged(given, evidence(ANSWER), judges(Scripted(scored(0.4)))).outcome == "unjudged"

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -41,6 +41,9 @@ LARGEST_SHOWN = 1024 * 1024
 """Bytes; of a larger file, a judge is told only the size."""
 MOST_SHOWN = 8 * LARGEST_SHOWN
 """Bytes of all files that a judge is shown; of the others, it is told only the size."""
+
+
+Content = TypeVar("Content", bound="str | Unshown")
 
 
 class _Unreadable(Exception):
@@ -344,20 +347,44 @@ def _may_be_behind(wanted: str, link: str) -> bool:
 def files_of(evidence: Evidence) -> dict[str, str | Unshown]:
     """The text of all files that the agent made, for a judge, or why one is not shown.
 
-    The workspace goes before artifacts of the same name.
+    The workspace goes before artifacts of the same name. Those with another content are shown, too.
     """
-    files = {name: AgentFile(name, path) for name, path in evidence.changed_files.items()}
-    for artifact in evidence.artifacts:
-        if artifact.kind != "reference":
-            files.setdefault(name := normal_path(artifact.name), AgentFile(name, artifact))
-    room, shown = MOST_SHOWN, dict[str, str | Unshown]()
-    for name, file in files.items():
+    files = [AgentFile(name, path) for name, path in evidence.changed_files.items()]
+    files += [AgentFile(normal_path(one.name), one) for one in evidence.artifacts if one.kind != "reference"]
+    room, shown = MOST_SHOWN, Versions[str | Unshown]()
+    for file in files:
+        content: str | Unshown
         try:
-            shown[name] = text = file.text_to_show(min(room, LARGEST_SHOWN))
-            room -= len(text)
+            content = file.text_to_show(min(room, LARGEST_SHOWN))
         except NotShown as error:
-            shown[name] = error.unshown
-    return shown
+            content = error.unshown
+        if shown.add(file.name, content) and isinstance(content, str):
+            room -= len(content)
+    for artifact in evidence.artifacts:
+        if artifact.kind == "reference":
+            shown.files.setdefault(normal_path(artifact.name), Unshown("the agent named it and did not send it"))
+    return shown.files
+
+
+class Versions(Generic[Content]):
+    """Contents of files by their names. Another content of the same name gets a number."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Content] = {}
+        self._known: set[tuple[str, Content]] = set()
+        self._numbers: dict[str, int] = {}
+
+    def add(self, name: str, content: Content) -> bool:
+        """Add a file. False if the same is there already."""
+        if (name, content) in self._known:
+            return False
+        self._known.add((name, content))
+        key = name
+        while key in self.files:
+            self._numbers[name] = number = self._numbers.get(name, 1) + 1
+            key = f"{name} (version {number})"
+        self.files[key] = content
+        return True
 
 
 def normal_path(path: str) -> str:

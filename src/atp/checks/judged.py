@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.checks.artifacts import AgentFile, NotShown, files_at, files_of
+from atp.checks.artifacts import NotShown, Versions, files_at, files_of
 from atp.checks.evidence import Evidence
 from atp.checks.groups import favourable_outcome
 from atp.checks.run_check import last_line
@@ -181,18 +181,15 @@ async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Re
 
 def _artifacts(path: str, evidence: Evidence) -> dict[str, str]:
     """The texts of the files that a judge is asked about. Raises `NotShown` if it can't be shown all of them."""
-    found: dict[str, AgentFile] = {}
+    shown = Versions[str]()
     for file in files_at(path, evidence):
-        found.setdefault(file.name, file)
-        if len(found) > MOST_FILES:
-            raise NotShown(f"more than {MOST_FILES} files fit `{path}`, too many for a judge")
-    shown = {}
-    for name, file in reversed(found.items()):
         try:
-            shown[name] = file.text_to_show()
+            shown.add(file.name, file.text_to_show())
         except NotShown as error:
-            raise NotShown(f"`{name}` can't be judged: {error}") from error
-    return shown
+            raise NotShown(f"`{file.name}` can't be judged: {error}") from error
+        if len(shown.files) > MOST_FILES:
+            raise NotShown(f"more than {MOST_FILES} files fit `{path}`, too many for a judge")
+    return shown.files
 
 
 def _count(found: Assessment, judges: Judges, assessor: "Assessor", evidence: Evidence) -> None:
