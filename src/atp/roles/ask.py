@@ -382,7 +382,7 @@ async def ask_twice(
     return second
 
 
-def as_shown(
+def call_maker(
     client: RoleClient, call: RoleCall, prompt: Callable[[str | None], tuple[str, str]]
 ) -> Callable[[str | None], RoleCall]:
     """Makes the calls for `ask_twice`: a bare model gets the text and the mark that `prompt` makes of a complaint.

@@ -238,7 +238,7 @@ class _Conversation:
             yield one
 
     def _message(self, message: dict[str, Any], place: int) -> Iterator[Piece]:
-        role, wishes = str(message.get("role")), message.get("tool_calls")
+        role, requested = str(message.get("role")), message.get("tool_calls")
         label, text = _SPEAKERS.get(role), content_text(message.get("content"), in_full=role in _BY_AGENT)
         if label is None:
             yield Piece(label="A message", text=readable(message), by_agent=True, own=True)
@@ -246,24 +246,24 @@ class _Conversation:
         call = self._shown.get(str(message.get("tool_call_id"))) if role == "tool" else None
         if call is not None and _is_result(text, call):
             return
-        if text or not wishes:
+        if text or not requested:
             yield Piece(label=label, text=text, by_agent=role in _BY_AGENT, own=role == "assistant")
         unknown = []
-        for wish in wishes if isinstance(wishes, list) else [wishes] if wishes else []:
-            made = self._take_call(wish, place)
+        for request in requested if isinstance(requested, list) else [requested] if requested else []:
+            made = self._take_call(request, place)
             if made is None:
-                unknown.append(_without_id(wish))
+                unknown.append(_without_id(request))
                 continue
-            if isinstance(wish, dict) and wish.get("id"):
-                self._shown[str(wish["id"])] = made.call
+            if isinstance(request, dict) and request.get("id"):
+                self._shown[str(request["id"])] = made.call
             yield from made.pieces()
         if unknown:
             label = "The agent asked for tools to be called"
             yield Piece(label=label, text=readable(unknown), by_agent=True, own=True)
 
-    def _take_call(self, wish: Any, place: int) -> _Call | None:
+    def _take_call(self, request: Any, place: int) -> _Call | None:
         """The first tool call of the transcript that the message at `place` asks for and that is not shown yet."""
-        function = wish.get("function", wish) if isinstance(wish, dict) else None
+        function = request.get("function", request) if isinstance(request, dict) else None
         is_earlier = place < self._inherited
         if not isinstance(function, dict) or (not is_earlier and place < self._authored):
             return None
@@ -298,9 +298,13 @@ def _read(text: str) -> Any:
         return MISSING
 
 
-def _without_id(wish: Any) -> Any:
+def _without_id(request: Any) -> Any:
     """A tool call without its id, which is new in every run and would make every record unique."""
-    return {key: value for key, value in wish.items() if key not in ("id", "index")} if isinstance(wish, dict) else wish
+    return (
+        {key: value for key, value in request.items() if key not in ("id", "index")}
+        if isinstance(request, dict)
+        else request
+    )
 
 
 def _event(event: Event, is_earlier: bool) -> Piece:

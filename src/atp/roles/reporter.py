@@ -8,7 +8,7 @@ from atp.roles.ask import RoleCall, RoleClient, WrongAnswer
 from atp.roles.fence import Fence
 
 INSTRUCTIONS = """\
-You write a report on a run of tests of AI agents. You get JSON: `report` is what came of the run (`summary`, \
+You write a report on a run of tests of AI agents. You get JSON: `report` is the result of the run (`summary`, \
 `environment`, `results`, `skipped`, `metadata`), `format` the format to write (html, markdown, text, json), `options` \
 how much of it. Show the summary first, then what failed and why. Answer with the report itself in that format, and \
 with nothing else: no remarks, no fence around it. {rule}"""

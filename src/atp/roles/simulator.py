@@ -13,7 +13,7 @@ from atp.base.json_text import readable
 from atp.base.near import near_miss
 from atp.base.text import comparable, cut, value_text
 from atp.models.cassettes.cassette import Cassette
-from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, as_shown, ask_twice, recorded_answer
+from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, ask_twice, call_maker, recorded_answer
 from atp.roles.fence import Fence
 from atp.roles.quotation import said
 from atp.roles.record import Piece, content_text, fitted
@@ -168,7 +168,7 @@ class Simulator:
 
         try:
             return await ask_twice(
-                self.client, as_shown(self.client, call, lambda complaint: _prompt(turn, complaint)), wrong
+                self.client, call_maker(self.client, call, lambda complaint: _prompt(turn, complaint)), wrong
             )
         except RoleError as error:
             raise SimulatorError(str(error)) from error

@@ -89,10 +89,10 @@ def test_nothing_is_asked_about_nothing() -> None:
     ],
 )
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more(answer: Any, complaint: str) -> None:
-    mended = Scripted(answer, verdicts(verdict(1, True, QUOTE)))
-    assert [one.met for one in assess(mended).judgements] == [True]
-    assert complaint in mended.words[1]
-    assert "could not be used" not in mended.words[0]
+    corrected = Scripted(answer, verdicts(verdict(1, True, QUOTE)))
+    assert [one.met for one in assess(corrected).judgements] == [True]
+    assert complaint in corrected.words[1]
+    assert "could not be used" not in corrected.words[0]
     stubborn = Scripted(answer)
     (judgement,) = assess(stubborn).judgements
     assert (judgement.met, judgement.score, judgement.judged) == (None, None, False)

@@ -39,7 +39,7 @@ wanted, `focus` and other keys what they should be about, `existing` which ids a
 `regex` (each with `value`), `json_path` (`path`, `value`), `type` (`value`), `tool_called` (`name`, `arguments`); \
 or `expectations`: a list of sentences that must be true of the answer, for a judge.
 Further keys: `name`, `description`, `tags`. No other keys. The cases differ clearly from each other. Check only what \
-a correct agent must do. With `repair`, answer only with those cases, each mended as its `problems` say, with its id."""
+a correct agent must do. With `repair`, answer only with those cases, each fixed as its `problems` say, with its id."""
 SCHEMA = {
     "type": "object",
     "properties": {"cases": {"type": "array", "items": {"type": "object"}}},

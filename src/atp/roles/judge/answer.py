@@ -167,7 +167,7 @@ def _wrong_evidence(entry: dict[str, Any], shown: Shown, *, in_favour: bool, may
     if absent and may_be_absent:
         return None
     if not quotes:
-        why = "asks for something that is there" if absent else "is not said to be about something's absence"
+        why = "something must be there, so `absence` is no reason" if absent else "`absence` is not true"
         return f"number {number} has no quotation as evidence, and {why}"
     if in_favour and not any(map(shown.shows_agent, quotes)):
         return f"number {number} quotes nothing that the agent said or did, and decides in the agent's favour"

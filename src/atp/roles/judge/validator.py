@@ -14,7 +14,7 @@ from atp.base.secrets import current_secrets
 from atp.base.text import cut, value_text
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss
-from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, as_shown, ask_twice, recorded_answer
+from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, ask_twice, call_maker, recorded_answer
 from atp.roles.fence import Fence
 from atp.roles.judge.judges import Judgement, check_fit
 from atp.roles.quotation import said
@@ -109,7 +109,7 @@ class Validator:
             session=session,
             run=run,
         )
-        calls = as_shown(self.client, call, lambda complaint: _prompt(payload, complaint))
+        calls = call_maker(self.client, call, lambda complaint: _prompt(payload, complaint))
         parts = {PLAYER: self.client.identity, "options": validation.options, "asked": payload, "run": run}
         try:
             answer = await recorded_answer(
