@@ -3,17 +3,17 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from atp.agents.adapter import TurnRequest
 from atp.agents.running import RunningAgent
 from atp.suite.result import Event
 
 
-@dataclass(slots=True, kw_only=True)
-class TurnBuilder:
+class TurnBuilder(Struct, kw_only=True):
     """Builds the requests of one conversation with one agent."""
 
     agent: RunningAgent

@@ -81,8 +81,7 @@ def assertion_errors(trial: TrialResult) -> list[str]:
 
 def warnings(trials: list[TrialResult]) -> list[str]:
     """What could not be observed, without repetitions."""
-    found = [warning for trial in trials for warning in trial.warnings if warning != NO_ASSERTIONS]
-    return list(dict.fromkeys(found))
+    return list({one: None for trial in trials for one in trial.warnings if one != NO_ASSERTIONS})
 
 
 def no_assertions(trials: Iterable[TrialResult]) -> bool:

@@ -41,7 +41,7 @@ async def call(
     context.run(_mark, own, code)
     kwargs = kwargs or {}
     try:
-        with Hosting():
+        with HOSTING:
             if LIVE_THREADS:
                 restore_streams()  # a thread that an earlier call left behind may have closed them
             if blocks is None:
@@ -102,3 +102,7 @@ class Hosting:
     def __exit__(self, *_error: object) -> None:
         GUARD.end_run()
         CAPTURE.end()
+
+
+HOSTING = Hosting()
+"""May be entered any number of times, also by several tasks at once."""

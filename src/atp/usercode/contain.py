@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import inspect
 import threading
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from .exits import exit_if_forked, forks
@@ -38,17 +39,18 @@ async def value_of(
     unchanged. Without `on_yield`, the generator itself is the value.
     """
     value = _value(await Thread(context).call(call, last=True)) if blocks else context.run(call)
-    if inspect.iscoroutine(value):
+    if isinstance(value, CoroutineType):
         value = _value(await contained(value, context))
     elif inspect.isawaitable(value):
         value = _value(await contained(_awaited(value), context))
-    if on_yield is not None and inspect.isasyncgen(value):
-        ours = contextvars.copy_context()
-        value = _value(await contained(_stream(value, lambda item: ours.run(on_yield, item)), context))
-        if isinstance(value, _OnYieldRaised):
-            raise value.error
-    elif on_yield is not None and inspect.isgenerator(value):
-        value = await _iterate(value, Thread(context), on_yield)
+    if on_yield is None or not isinstance(value, (AsyncGeneratorType, GeneratorType)):
+        return value
+    if isinstance(value, GeneratorType):
+        return await _iterate(value, Thread(context), on_yield)
+    ours = contextvars.copy_context()
+    value = _value(await contained(_stream(value, lambda item: ours.run(on_yield, item)), context))
+    if isinstance(value, _OnYieldRaised):
+        raise value.error
     return value
 
 
@@ -111,11 +113,8 @@ class _Detachable:
         return self
 
     def __next__(self) -> Any:
-        return self.send(None)
-
-    def send(self, value: Any) -> Any:
         try:
-            return self._coroutine.send(value)
+            return self._coroutine.send(None)
         finally:
             exit_if_forked(self._forks)
 

@@ -30,7 +30,7 @@ class Watch:
         self.turn = 1
         self.began = time.monotonic()
         """When the trial began, by the monotonic clock."""
-        self.calls = PairedCalls()
+        self._calls: PairedCalls | None = None  # most agents report no tool calls
         self._meter = LimitMeter(limits) if limits.given().keys() - {"timeout_seconds"} else None
 
     def event(self, event: Event) -> None:
@@ -41,7 +41,8 @@ class Watch:
             self._meter.event(event)
         call = None
         if event.type == "tool_call":
-            call = self.calls.read(event, self.turn)
+            self._calls = self._calls or PairedCalls()
+            call = self._calls.read(event, self.turn)
             if call is None:  # the outcome of a call that is already recorded
                 self._enforce()
                 return
@@ -50,6 +51,10 @@ class Watch:
             self.tool_call(call)
         else:
             self._enforce()
+
+    def unfinished_calls(self) -> list[str]:
+        """Return warnings about tool calls whose outcome never came."""
+        return self._calls.unfinished() if self._calls is not None else []
 
     def tool_call(self, call: ToolCall) -> None:
         """Record a call of a tool."""
@@ -131,7 +136,7 @@ class Conversation:
 
     def unfinished_calls(self) -> list[str]:
         """Return warnings about tool calls whose outcome never came."""
-        return self._watch.calls.unfinished()
+        return self._watch.unfinished_calls()
 
     async def say(self, messages: list[dict[str, Any]]) -> None:
         """Add messages, ask the agent, and record its answer. Raises `AgentError`, `LimitExceeded`."""
