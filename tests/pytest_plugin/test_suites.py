@@ -103,7 +103,7 @@ def test_a_failure_shows_what_was_expected_and_said_and_nothing_of_ours(write: W
         ]
     )
     ran.stdout.fnmatch_lines(['FAILED cases.jsonl::wrong - expected "coffee" at output, found*'])
-    ran.stdout.fnmatch_lines(["ERROR cases.jsonl::unjudged - desk.py:odd answered perhaps*"])
+    ran.stdout.fnmatch_lines(['ERROR cases.jsonl::unjudged - desk.py:odd answered "perhaps"*'])
     ran.stdout.no_fnmatch_line("*pytest_items.py*")
     ran.stdout.no_fnmatch_line("*piecemeal.py*")
 

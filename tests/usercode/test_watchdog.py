@@ -55,8 +55,8 @@ def started(project: Project) -> Project:
 
 
 def start(project: Project, agent: str, *prompts: str) -> "subprocess.Popen[str]":
-    file = project.cases("before", *prompts, "after")
-    command = ["impatient.py", "test", file, "-n", f"agent.py:{agent}", "--timeout", "500ms", "--json"]
+    file = project.cases(*[{"id": one, "input": one, "timeout": "500ms"} for one in ("before", *prompts, "after")])
+    command = ["impatient.py", "test", file, "-n", f"agent.py:{agent}", "--json"]
     return subprocess.Popen(
         [sys.executable, *command],
         cwd=project.folder,

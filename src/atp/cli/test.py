@@ -138,7 +138,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     gc.freeze()  # what is loaded by now stays
     gc.enable()
     try:
-        watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.options.timeout, leave=run.context.leave)
+        watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.plan.longest_timeout, leave=run.context.leave)
         with streams_for_user_code():
             code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave, watchdog)
     except asyncio.CancelledError:

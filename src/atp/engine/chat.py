@@ -16,7 +16,7 @@ from atp.engine.prepare.prepare import prepare_sources
 from atp.engine.prepare.sources import Input, in_memory
 from atp.engine.run_context import RunContext
 from atp.engine.trial.conversation import Conversation, Watch
-from atp.engine.trial.workspace import Workspace
+from atp.engine.trial.workspace import WorkFolder, Workspace
 from atp.loader.load import dialect_of
 from atp.loader.markdown.names import slug, stem
 from atp.loader.writing import write
@@ -41,7 +41,7 @@ class Chat:
         self.hide: Hide = context.secrets.mask
         """Masks the secrets that are known to the agent."""
         watch = Watch(self._trial.case.limits, self.transcript)
-        self._conversation = Conversation(self._trial, watch, Workspace(folder.parent, folder.name), "chat")
+        self._conversation = Conversation(self._trial, watch, Workspace(WorkFolder(folder.parent), folder.name), "chat")
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> "Chat":

@@ -26,7 +26,7 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
 from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.hooks import Hooks
-from atp.engine.trial.workspace import Workspace
+from atp.engine.trial.workspace import WorkFolder, Workspace
 from atp.journal.folder import RunFolder, marking
 from atp.journal.made_files import FOLDER, MadeFiles
 from atp.suite.result import TrialResult
@@ -57,7 +57,7 @@ class RunContext:
         """What could not be closed, and why."""
         self._working_directory = working_directory()
         self._forks: Forks | None = None
-        self._work: Path | None = None
+        self._work: WorkFolder | None = None
         self._workspaces = 0
         self._task_prefix = secrets.token_hex(8)
         self._tasks = itertools.count(1)
@@ -147,7 +147,7 @@ class RunContext:
 
     def work_in(self, folder: RunFolder) -> None:
         """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""
-        self._work = folder.work
+        self._work = WorkFolder(folder.work)
         self._workspaces = max((int(one.name) for one in folder.work.glob("*") if one.name.isdecimal()), default=0)
         self.made_files = MadeFiles(folder.path / FOLDER)
         """Keeps the files that agents make."""
@@ -168,7 +168,7 @@ class RunContext:
         """A path beside the workspaces that is not taken."""
         assert self._work is not None
         self._workspaces += 1
-        return self._work / str(self._workspaces)
+        return self._work.path / str(self._workspaces)
 
     def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""

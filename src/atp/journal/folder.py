@@ -51,6 +51,7 @@ class RunFolder:
             os.close(self._lock)
             raise BusyRun(path.name) from None
         _LOCKS.add(self._lock)
+        self._about = os.stat(path)
         try:
             self.left_by = _other_host(_read_lock(self._lock))
             """The host whose lock the folder still has, if it is another: locks may not hold across hosts."""
@@ -69,13 +70,18 @@ class RunFolder:
         return self.path / _WORK
 
     def close(self, keep: bool = False) -> None:
-        """Unlock the folder, and remove the workspaces: code that could not be stopped may have made theirs again."""
-        if keep:
-            with contextlib.suppress(OSError):
-                self.work.rmdir()
-        else:
-            remove_folder(self.work)
-        (self.path / _LOCK).unlink(missing_ok=True)
+        """Unlock the folder, and remove the workspaces: code that could not be stopped may have made theirs again.
+
+        Nothing is removed if an agent has put another folder in the place of this one: that may be the user's.
+        """
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(self.path), self._about):
+                if keep:
+                    with contextlib.suppress(OSError):
+                        self.work.rmdir()
+                else:
+                    remove_folder(self.work)
+                (self.path / _LOCK).unlink(missing_ok=True)
         _LOCKS.discard(self._lock)
         os.close(self._lock)
 

@@ -27,7 +27,7 @@ from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
 from atp.engine.trial.deadline import GRACE
-from atp.engine.trial.workspace import Workspace
+from atp.engine.trial.workspace import WorkFolder, Workspace
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import conversation_lines
@@ -293,7 +293,7 @@ class PytestSession:
             trial=trial,
             roles=roles,
             result=TrialResult(key=trial.key, agent=tested.name, case=name),
-            workspace=Workspace(folder, str(number)),
+            workspace=Workspace(WorkFolder(folder), str(number)),
             root=root,
             new_session=partial(_session_name, number, itertools.count(1)),
             loop=self._loop.loop,

@@ -46,9 +46,9 @@ class Watchdog:
     ) -> None:
         """`limit` returns for how many seconds the loop may be blocked, apart from the grace. Called in another thread.
 
-        It returns None while there is no limit. As a trial may begin and hold the interpreter before that is noticed, a
-        limit of `usual` seconds is in force then, but only for the interpreter. `leave` is called before the process
-        ends, if the interpreter lets it.
+        It returns None while there is no limit. As a trial may begin and hold the interpreter before that is noticed,
+        the limit of the longest trial of all, `usual` seconds, is in force then, but only for the interpreter. `leave`
+        is called before the process ends, if the interpreter lets it.
         """
         self._loop = loop
         self._limit = limit

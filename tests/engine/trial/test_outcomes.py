@@ -256,6 +256,26 @@ def test_limits_on_what_is_used_and_on_tools(project: Project) -> None:
     assert {one["status"] for one in ran.results.values() if one["error"]} == {"failed"}
 
 
+def test_a_trial_that_timed_out_counts_in_the_score(project: Project) -> None:
+    project.write(
+        "agent.py",
+        """
+        import asyncio
+
+        async def run(context):
+            if context["run"] > 1:
+                await asyncio.sleep(3600)
+            return "hello"
+        """,
+    )
+    case = {"id": "a", "runs": 4, "pass_rate": 0.25, "constraints": {"timeout_seconds": 1}, "assertions": [HELLO]}
+    ran = project.test(project.suite([custom()], [{**case, "min_score": 80}, {**case, "id": "b", "min_score": 20}]))
+    assert [(ran.results[one]["status"], ran.results[one]["score"]) for one in "ab"] == [
+        ("failed", 25.0),
+        ("passed", 25.0),
+    ]
+
+
 def test_all_checks_are_made_when_a_limit_was_passed(project: Project) -> None:
     project.write(
         "agent.py",

@@ -10,7 +10,7 @@ from tests.engine.support.project import Project
 
 from atp.engine import seed_files
 from atp.engine.seed_files import why_unusable
-from atp.engine.trial.workspace import Workspace, WorkspaceError, WorkspaceReplaced
+from atp.engine.trial.workspace import WorkFolder, Workspace, WorkspaceError, WorkspaceReplaced
 
 ECHO = """
     def run(prompt):
@@ -85,6 +85,32 @@ def test_a_link_in_the_place_of_the_workspace_is_an_error_of_the_agent(project: 
     assert [one.name for one in (project.folder / "elsewhere").iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_link_in_the_place_of_a_folder_above_the_workspace_costs_nobody_a_file(project: Project, levels: int) -> None:
+    for number in range(1, 4):
+        project.write(f"precious/{number}/keep.txt", "mine")
+        project.write(f"precious/work/{number}/keep.txt", "mine")
+    project.write(
+        "agent.py",
+        """
+        import json, os, pathlib, sys
+        request = json.load(sys.stdin)
+        above = pathlib.Path.cwd().parents[int(os.environ["LEVELS"]) - 1]
+        os.chdir("/")
+        if not above.is_symlink():
+            os.rename(above, f"{above}-old")
+            os.symlink(os.environ["PRECIOUS"], above)
+        print(json.dumps({"task_id": request["task_id"], "status": "completed", "output": "x"}))
+        """,
+    )
+    environment = {"PRECIOUS": str(project.folder / "precious"), "LEVELS": str(levels)}
+    command = {"command": [sys.executable, "agent.py"], "environment": environment}
+    tests = [{"id": name, "assertions": [{"type": "artifact_exists", "path": "x"}]} for name in "abc"]
+    ran = project.test(project.suite([{"name": "bad", "type": "cli", "config": command}], tests))
+    assert ran.code in (1, 3)
+    assert [path.read_text() for path in sorted((project.folder / "precious").rglob("keep.txt"))] == ["mine"] * 6
+
+
 def test_a_workspace_that_is_the_machine_is_refused_before_anything_runs(project: Project) -> None:
     project.write("agent.py", ECHO)
     agents = [{"name": "echo", "type": "custom", "config": {"entry": "agent.py:run"}}]
@@ -101,7 +127,7 @@ MakeWorkspace = Callable[..., Workspace]
 def new(tmp_path: Path) -> MakeWorkspace:
     """A workspace of a project whose root is `tmp_path / "project"`."""
     (tmp_path / "project").mkdir()
-    return lambda **more: Workspace(tmp_path / "work", "1", root=tmp_path / "project", **more)
+    return lambda **more: Workspace(WorkFolder(tmp_path / "work"), "1", root=tmp_path / "project", **more)
 
 
 def seed(tmp_path: Path) -> Path:

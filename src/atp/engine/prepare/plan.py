@@ -110,6 +110,13 @@ class Plan:
         return max((own or self.options.runs for own in asked), default=self.options.runs)
 
     @property
+    def longest_timeout(self) -> float:
+        """The longest time that any trial may take, in seconds."""
+        surveys = [unit.source.survey for unit in self.units]
+        default = self.options.timeout if any(survey.needs_timeout for survey in surveys) else 0.0
+        return max([default, *(survey.longest_timeout for survey in surveys)])
+
+    @property
     def varied(self) -> bool:
         """Whether any case runs with more than one prompt."""
         return any(sum(unit.source.survey.variations.values()) > unit.source.survey.count for unit in self.units)

@@ -28,6 +28,10 @@ class Survey:
         """Cases that the file marks as skipped."""
         self.variations: dict[int | None, int] = {}
         """The number of variations, by the `runs` of their case."""
+        self.longest_timeout = 0.0
+        """The longest timeout that a case gives, befores included, in seconds."""
+        self.needs_timeout = False
+        """True if a case gives no timeout."""
         self.needs: dict[tuple[Need, Narrowed], list[tuple[str, Place]]] = {}
         """What an agent must be able to report, with examples of cases that need it."""
         self.deciders: dict[Decider, list[tuple[str, Place]]] = {}
@@ -58,6 +62,11 @@ class Survey:
         if case.skip:
             self.skipped.append(case)
             return
+        timeout = case.limits.given().get("timeout_seconds")
+        if timeout is None:
+            self.needs_timeout = True
+        else:
+            self.longest_timeout = max(self.longest_timeout, timeout)
         if case.only_before:
             return
         self.count += 1

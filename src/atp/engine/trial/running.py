@@ -241,6 +241,8 @@ class RunningTrial:
         """Set how the trial ended; None changes nothing."""
         if ending is not None:
             self._result.status, self._result.error, self._result.blame = ending
+            if ending.status == "timeout":
+                self._result.score = 0.0  # a limit that was passed, and nothing that could be checked
 
     def time_out(self) -> None:
         """End the trial because its time is up, and blame whoever it was waiting for."""

@@ -4,10 +4,12 @@ The agent may do to the folder whatever it likes, also put a link in its place. 
 use, and nothing is read or written through a link.
 """
 
+import errno
 import os
 import shutil
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +37,38 @@ class KeptWorkspace:
     """The files that were put there for the agent and that it has not touched."""
 
 
+class WorkFolder:
+    """The folder that workspaces are made in. What an agent puts in its place is neither written to nor removed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._made: os.stat_result | None = None
+
+    def make(self) -> None:
+        """Make the folder if it is not there. Raises `OSError`."""
+        if self._made is None or not os.path.lexists(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._made = os.stat(self.path)
+        if not self.is_there():
+            raise OSError(errno.ENOTDIR, f"an agent has put something else in the place of {self.path}")
+
+    def is_there(self) -> bool:
+        """True unless the folder, or one above it, was replaced. Raises `OSError`."""
+        return self._made is not None and os.path.samestat(os.stat(self.path), self._made)
+
+    def remove(self, folder: Path) -> None:
+        """Remove a folder in this one, unless this one was replaced: the other may be the user's."""
+        with suppress(OSError):
+            if self.is_there():
+                remove_folder(folder)
+
+
 class Workspace:
     """The folder that an agent works in, seeded from fixtures or from the snapshot of befores."""
 
     def __init__(
         self,
-        parent: Path,
+        parent: "WorkFolder",
         name: str,
         seed: Path | None = None,
         fixtures: Path | None = None,
@@ -54,14 +82,14 @@ class Workspace:
         self._fixtures = fixtures if start is None else None  # what befores left has them already
         self._start = start
         self._root = root
-        self._made_in = (0, 0)
-        """Device and inode of the parent, when the folder was made."""
+        self._is_made = False
+        """True once the folder was made, until it is removed."""
         self._seeded: dict[str, tuple[int, int, int, int]] | None = None
         self._made_by_befores: dict[str, tuple[int, int, int, int]] = {}
 
     @property
     def _folder(self) -> Path:
-        return self._parent / self._name  # joined when needed: most trials of a large run have no folder
+        return self._parent.path / self._name  # joined when needed: most trials of a large run have no folder
 
     @property
     def exists(self) -> bool:
@@ -75,7 +103,7 @@ class Workspace:
         try:
             self._make()
         except (OSError, shutil.Error, RecursionError, UnusableSeed) as error:
-            remove_folder(self._folder)
+            self.remove()
             raise WorkspaceError(f"the workspace could not be made: {_why(error)}") from error
         return self._folder
 
@@ -83,22 +111,19 @@ class Workspace:
         """The folder, unless something else is in its place now: a link, or a link in the place of its parent."""
         folder = self._folder
         try:
-            parent = os.stat(self._parent)
+            is_there = self._parent.is_there()
             mode = os.lstat(folder).st_mode
         except OSError as error:
             raise WorkspaceReplaced(f"the agent took its workspace away: {error.strerror}") from error
-        if not stat.S_ISDIR(mode) or (parent.st_dev, parent.st_ino) != self._made_in:
+        if not stat.S_ISDIR(mode) or not is_there:
             what = "a link" if stat.S_ISLNK(mode) else "something else"
             raise WorkspaceReplaced(f"the agent replaced its workspace folder by {what}")
         return folder
 
     def _make(self) -> None:
-        try:
-            os.mkdir(self._folder)
-        except FileNotFoundError:  # the first one
-            self._folder.mkdir(parents=True)
-        parent = os.stat(self._parent)
-        self._made_in = parent.st_dev, parent.st_ino
+        self._parent.make()
+        os.mkdir(self._folder)
+        self._is_made = True
         made: frozenset[str] = frozenset()
         if self._start is not None:
             _copy(self._start.folder, self._folder)
@@ -140,9 +165,9 @@ class Workspace:
         return {name: path for name, path in _files(self._own_folder()).items() if seeded.get(name) != _stamp(path)}
 
     def remove(self) -> None:
-        """Remove the folder."""
-        if self._seeded is not None:
-            remove_folder(self._folder)
+        """Remove the folder if it was made."""
+        if self._is_made:
+            self._parent.remove(self._folder)
 
 
 def _copy(source: Path, target: Path) -> None:
