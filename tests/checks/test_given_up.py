@@ -38,6 +38,17 @@ TEXTS = {
     "deep in a fence": "so\n```json\n" + '{"a":' * 300 + LEAK + "}" * 300 + "\n```",
 }
 """Texts that hold JSON and that nobody reads to their end, with the limits of `low_limits`."""
+BROKEN_JSON = {
+    "cut off": '{"leak": 1, "to": "bo',
+    "cut off in prose": 'The answer is {"a": [{"leak": 1}, {"b": ',
+    "NaN": '{"leak": 1, "n": NaN}',
+    "Infinity": '[{"leak": 1}, -Infinity]',
+    "a comma too many": '{"leak": 1,}',
+    "in a fence": '```json\n{"leak": 1, }\n```',
+    "as Python writes it": "{'leak': 1}",
+    "a list": "[1, 2, oh",
+}
+"""Texts that hold JSON which can't be read, so that what it says is not known."""
 DEEP: Any = []
 for _ in range(100_000):
     DEEP = [DEEP]
@@ -48,9 +59,9 @@ SLOW_ON = "a" * 5000 + "b"
 
 
 def in_output(*assertions: dict[str, Any], texts: list[str] | None = None) -> Iterator[GivenUp]:
-    for name in texts or TEXTS:
+    for text in [TEXTS[name] for name in texts] if texts else [*TEXTS.values(), *BROKEN_JSON.values()]:
         for one in assertions:
-            yield one, make_evidence(TEXTS[name])
+            yield one, make_evidence(text)
 
 
 def equals() -> Iterator[GivenUp]:
@@ -121,30 +132,39 @@ UNTOLD: dict[str, Any] = {"calls": ["pay"], "usage": Usage(tool_calls=3)}
 """The agent says that it made more calls than it told of."""
 
 
-BROKEN: list[ToolCall | str] = [ToolCall(name="pay", arguments='{"leak": 1, "to": "bo')]
-"""The arguments of the call are JSON that was cut off."""
+UNREADABLE: list[list[ToolCall | str]] = [
+    [ToolCall(name="pay", arguments='{"leak": 1, "to": "bo')],
+    [ToolCall(name="pay", arguments='\ufeff {"leak": 1, "to": "bo')],
+    [ToolCall(name="pay")],
+]
+"""Calls whose arguments are JSON that was cut off, or were not reported."""
 
 
 def tool_called() -> Iterator[GivenUp]:
     for often in ({}, {"times": 0}, {"times": 1}):
-        yield (
-            {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}, **often},
-            make_evidence("x", calls=BROKEN),
-        )
+        for calls in UNREADABLE:
+            paid = {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}, **often}
+            yield paid, make_evidence("x", calls=calls)
     yield {"type": "tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
     for more in ({"name": "refund", "negate": True}, {"name": "pay", "times": 1}, {"name": "pay", "before": "pay"}):
         yield {"type": "tool_called", **more}, make_evidence("x", **UNTOLD)
 
 
 def not_tool_called() -> Iterator[GivenUp]:
-    yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=BROKEN)
-    yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=ARGUMENTS)
+    for calls in (*UNREADABLE, ARGUMENTS):
+        yield {"type": "not_tool_called", "name": "pay", "arguments": {"leak": 1}}, make_evidence("x", calls=calls)
     yield {"type": "not_tool_called", "name": "refund"}, make_evidence("x", **UNTOLD)
 
 
 def tool_result() -> Iterator[GivenUp]:
     for rule in ({"value": {"leak": 1}}, {"contains": {"leak": 1}}, {"path": "$.leak"}, {"pattern": '"leak":1'}):
         yield {"type": "tool_result", "name": "pay", **rule}, make_evidence("x", calls=RESULT)
+        yield {"type": "tool_result", "name": "pay", **rule}, make_evidence("x", calls=["pay"])
+        if "pattern" not in rule:
+            for text in BROKEN_JSON.values():
+                calls: list[ToolCall | str] = [ToolCall(name="pay", result=text)]
+                yield {"type": "tool_result", "name": "pay", **rule}, make_evidence("x", calls=calls)
+    yield {"type": "tool_result", "name": "pay"}, make_evidence("x", calls=["pay"])
     slow: list[ToolCall | str] = [ToolCall(name="pay", result=SLOW_ON)]
     yield {"type": "tool_result", "name": "pay", "pattern": SLOW}, make_evidence("x", calls=slow)
     untold = {"type": "tool_result", "name": "refund", "value": 1}
@@ -158,6 +178,7 @@ def tool_order() -> Iterator[GivenUp]:
 def behavior() -> Iterator[GivenUp]:
     repeated = {"type": "behavior", "check": "no_repeated_actions"}
     yield repeated, make_evidence("x", calls=ARGUMENTS * 2)
+    yield repeated, make_evidence("x", calls=[*UNREADABLE[0], ToolCall(name="pay", arguments={"leak": 1})])
     yield repeated, make_evidence("x", **UNTOLD)
     yield {"type": "behavior", "forbidden_tools": ["refund"]}, make_evidence("x", **UNTOLD)
     yield {"type": "behavior", "check": "no_errors"}, make_evidence("x", **UNTOLD)
@@ -197,6 +218,15 @@ def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
         yield {"type": "artifact_exists", **rule}, make_evidence("x", workspace=workspace)
     many = [Artifact(name=f"{number}.txt", text="no") for number in range(artifacts.MOST_CANDIDATES + 1)]
     yield {"type": "artifact_exists", "path": "*.txt", "contains": "yes"}, make_evidence("x", artifacts=many)
+    listed = [Artifact(name="out/a.txt", kind="reference", sha256="0" * 64), Artifact(name="b.txt")]
+    for path in ("out/a.txt", "./b.txt", "**/*.txt", "out/"):
+        for wanted in ({}, {"contains": "leak"}, {"sha256": "0" * 64}):
+            yield {"type": "artifact_exists", "path": path, **wanted}, make_evidence("x", artifacts=listed)
+    for text in BROKEN_JSON.values():
+        broken = [Artifact(name="a.json", text=text)]
+        schema = {"required": ["leak"]}
+        fits = {"type": "artifact_exists", "path": "a.json", "json_schema": schema}
+        yield fits, make_evidence("x", artifacts=broken)
     for letters in ("x", "####", "bGVh*aw=="):
         broken = [Artifact(name="a.bin", base64=letters)]
         for content in ({"min_bytes": 3}, {"contains": "leak"}):
@@ -308,3 +338,10 @@ def test_json_that_is_nested_too_deep(
     text = before + opening * levels + LEAK + ("}" if opening[0] == "{" else "]") * levels
     evidence = make_evidence(turns=[Turn(turn=1, input="x", output=text)], turn=1 if turn else None)
     neither_passes(assertion, evidence)
+
+
+@pytest.mark.parametrize("text", ["", "no", "[note] see {x} and [1", "{ color: red }", '["so" it says]', "f(a, b) {"])
+@pytest.mark.parametrize("assertion", [one for one in ON_JSON if one["type"] != "not_contains"])
+def test_a_text_without_json_is_looked_at(assertion: dict[str, Any], text: str) -> None:
+    assert outcome(assertion, make_evidence(text)) == "failed"
+    assert outcome({**assertion, "negate": True}, make_evidence(text)) == "passed"

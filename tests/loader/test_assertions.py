@@ -35,7 +35,11 @@ FORMS: dict[str, list[str]] = {
     ],
     "type": [f"value: {name}" for name in ("string", "number", "integer", "boolean", "object", "array", "'null'")]
     + ["value: number, path: $.count"],
-    "json_schema": ["schema: {type: object}", "value: {type: object}, path: $.a"],
+    "json_schema": [
+        "schema: {type: object}",
+        "value: {type: object}, path: $.a",
+        "schema: {properties: {requird: {}, tpye: true}, $ref: '#', note: x, example: y, x-item: z, required: [q]}",
+    ],
     "tool_called": [
         "name: search",
         "value: search",
@@ -131,6 +135,10 @@ def test_yaml_takes_assert_and_a_single_object_too(expect: Expect) -> None:
         "{type: type, value: «bad-value»strng}",
         "{type: type, value: string, path: «json-path»'$$'}",
         "{type: json_schema, schema: «json-schema»{type: objct}}",
+        "{type: json_schema, schema: «json-schema»{requird: [a]}}",
+        "{type: json_schema, schema: «json-schema»{properties: {a: {tpye: string}}}}",
+        "{type: json_schema, schema: «json-schema»{anyOf: [{items: {$defs: {a: {maxlength: 3}}}}]}}",
+        "{type: artifact_exists, path: a, json_schema: «json-schema»{propertys: {}}}",
         "{type: json_schema, schema: «wrong-type»object}",
         "«missing-key»{type: json_schema}",
         # tools
@@ -156,6 +164,9 @@ def test_yaml_takes_assert_and_a_single_object_too(expect: Expect) -> None:
         "{type: behavior, check: «unknown-check»no_error}",
         "{type: behavior, config: {check: «unknown-check»be_nice}}",
         "{type: behavior, check: no_errors, max_repeats: «out-of-range»-1}",
+        "{type: behavior, check: no_errors, max_repeats: «without-effect»1}",
+        "{type: behavior, config: {check: no_repeated_actions, allow_recovered: «without-effect»true}}",
+        "{type: behavior, max_tool_calls: 3, max_redundant_calls: «without-effect»1}",
         # judges
         "«missing-key»{type: llm_eval}",
         "{type: llm_eval, criteria: x, threshold: «out-of-range»1.5}",

@@ -68,6 +68,13 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BEGINS = re.compile(r'\{\s*["}]|\[\s*[\]\[{"\-0-9tfn]')
 _FIRST_TEXT = re.compile(r'[{\[]\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*', re.DOTALL)
 _BEGINS_ANY = frozenset('{["-0123456789tfn')
+_TEXT = r'"(?:[^"\\]|\\.){0,200}+"'
+_FIRST_MEMBER = re.compile(
+    rf"\{{\s*+(?:{_TEXT}|'[^'\n]{{0,200}}+')\s*+:"
+    rf"|\[\s*+(?:{_TEXT}|-?\d[\d.eE+-]{{0,50}}+|true|false|null|NaN|-?Infinity)\s*+,",
+    re.DOTALL,
+)
+"""The first key of an object, as JSON or Python writes it, or the first element of a list and a comma."""
 
 
 def find_json(text: str) -> Any:
@@ -101,6 +108,14 @@ def read_whole(text: str) -> Any:
     except json.JSONDecodeError:
         return MISSING
     return value if end == len(text) and _sound(value, text, 0, end) else MISSING
+
+
+def has_broken_json(text: str) -> bool:
+    """Whether a text in which `find_json` finds nothing has an object or list that is broken.
+
+    It may be cut off, have a comma too many or `NaN`, or be written in Python's way: what it says is not known then.
+    """
+    return _FIRST_MEMBER.search(text) is not None
 
 
 def _decode(text: str) -> tuple[Any, int]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import AfterValidator, Field
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, has_broken_json, read_whole
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence, Subject
@@ -212,7 +212,16 @@ def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence)
         if verdict.outcome == "unjudged":
             open_question = open_question or verdict
         unlike = unlike or verdict
+    if absent_is_good and open_question is None and (listed := _only_listed(assertion.path, evidence)):
+        open_question = unjudged(f"the agent listed `{listed}` as an artifact, and its content is not there to be read")
     return open_question or unlike or _not_made(assertion.path, evidence)
+
+
+def _only_listed(path: str, evidence: Evidence) -> str | None:
+    """The name of an artifact at this path or glob that the agent listed without its content or file."""
+    is_wanted = _name_filter(path)
+    names = (normal_path(one.name) for one in evidence.artifacts if not _has_content(one))
+    return next((cut(name, 100) for name in names if is_wanted(name) and name not in evidence.changed_files), None)
 
 
 def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFile) -> Verdict:
@@ -220,7 +229,7 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
     where = f"artifact {cut(file.name, 100)}"
     try:
         file.must_be_a_file()
-        for rule in _rules(assertion, file, where):
+        for rule in _rules(assertion, absent_is_good, file, where):
             verdict = rule()
             if not verdict.passed:
                 return verdict
@@ -233,7 +242,9 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
     return passed(f"`{cut(file.name, 100)}` was made", expected=assertion.path, found=file.name, where=where)
 
 
-def _rules(assertion: ArtifactExists, file: AgentFile, where: str) -> Iterator[Callable[[], Verdict]]:
+def _rules(
+    assertion: ArtifactExists, absent_is_good: bool, file: AgentFile, where: str
+) -> Iterator[Callable[[], Verdict]]:
     """The rules for the content, the cheap ones first."""
     least, digest, schema = assertion.min_bytes, assertion.sha256, assertion.json_schema
     text, pattern = assertion.contains, assertion.matches
@@ -246,7 +257,7 @@ def _rules(assertion: ArtifactExists, file: AgentFile, where: str) -> Iterator[C
     if pattern is not None:
         yield lambda: has_match(pattern, file.subject())
     if schema is not None:
-        yield lambda: _fits(schema, file, where)
+        yield lambda: _fits(schema, absent_is_good, file, where)
 
 
 def _long_enough(least: int, file: AgentFile, where: str) -> Verdict:
@@ -273,12 +284,14 @@ def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:
     return failed(f"expected the sha256 {wanted.lower()}, found {found}", expected=wanted, found=found, where=where)
 
 
-def _fits(schema: dict[str, Any], file: AgentFile, where: str) -> Verdict:
+def _fits(schema: dict[str, Any], absent_is_good: bool, file: AgentFile, where: str) -> Verdict:
     from atp.checks.schema import fits_schema
 
     data = file.data()
     if data is MISSING:
         text = file.content().decode(errors="replace")
+        if absent_is_good and has_broken_json(text):
+            raise _Unreadable("it is broken JSON")
         return failed("expected JSON that fits the schema, but the content is not JSON", found=text, where=where)
     return fits_schema(schema, data, where)
 
@@ -314,13 +327,7 @@ def files_at(path: str, evidence: Evidence, *, untouched: bool = False) -> Itera
     """
     wanted = normal_path(path)
     glob = is_glob(wanted)
-
-    def is_wanted(name: str) -> bool:
-        if name == wanted or not glob:
-            return name == wanted
-        with time_limit():
-            return matches_glob(wanted, name)
-
+    is_wanted = _name_filter(path)
     everything = untouched and evidence.workspace is not None
     files = evidence.workspace.files() if everything and evidence.workspace else evidence.changed_files
     for name, file in files.items():
@@ -332,9 +339,27 @@ def files_at(path: str, evidence: Evidence, *, untouched: bool = False) -> Itera
             elif glob and file.is_dir() and not file.resolve().is_relative_to(file.parents[name.count("/")].resolve()):
                 yield AgentFile(name, file)
     for artifact in evidence.artifacts:
-        has_content = artifact.kind == "structured" or artifact.text is not None or artifact.base64 is not None
-        if has_content and is_wanted(name := normal_path(artifact.name)):
+        if _has_content(artifact) and is_wanted(name := normal_path(artifact.name)):
             yield AgentFile(name, artifact)
+
+
+def _name_filter(path: str) -> Callable[[str], bool]:
+    """Whether a name is at this path or glob, as a function."""
+    wanted = normal_path(path)
+    glob = is_glob(wanted)
+
+    def is_wanted(name: str) -> bool:
+        if name == wanted or not glob:
+            return name == wanted
+        with time_limit():
+            return matches_glob(wanted, name)
+
+    return is_wanted
+
+
+def _has_content(artifact: Artifact) -> bool:
+    """Whether the agent handed over what is in an artifact, and not just its name."""
+    return artifact.kind == "structured" or artifact.text is not None or artifact.base64 is not None
 
 
 def _may_be_behind(wanted: str, link: str) -> bool:

@@ -10,7 +10,7 @@ from atp.base.canonical_json import canonical
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.tools import arguments_of, first_call, if_shown, in_words, out_of_order
+from atp.checks.tools import arguments_of, broken_arguments, first_call, if_shown, in_words, out_of_order
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Assertion, Need
 from atp.suite.record import Names, Whole
@@ -39,6 +39,14 @@ def repeats(calls: list[ToolCall]) -> Repeats:
         seen.add(action)
         before = action
     return Repeats(places, len(seen))
+
+
+_OPTION_OF = {
+    "max_repeats": "no_repeated_actions",
+    "max_redundant_calls": "efficient_tool_use",
+    "allow_recovered": "no_errors",
+}
+"""The named check that each option belongs to."""
 
 
 class Behavior(Assertion):
@@ -72,6 +80,10 @@ class Behavior(Assertion):
         rules = (self.must_use_tools, self.forbidden_tools, self.min_tool_calls, self.max_tool_calls, self.tool_order)
         if self.check_ is None and all(rule is None for rule in rules):
             raise PydanticCustomError("missing_check", "`behavior` needs a `check` or a rule about tools")
+        for key, check in _OPTION_OF.items():
+            if self.check_ != check and getattr(self, key) != type(self).model_fields[key].default:
+                message = "`{key}` has no effect: it belongs to the check `{check}`"
+                raise PydanticCustomError("without_effect", message, {"key": key, "check": check})
         return self
 
     def needs(self, negated: bool) -> Iterator[Need]:
@@ -93,7 +105,9 @@ class Behavior(Assertion):
             sure.append("passed")
         if seen and not self.allow_recovered:  # a later call may have made up for it
             sure.append("failed")
-        return if_shown(verdict, self, evidence, f"whether it kept to `{expected}`", sure)
+        compares = self.check_ in ("no_repeated_actions", "efficient_tool_use")
+        unreadable = broken_arguments(calls) if compares else None
+        return if_shown(verdict, self, evidence, f"whether it kept to `{expected}`", sure, unreadable)
 
 
 def _forbids(assertion: Behavior, evidence: Evidence) -> bool:

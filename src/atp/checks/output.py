@@ -11,9 +11,10 @@ from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort
 from atp.checks.compare import contained, difference, fits_one, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence, Subject
+from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up, unlike
 from atp.checks.patterns import search
-from atp.checks.verdicts import SHORT, failed, passed, show
+from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.matcher import check_matchers, check_no_matchers, is_matcher
 from atp.suite.paths import JsonPathText, JsonSchemaObject
@@ -36,7 +37,8 @@ class Equals(Assertion):
     """The expected value. Key order and 1 against 1.0 don't matter; true is not 1."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        return is_value(self.value, evidence.answer)
+        verdict = is_value(self.value, evidence.answer)
+        return if_json_was_read(verdict, self, evidence.answer) if _is_json(self.value) else verdict
 
 
 def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
@@ -100,6 +102,14 @@ def _is_json(operand: Any) -> bool:
     return not isinstance(operand, str)
 
 
+def if_json_was_read(verdict: Verdict, assertion: Assertion, subject: Subject) -> Verdict:
+    """The verdict of a check that needs JSON; unjudged if it is in the agent's favour because the JSON is broken."""
+    if verdict.outcome != favourable_outcome(assertion) or not subject.has_broken_json:
+        return verdict
+    reason = f"{subject.name} has broken JSON in it, so what it says is not known: {show(subject.value, SHORT)}"
+    return unjudged(reason, where=verdict.where)
+
+
 def _no_json(expected: str, value: Any, subject: Subject) -> Verdict:
     message = f"{expected}, found no JSON in {show(subject.text, SHORT)}"
     return failed(message, expected=value, found=subject.text, where=subject.where)
@@ -120,7 +130,8 @@ class Contains(Assertion):
     """Letter case doesn't matter."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        return has(self.value, evidence.answer, self.ignore_case)
+        verdict = has(self.value, evidence.answer, self.ignore_case)
+        return if_json_was_read(verdict, self, evidence.answer) if isinstance(self.value, dict | list) else verdict
 
 
 def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
@@ -147,7 +158,9 @@ class NotContains(Assertion):
     def check(self, evidence: Evidence) -> Verdict:
         value, subject = self.value, evidence.answer
         if not _contains(value, subject, self.ignore_case):
-            return passed(f"{subject.name} does not contain {show(value, SHORT)}", expected=value, where=subject.where)
+            message = f"{subject.name} does not contain {show(value, SHORT)}"
+            verdict = passed(message, expected=value, where=subject.where)
+            return if_json_was_read(verdict, self, subject) if isinstance(value, dict | list) else verdict
         message = f"expected {subject.name} not to contain {show(value, SHORT)}, found it"
         found = _around(value, subject.text) if isinstance(value, str) else subject.value
         return failed(message, expected=value, found=found, where=subject.where)
@@ -230,7 +243,7 @@ class JsonPath(Assertion):
 
     def check(self, evidence: Evidence) -> Verdict:
         value = self.value if "value" in self.model_fields_set else MISSING
-        return is_at_path(self.path, value, evidence.answer)
+        return if_json_was_read(is_at_path(self.path, value, evidence.answer), self, evidence.answer)
 
 
 def is_at_path(path: str, value: Any, subject: Subject) -> Verdict:
@@ -259,7 +272,12 @@ class TypeIs(Assertion):
     """Look there instead of at the whole output."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        wanted, path, subject = self.value, self.path, evidence.answer
+        verdict = self._compare(evidence.answer)
+        asks_for_json = self.path is not None or self.value in ("object", "array")
+        return if_json_was_read(verdict, self, evidence.answer) if asks_for_json else verdict
+
+    def _compare(self, subject: Subject) -> Verdict:
+        wanted, path = self.value, self.path
         found = subject.value
         name, where = subject.name, subject.where
         if path is not None:
@@ -294,7 +312,8 @@ class JsonSchema(Assertion):
         found, where = subject.json, subject.where
         if found is MISSING:
             if path is not None or not subject.is_text or not allows_text(self.schema_):
-                return _no_json("expected JSON that fits the schema", None, subject)
+                verdict = _no_json("expected JSON that fits the schema", None, subject)
+                return if_json_was_read(verdict, self, subject)
             found = subject.value
         if path is not None:
             where = f"{where}, {path}"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +52,7 @@ def _bounded(standard: Any) -> Any:
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
+        "multipleOf": _multiple_of,
     }
     rules = {name: _timed(ours.get(name, rule)) for name, rule in standard.VALIDATORS.items()}
     return jsonschema.validators.extend(standard, rules)  # type: ignore[no-untyped-call]
@@ -91,6 +93,12 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
             yield ValidationError("not allowed", path=[key], instance=value)
         elif allowed is not True:
             yield from validator.descend(value, allowed, path=key)
+
+
+def _multiple_of(validator: Any, step: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """Compare as written: to floats, 0.3 is no multiple of 0.1."""
+    if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(step)):
+        yield ValidationError("not a multiple")
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:

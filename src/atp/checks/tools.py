@@ -44,12 +44,23 @@ def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:
 def unreadable_arguments(
     calls: Sequence[ToolCall], tool: str | list[str], arguments: dict[str, Any] | None
 ) -> str | None:
-    """Say that a call of the tool, or of one of several, has arguments that are broken JSON: they may be any.
+    """Say that a call of the tool, or of one of several, has arguments that may be any: not reported, or broken JSON.
 
     Without `arguments` to compare they don't matter.
     """
-    for call in calls if arguments is not None else ():
-        if _is_of_any(call, tool) and isinstance(given := arguments_of(call), str) and given.lstrip()[:1] in ("{", "["):
+    if arguments is None:
+        return None
+    of_tool = [call for call in calls if _is_of_any(call, tool)]
+    if arguments and (unreported := next((call for call in of_tool if call.arguments is None), None)):
+        return f"the arguments of a call of `{cut(unreported.name, 60)}` were not reported"
+    return broken_arguments(of_tool)
+
+
+def broken_arguments(calls: Sequence[ToolCall]) -> str | None:
+    """Say that a call has arguments that are broken JSON."""
+    for call in calls:
+        given = arguments_of(call)
+        if isinstance(given, str) and given.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
             return f"the arguments of a call of `{cut(call.name, 60)}` are broken JSON"
     return None
 
@@ -291,7 +302,8 @@ class ToolResult(Assertion):
             yield Need("tool_calls", "its tool calls (`tool_result`, negated)")
 
     def check(self, evidence: Evidence) -> Verdict:
-        return if_shown(_given(self, evidence), self, evidence, f"what `{self.name}` gave", ["passed"])
+        what = f"what `{self.name}` gave"
+        return if_shown(_given(self, evidence), self, evidence, what, ["passed"], _unreadable_result(self, evidence))
 
 
 def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
@@ -306,6 +318,22 @@ def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
         return verdict
     message = f"expected a result of `{assertion.name}`, found {in_words(calls)}"
     return failed(message, expected=assertion.name, found=in_words(calls), where=_where(evidence))
+
+
+def _unreadable_result(assertion: ToolResult, evidence: Evidence) -> str | None:
+    """Say that a call of the tool gave a result that may be any: not reported, or broken JSON."""
+    asks_for_content = _asks_for_content(assertion)
+    asks_for_json = assertion.path is not None or any(
+        isinstance(value, dict | list) for value in (assertion.value, assertion.contains)
+    )
+    for call in evidence.tool_calls:
+        if not call.is_of(assertion.name):
+            continue
+        if call.result is None and call.error is None and (asks_for_content or assertion.status is None):
+            return f"the agent reported no result of a call of `{cut(call.name, 60)}`"
+        if asks_for_json and Subject(call.result, "", "").has_broken_json:
+            return f"the result of a call of `{cut(call.name, 60)}` has broken JSON in it"
+    return None
 
 
 def _result(assertion: ToolResult, call: ToolCall, where: str) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from atp.base.near import near_miss
 from atp.suite.record import JsonObject
 
 DEEPEST_PATH = 30
@@ -106,7 +107,46 @@ def _check_schema(schema: Any) -> Any:
             "not a JSON Schema: {why}{where}",
             {"why": error.message, "where": f" (at {where})" if where else ""},
         ) from error
+    _check_keywords(schema)
     return schema
+
+
+_SCHEMAS = {
+    "additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
+    "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+_LISTS_OF_SCHEMAS = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+_MAPS_OF_SCHEMAS = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+_RULES = {
+    "const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxContains", "maxItems",
+    "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
+    "multipleOf", "pattern", "required", "type", "uniqueItems",
+}  # fmt: skip
+_KEYWORDS = _SCHEMAS | _LISTS_OF_SCHEMAS | _MAPS_OF_SCHEMAS | _RULES
+"""The keywords that a value must fit. A schema may have others, which say nothing about the value."""
+
+
+def _check_keywords(schema: Any) -> None:
+    """Raise if a schema has a keyword that is nearly a known one: by the standard, an unknown one has no effect."""
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        if not isinstance(here, dict):
+            continue
+        for key, value in here.items():
+            # Not those with `$`, nor short ones: `note` is nearly `not`.
+            is_known = key in _KEYWORDS or key.startswith("$")
+            meant = None if is_known else near_miss(key, (word for word in _KEYWORDS if len(word) > 3))
+            if meant is not None:
+                message = "not a JSON Schema: unknown keyword `{keyword}`"
+                details = {"keyword": key, "hint": f"did you mean `{meant}`?"}
+                raise PydanticCustomError("json_schema", message, details)
+            if key in _SCHEMAS:
+                waiting.append(value)
+            if key in _LISTS_OF_SCHEMAS and isinstance(value, list):
+                waiting.extend(value)
+            if key in _MAPS_OF_SCHEMAS and isinstance(value, dict):
+                waiting.extend(value.values())
 
 
 def _check_artifact_path(path: str) -> str:
