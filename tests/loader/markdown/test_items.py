@@ -1,10 +1,11 @@
 """What items, paragraphs and fences below a label say."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from atp.loader.load import load_path
+from atp.loader.load import Loaded, load_path
 
 ITEMS = Path(__file__).parents[2] / "fixtures" / "markdown" / "items"
 
@@ -72,3 +73,11 @@ def test_items(name: str) -> None:
 
 def test_every_fixture_is_checked() -> None:
     assert {path.name.removesuffix(".test.md") for path in ITEMS.iterdir()} == set(CHAINS)
+
+
+def test_quotes_below_a_label_lose_their_sign(load: Callable[[str], Loaded]) -> None:
+    loaded = load("# A\n**Prompts:**\n\n> one\n> two\n\n> three\n\n**Expected:** x\n")
+    assert loaded.suite is not None
+    assert loaded.suite.cases[0].chains == [["one two\n\nthree"]]
+    [warning] = loaded.diagnostics
+    assert "without its `>`" in warning.message

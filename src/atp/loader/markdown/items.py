@@ -13,6 +13,12 @@ from atp.loader.markdown.outline import Field
 from atp.loader.markdown.page import Page, width
 
 _MARKER = re.compile(r"\s*([-*+]|\d{1,9}[.)])\s")
+_OTHER_BULLET = re.compile(
+    r"\s*(?:(?P<bullet>[•‣◦▪▫●○■□∙])|[–—→➢➤✓✔✗✘✅❌☐☑☒]\ufe0f?|\(?[A-Za-z0-9]{1,2}\)|[A-Za-z]\.)\s*\S"
+)
+"""The beginning of an item as other programs write it. Only `bullet` stands in no sentence."""
+_TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?")
+"""The line below the head of a table."""
 _UNDERLINE = re.compile(r"[ \t]*=+[ \t]*")
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 
@@ -178,8 +184,10 @@ class ItemReader:
             self._notes.warn("several-paragraphs", message, at, "make each an item of a list, or all of it one item")
         for block in paragraphs:
             self._check_no_list(block, beside=field.beside and first and block is group[0], numbers=True)
+            self._check_table(block)
         if group[0].kind == "quote":
-            message = "a quote below a label is read as text, without its `>`"
+            with_sign = "without" if all(block.kind == "quote" for block in group) else "with"
+            message = f"a quote below a label is read as text, {with_sign} its `>`"
             self._notes.warn("quote", message, self._place(group), "make it an item of a list")
         beside = field.beside and first and not group[0].text.rstrip().endswith(":")
         if followed and not beside:
@@ -196,15 +204,39 @@ class ItemReader:
             elif block.kind == "paragraph" and block.end - block.line > 1:
                 self._check_labels(block, item)
                 self._check_no_list(block, beside=True, numbers=False)
+                self._check_table(block)
 
     def _check_no_list(self, paragraph: Block, beside: bool, numbers: bool) -> None:
-        """Note text that looks like a list, but is none to Markdown: indented too far, or beginning with 2."""
-        for number, line in enumerate(paragraph.text.split("\n")):
-            marker = _MARKER.match(line) if number or not beside else None
+        """Note text that looks like a list, but is none to Markdown.
+
+        It is indented too far, begins with 2, or has markers that only other programs know.
+        """
+        lines = paragraph.text.split("\n")
+        begins = list(enumerate(lines))[1 if beside else 0 :]
+        for number, line in begins:
+            marker = _MARKER.match(line)
             if marker and (marker[1] in "-*+" or (numbers and number == 0)):
-                at = self._page.place_of(paragraph.line + number, line.strip())
-                message = "Markdown takes this for text, not for an item of a list"
-                self._notes.warn("not-a-list", message, at, "put an empty line above the list, and indent it less")
+                self._note_no_list(
+                    paragraph.line + number, line, "put an empty line above the list, and indent it less"
+                )
+                return
+        others = [(number, found) for number, line in begins if (found := _OTHER_BULLET.match(line))]
+        if len(others) > 1 or any(found["bullet"] for _, found in others):
+            number = others[0][0]
+            self._note_no_list(paragraph.line + number, lines[number], "begin each item with `- `")
+
+    def _note_no_list(self, number: int, line: str, hint: str) -> None:
+        message = "Markdown takes this for text, not for an item of a list"
+        self._notes.warn("not-a-list", message, self._page.place_of(number, line.strip()), hint)
+
+    def _check_table(self, paragraph: Block) -> None:
+        """Note a table, whose lines are joined like those of any text."""
+        lines = paragraph.text.split("\n")
+        for number, (above, line) in enumerate(pairwise(lines), paragraph.line):
+            if "|" in above and _TABLE_RULE.fullmatch(line.strip()):
+                message = "tables are not read: this one becomes a line of text"
+                at = self._page.place_of(number, above.strip())
+                self._notes.warn("table", message, at, "write a list, or put the table in a fence to keep its lines")
                 return
 
     def _check_underlines(self, blocks: list[Block], text: str) -> None:
@@ -332,4 +364,6 @@ def _inside(group: list[Block]) -> list[Block]:
     first = group[0]
     if first.kind == "item":
         return unboxed(first)
-    return first.children if first.kind == "quote" and len(group) == 1 else group
+    if all(block.kind == "quote" for block in group):
+        return [inner for block in group for inner in block.children]
+    return group

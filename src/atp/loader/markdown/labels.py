@@ -93,6 +93,10 @@ _LAST_BREAK = re.compile(r"(?:\s*<br\s*/?>)+$", re.IGNORECASE)
 _VALUE = re.compile(r"\s+(?:[\[#\"'“‘„«`*_$@!?{&]|/\w|(?P<word>\w+))")
 """The beginning of a value beside a label without a colon."""
 _LAST = re.compile(rf"(?P<mark>\*\*|__)(?P<word>{_WORD})(?P<in>:?)(?P=mark)(?P<out>:?)$")
+_WITHIN = re.compile(rf"(?<=\S)\s+(?P<mark>\*\*|__)(?P<word>{_WORD})\s?(?::(?P=mark)|(?P=mark)\s?:)(?=.*\S)")
+_FARTHEST_WITHIN = 1_000
+"""How many characters of a line are looked at for a label in its midst, to bound the cost."""
+_CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _ALONE = re.compile(r"(?P<mark>\*{1,3}|_{1,3}|)(?P<word>[^*_`:\n]{2,20}?)\s?(?P<in>:?)(?P=mark)(?P<out>\s?:?)")
 
 
@@ -207,6 +211,17 @@ def label_at_end(line: str, before_list: bool = False) -> Label | None:
     if not (match["in"] or match["out"]) and (meant or not before_list):
         return None
     return None if kind is None else Label(kind, match["word"], match.start(), len(line), True, True, meant=meant)
+
+
+def label_within(line: str) -> str | None:
+    """The word of a bold label with a colon that has text before it and behind it. Code spans are left aside."""
+    if "**" not in line and "__" not in line:
+        return None
+    for found in _WITHIN.finditer(_CODE_SPAN.sub(lambda code: " " * len(code[0]), line[:_FARTHEST_WITHIN])):
+        known = spaced(found["word"])
+        if known in WORDS or SETTINGS.get(known) in PLAIN_VALUES:
+            return found["word"]
+    return None
 
 
 def label_alone(text: str) -> Label | None:

@@ -13,7 +13,7 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
 from atp.loader.markdown.label_words import LabelWord, key_of_frontmatter, label_word
-from atp.loader.markdown.labels import FieldKind, advice, is_remark, label_kinds
+from atp.loader.markdown.labels import FieldKind, advice, is_remark, label_kinds, label_within
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 
@@ -211,6 +211,8 @@ class _Reporter:
                     self._report_in_item(item, is_name=field.kind in _NAMES)
                 continue
             for line in _lines(block):
+                if field.form != "heading" and self._page.lines[field.line][field.column :].startswith(("*", "_")):
+                    self._report_label_within(line, field)
                 is_first = number == 0 and line.number == block.line
                 found = None if is_first and field.beside else label_word(line.text)
                 if found is None or (found.is_prose if is_first else found.is_wrapped and not line.begins):
@@ -218,6 +220,12 @@ class _Reporter:
                 message = f"`{found.word}` is no label here: it is read as a part of {field.title}"
                 hint = _reason(line.text, found)[1]
                 self.warn("label-not-read", message, line.number, hint, self._place(line))
+
+    def _report_label_within(self, line: _Line, field: Field) -> None:
+        """Report a bold label further on in a line of a bold label's value: `**Prompt:** sip **Before:** Pour`."""
+        if word := label_within(line.text):
+            message = f"`{word}` is no label here: it is read as a part of {field.title}"
+            self.warn("label-not-read", message, line.number, "begin a line with it", self._place(line))
 
     def _report_in_item(self, item: Block, is_name: bool) -> None:
         children = unboxed(item)
