@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, Place
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, with_hint
 from atp.base.secret_values import is_secret
 from atp.loader.source import read_source
 
@@ -88,7 +88,7 @@ class AgentFiles:
             return
         if len(found) == 1:
             raise ConfigurationError(_line(found[0]), found[0].hint)
-        lines = [f"  {_line(one)}{f' ({one.hint})' if one.hint else ''}" for one in found]
+        lines = [f"  {with_hint(_line(one), one.hint)}" for one in found]
         raise ConfigurationError("\n".join([f"{len(found)} mistakes in its files:", *lines]))
 
 

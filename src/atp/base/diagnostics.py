@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from atp.base.errors import Error
+from atp.base.errors import Error, with_hint
 from atp.base.secrets import current_secrets, mask
 
 Severity = Literal["error", "warning"]
@@ -42,6 +42,11 @@ class Diagnostic:
     """From 1."""
     column: int = 1
     """From 1, in characters."""
+
+    @property
+    def with_hint(self) -> str:
+        """What is wrong and how to fix it, in one line, without the place."""
+        return with_hint(self.message, self.hint)
 
     def as_dict(self) -> dict[str, Any]:
         """The diagnostic as JSON values."""
@@ -109,5 +114,4 @@ def load_error(code: str, message: str, hint: str | None = None) -> LoadError:
 
 def _line(one: Diagnostic) -> str:
     where = f"{one.file or '<text>'}:{one.line}:{one.column}"
-    hint = f" ({one.hint})" if one.hint else ""
-    return f"{where}: {one.severity}[{one.code}]: {one.message}{hint}"
+    return f"{where}: {one.severity}[{one.code}]: {one.with_hint}"

@@ -8,6 +8,16 @@ class Error(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        """What is wrong and how to fix it, in one line."""
+        return with_hint(str(self), self.hint)
+
+
+def with_hint(message: str, hint: str | None) -> str:
+    """A message with its hint in brackets, if there is one."""
+    return f"{message} ({hint})" if hint else message
+
 
 def install_extra(name: str) -> str:
     """The hint for a package that only an extra of ATP requires. ATP is on no package index: see the README."""

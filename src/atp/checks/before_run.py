@@ -110,4 +110,4 @@ def unjudgeable(case: Case, folders: Sequence[Path]) -> Iterator[str]:
         try:
             find_script(script, folders)
         except ConfigurationError as error:
-            yield f"{error} ({error.hint})" if error.hint else str(error)
+            yield error.with_hint

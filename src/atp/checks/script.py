@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from pydantic import AliasChoices, Field
 
-from atp.base.errors import ConfigurationError
+from atp.base.errors import ConfigurationError, with_hint
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
@@ -137,9 +137,8 @@ def _wrong(answer: Any) -> str | None:
 def _raised(name: str, raised: Raised) -> Verdict:
     error = raised.error
     if isinstance(error, ConfigurationError | UnusableCode):
-        hint = f" ({error.hint})" if error.hint else ""
         where = "" if isinstance(error, ConfigurationError) else f"{name}: "
-        return unjudged(f"{where}{error}{hint}", where=name)
+        return unjudged(f"{where}{with_hint(str(error), error.hint)}", where=name)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     return unjudged(f"{name} raised {cut(str(raised))}{place}", where=name)

@@ -180,5 +180,4 @@ def _text(diagnostics: list[Diagnostic]) -> str:
 
 
 def _line(one: Diagnostic) -> str:
-    hint = f" ({one.hint})" if one.hint else ""
-    return f"{one.code}: {printable(one.message)}{printable(hint)}"
+    return f"{one.code}: {printable(one.with_hint)}"

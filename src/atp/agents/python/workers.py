@@ -15,6 +15,7 @@ from atp.agents.python.worker_process import WorkerDied, WorkerProcess
 from atp.agents.reply import Answer
 from atp.agents.stdio import Stderr
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken
+from atp.base.errors import with_hint
 from atp.base.text import cut, cut_start
 from atp.usercode.importing import configuration_error
 from atp.usercode.load import UnusableCode
@@ -130,9 +131,9 @@ class WorkerAdapter(Adapter):
         if "unusable" not in reply:
             raise broken("the worker did not say that it is ready", reply)
         problem = configuration_error(UnusableCode.from_json(reply["unusable"]))
-        hint = f" ({problem.hint})" if problem.hint else ""
+        reason = with_hint(cut(str(problem), RAW_LENGTH), problem.hint)
         # Blamed on the environment, not the agent: no turn has run. In our own process, the whole run would be refused.
-        raise AgentError(f"`{self._code}` in {self._interpreter}: {cut(str(problem), RAW_LENGTH)}{hint}", "environment")
+        raise AgentError(f"`{self._code}` in {self._interpreter}: {reason}", "environment")
 
 
 class _TurnMessages:

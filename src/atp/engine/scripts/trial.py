@@ -109,8 +109,7 @@ def _plain(error: BaseException) -> Verdict:
 
 def _error_text(error: BaseException) -> str:
     if isinstance(error, ScriptError | ConfigurationError):
-        hint = getattr(error, "hint", None)
-        text = f"{error} ({hint})" if hint else str(error)
+        text = error.with_hint
     else:
         text = f"{type(error).__name__}: {error}".removesuffix(": ")
     frame = _user_frame(error)

@@ -61,8 +61,7 @@ def make_assertion(kind: str, keys: dict[str, Any]) -> Assertion:
     notes = Diagnostics()
     made = validate(_Holder, {"assertion": {"type": kind, **keys}}, notes, NoLocator())
     if notes or made is None:
-        hint = f" ({notes[0].hint})" if notes[0].hint else ""
-        raise ScriptError(f"`{kind}`: {notes[0].message}{hint}")
+        raise ScriptError(f"`{kind}`: {notes[0].with_hint}")
     return made.assertion
 
 
