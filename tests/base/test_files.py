@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.deep import TOO_DEEP, TOO_LONG, make_deep
 
-from atp.base.files import remove_folder, walk_files
+from atp.base.files import NotRegularFile, open_untrusted, remove_folder, walk_files
 
 
 def test_files_are_listed_with_their_paths(tmp_path: Path) -> None:
@@ -75,3 +75,16 @@ def test_permissions_do_not_matter(tmp_path: Path) -> None:
 def test_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     remove_folder(tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_regular_file_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    with open_untrusted(tmp_path / "file") as file:
+        assert file.read() == b"text"
+    for other in (tmp_path / "link", tmp_path / "pipe", tmp_path, Path("/dev/null")):
+        with pytest.raises(NotRegularFile):
+            open_untrusted(other)
+    with pytest.raises(FileNotFoundError):
+        open_untrusted(tmp_path / "nothing")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from atp.checks import artifacts
-from atp.checks.artifacts import matches_glob, normal_path
+from atp.checks import agent_files
+from atp.checks.globs import matches_glob, normal_path
 from atp.checks.patterns import LONGEST_AT_ONCE
 from atp.suite.result import Artifact, Verdict
 
@@ -176,7 +176,7 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_it(judge: Judge, folder: MakeFol
 def test_a_file_too_large_to_read_is_unjudged(
     judge: Judge, folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifacts, "LARGEST", 10)
+    monkeypatch.setattr(agent_files, "LARGEST", 10)
     workspace = folder({"big.txt": "x" * 11, "small.txt": "y"})
     given = {"type": "artifact_exists", "path": "big.txt", "contains": "x"}
     assert judge(given, workspace=workspace).outcome == "unjudged"

@@ -16,7 +16,7 @@ from tests.checks.conftest import Folder, make_assertion, make_evidence
 
 from atp.base import found_json
 from atp.base.found_json import DEEPEST
-from atp.checks import artifacts
+from atp.checks import agent_files, artifacts
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
 from atp.suite.assertion import ASSERTIONS, Group
@@ -190,7 +190,7 @@ def artifact_exists(tmp: Path) -> Iterator[GivenUp]:
     (folder / "latin.txt").write_bytes("größe".encode("latin-1"))
     (folder / "wide.json").write_bytes(LEAK.encode("utf-16"))
     (folder / "wide.txt").write_bytes(LEAK.encode("utf-16-le"))
-    (folder / "large.txt").write_bytes(b"x" * (artifacts.LARGEST + 1))
+    (folder / "large.txt").write_bytes(b"x" * (agent_files.LARGEST + 1))
     (folder / "deep.json").write_text(TEXTS["depth"])
     (folder / "slow.txt").write_text(SLOW_ON)
     os.symlink("/etc", folder / "etc")
@@ -295,7 +295,7 @@ def neither_passes(assertion: dict[str, Any], evidence: Evidence) -> None:
 def low_limits(monkeypatch: pytest.MonkeyPatch, fast_patience: None) -> None:
     monkeypatch.setattr(found_json, "MOST_TRIES", 50)
     monkeypatch.setattr(found_json, "MOST_BLOCKS", 50)
-    monkeypatch.setattr(artifacts, "LARGEST", 10_000)
+    monkeypatch.setattr(agent_files, "LARGEST", 10_000)
     monkeypatch.setattr(artifacts, "MOST_CANDIDATES", 50)
 
 

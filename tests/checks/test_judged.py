@@ -9,7 +9,7 @@ from tests.checks.conftest import make_assertion
 from tests.roles.support.doubles import Scripted, scored, verdict, verdicts
 
 from atp.base.errors import ConfigurationError
-from atp.checks.artifacts import LARGEST_SHOWN
+from atp.checks.agent_files import LARGEST_SHOWN
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
 from atp.checks.judged import MOST_FILES

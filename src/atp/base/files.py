@@ -3,8 +3,10 @@
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -54,6 +56,27 @@ def in_place_of(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.filename == str(half):
             error.filename = str(path)  # the user doesn't know the temporary file
         raise
+
+
+class NotRegularFile(OSError):
+    """A link, a pipe, a folder or a device, where a file should be."""
+
+
+def open_untrusted(path: Path) -> BufferedReader:
+    """Open a file for reading that others can replace at any time. Raises `OSError`, of which `NotRegularFile` is one.
+
+    Links are not followed, and nothing blocks: a pipe may have taken the file's place.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotRegularFile(error.errno, "it is a link", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegularFile(errno.EINVAL, "it is not a regular file", str(path))
+    return open(descriptor, "rb")
 
 
 def walk_files(folder: Path) -> Iterator[tuple[str, Path]]:

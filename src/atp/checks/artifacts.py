@@ -1,25 +1,22 @@
-"""Files and artifacts that the agent made: whether they are there, what is in them, and a safe way to read them.
+"""`artifact_exists`: whether files and artifacts that the agent made are there, and what is in them.
 
-Their names and contents come from an agent: a file may be a link that leads out of the workspace, a pipe, or endless.
-What is not looked into for such a reason is unjudged; at least, it never speaks for the agent.
+What can't be read safely (`agent_files`) is unjudged, or at least never counts in the agent's favour.
 """
 
-import base64
 import hashlib
-import os
-import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, SearchCutShort, has_broken_json, read_whole
+from atp.base.found_json import MISSING, has_broken_json
 from atp.base.numbers import counted
 from atp.base.text import cut
-from atp.checks.evidence import Evidence, Subject
+from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
+from atp.checks.evidence import Evidence
+from atp.checks.globs import is_glob, matches_glob, normal_path
 from atp.checks.groups import favourable_outcome
 from atp.checks.output import has, has_match
 from atp.checks.patterns import TooSlow, time_limit
@@ -32,139 +29,14 @@ from atp.suite.record import Regex, Whole, check_sought
 from atp.suite.result import Artifact, Verdict
 
 MOST_CANDIDATES = 1_000
-"""Files that are looked into for one assertion."""
+"""Files that are read for one assertion."""
 MOST_NAMED = 10
 """Files that a message lists."""
-LARGEST = 64 * 1024 * 1024
-"""Bytes; a larger file is not read."""
-LARGEST_SHOWN = 1024 * 1024
-"""Bytes; of a larger file, a judge is told only the size."""
 MOST_SHOWN = 8 * LARGEST_SHOWN
 """Bytes of all files that a judge is shown; of the others, it is told only the size."""
 
 
 Content = TypeVar("Content", bound="str | Unshown")
-
-
-class _Unreadable(Exception):
-    """The file can't be read, so what is in it is unknown."""
-
-
-NOT_TEXT = "it is not UTF-8 text"
-
-
-class _NoFile(Exception):
-    """The path is not a regular file in the workspace."""
-
-
-class NotShown(Exception):
-    """A judge can't be shown the file. The reason is in words of ATP's, without any that the agent chose."""
-
-    def __init__(self, why: str, *, is_too_large: bool = False) -> None:
-        super().__init__(why)
-        self.unshown = Unshown(why, is_too_large)
-
-
-class AgentFile:
-    """A file or artifact that the agent made."""
-
-    def __init__(self, name: str, source: Path | Artifact) -> None:
-        self.name = name
-        self._source = source
-
-    def must_be_a_file(self) -> None:
-        """Raise `_NoFile` if the path is not a regular file in the workspace."""
-        if isinstance(self._source, Path):
-            _real_file(self._source, self.name)
-
-    def size(self) -> int:
-        """The size in bytes."""
-        if isinstance(self._source, Path):
-            return _real_file(self._source, self.name).stat().st_size
-        return len(self.content())
-
-    def content(self) -> bytes:
-        """The content."""
-        source = self._source
-        if isinstance(source, Path):
-            return _read(_real_file(source, self.name))
-        if source.kind == "structured":
-            return canonical(source.data).encode(errors="surrogatepass")
-        if source.text is not None:
-            return source.text.encode(errors="surrogatepass")
-        try:
-            # Without `validate`, letters that are not base64 would be skipped, and the rest taken for the content.
-            return base64.b64decode("".join((source.base64 or "").split()), validate=True)
-        except ValueError as error:
-            raise _Unreadable(f"its base64 can't be decoded: {error}") from error
-
-    def data(self) -> Any:
-        """The content as a JSON value, or `MISSING`. Raises `_Unreadable`."""
-        if isinstance(self._source, Artifact) and self._source.kind == "structured":
-            return self._source.data
-        try:
-            return read_whole(_as_text(self.content()))
-        except SearchCutShort as error:
-            raise _Unreadable(str(error)) from error
-
-    def subject(self) -> Subject:
-        """The content as text, or as data if it is structured. Raises `_Unreadable`."""
-        name, where = f"`{self.name}`", f"artifact {self.name}"
-        if isinstance(self._source, Artifact) and self._source.kind == "structured":
-            return Subject(self._source.data, name, where)
-        return Subject(_as_text(self.content()), name, where)
-
-    def text_to_show(self, most: int = LARGEST_SHOWN) -> str:
-        """The text for a judge. Raises `NotShown` if there is none, or if it has more than `most` bytes."""
-        try:
-            size = self.size()
-            if size > most:
-                raise NotShown(f"its {size} bytes are too many to be shown", is_too_large=True)
-            return _as_text(self.content())
-        except _NoFile:
-            raise NotShown("it is not a regular file in the workspace") from None
-        except _Unreadable:
-            raise NotShown("it is not text that can be read") from None
-
-
-def _as_text(content: bytes) -> str:
-    """Decode a file's content. Raises `_Unreadable`."""
-    if b"\0" in content:  # UTF-16 of English text is valid UTF-8, too, in which nobody would find a word
-        raise _Unreadable(NOT_TEXT)
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise _Unreadable(NOT_TEXT) from None
-
-
-def _real_file(path: Path, name: str) -> Path:
-    root = path.parents[name.count("/")]
-    try:
-        real = path.resolve(strict=True)
-        regular = stat.S_ISREG(real.stat().st_mode)
-        inside = real.is_relative_to(root.resolve())
-    except (OSError, RuntimeError) as error:
-        raise _NoFile(f"it leads nowhere ({error})") from error
-    if not inside:
-        raise _NoFile("it is a link that leads out of the workspace")
-    if not regular:
-        raise _NoFile("it is not a regular file")
-    return real
-
-
-def _read(path: Path) -> bytes:
-    try:
-        # Opening a pipe that has taken the file's place by now would block for ever.
-        # The path has no links in it any more: one that is there now was put there since.
-        flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(path, os.O_RDONLY | flags)
-        with open(descriptor, "rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise _Unreadable(f"it can't be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise _Unreadable(f"it is larger than {LARGEST >> 20} MB")
-    return content
 
 
 class ArtifactExists(Assertion):
@@ -233,12 +105,12 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
             verdict = rule()
             if not verdict.passed:
                 return verdict
-    except _NoFile as error:
+    except NoFile as error:
         if absent_is_good:
-            return unjudged(f"`{file.name}` was not looked into: {error}", where=where)
+            return unjudged(f"`{file.name}` was not read: {error}", where=where)
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
-    except _Unreadable as error:
-        return unjudged(f"`{file.name}` could not be looked into: {error}", where=where)
+    except Unreadable as error:
+        return unjudged(f"`{file.name}` could not be read: {error}", where=where)
     return passed(f"`{cut(file.name, 100)}` was made", expected=assertion.path, found=file.name, where=where)
 
 
@@ -271,7 +143,7 @@ def _contains(text: str, file: AgentFile, where: str) -> Verdict:
     """The verdict on a file that should contain a text, which may be found even if the rest is no text."""
     try:
         return has(text, file.subject())
-    except _Unreadable:
+    except Unreadable:
         if text.encode(errors="surrogatepass") in file.content():
             return passed(where=where)
         raise
@@ -291,7 +163,7 @@ def _fits(schema: dict[str, Any], absent_is_good: bool, file: AgentFile, where: 
     if data is MISSING:
         text = file.content().decode(errors="replace")
         if absent_is_good and has_broken_json(text):
-            raise _Unreadable("it is broken JSON")
+            raise Unreadable("it is broken JSON")
         return failed("expected JSON that fits the schema, but the content is not JSON", found=text, where=where)
     return fits_schema(schema, data, where)
 
@@ -304,7 +176,7 @@ def _not_made(path: str, evidence: Evidence) -> Verdict:
     wanted = normal_path(path)
     why = ""
     if any(normal_path(artifact.name) == wanted for artifact in evidence.artifacts):
-        why = " (the agent speaks of it, but it is not in the workspace)"
+        why = " (the agent listed it as an artifact, but it is not in the workspace)"
     elif not is_glob(wanted) and (there := _path_in_workspace(wanted, evidence)) is not None:
         is_folder = f" (it is a folder: `{wanted}/` asks for a file in it)"
         why = is_folder if there.is_dir() else " (it is there, but the agent did not make or change it)"
@@ -410,47 +282,3 @@ class Versions(Generic[Content]):
             key = f"{name} (version {number})"
         self.files[key] = content
         return True
-
-
-def normal_path(path: str) -> str:
-    """A path without `./` and doubled slashes. A path that ends in a slash stands for everything below."""
-    steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
-    return "/".join([*steps, "**"] if path.endswith("/") else steps)
-
-
-def is_glob(path: str) -> bool:
-    """Whether a path has wildcards."""
-    return "*" in path or "?" in path
-
-
-def matches_glob(pattern: str, path: str) -> bool:
-    """Whether a pattern matches a path: `*` and `?` within a part, `**` for any number of parts.
-
-    Brackets are plain text, as file names have them. Matching takes no more than the product of both lengths.
-    """
-    return _wild(pattern.split("/"), path.split("/"), "**", _part_matches)
-
-
-def _part_matches(pattern: str, part: str) -> bool:
-    return _wild(pattern, part, "*", lambda wanted, found: wanted in ("?", found))
-
-
-def _wild(pattern: Sequence[Any], items: Sequence[Any], star: str, same: Callable[[Any, Any], bool]) -> bool:
-    """Whether the items match the pattern, in which `star` stands for any number of them.
-
-    On a mismatch only the last star has to take one item more: it can take whatever an earlier star could.
-    """
-    here = there = 0
-    last_star, resume = -1, 0
-    while there < len(items):
-        if here < len(pattern) and pattern[here] == star:
-            last_star, resume = here, there
-            here += 1
-        elif here < len(pattern) and same(pattern[here], items[there]):
-            here, there = here + 1, there + 1
-        elif last_star >= 0:
-            resume += 1
-            here, there = last_star + 1, resume
-        else:
-            return False
-    return all(one == star for one in pattern[here:])

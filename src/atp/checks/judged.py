@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
 from atp.base.text import cut
-from atp.checks.artifacts import NotShown, Versions, files_at, files_of
+from atp.checks.agent_files import NotShown
+from atp.checks.artifacts import Versions, files_at, files_of
 from atp.checks.evidence import Evidence
 from atp.checks.groups import favourable_outcome
 from atp.checks.run_check import last_line
@@ -105,11 +106,11 @@ class AgentAssertion(Assertion):
     async def check(self, evidence: Evidence) -> Verdict:
         judges = evidence.judge
         if judges is None:
-            return unjudged(f"`agent` needs {self.use}, and nobody is there to ask it")
+            return unjudged(f"`agent` needs {self.use}, and this trial has no judges")
         try:
             validator = judges.validator(self.use)
         except ConfigurationError as error:
-            return unjudged(_with_hint(error))
+            return unjudged(error.with_hint)
         options = self.options.model_dump(exclude_defaults=True) if self.options is not None else {}
         found = await validator.validate(
             Validation(
@@ -154,11 +155,7 @@ def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Jud
     try:
         return evidence.judge, evidence.judge.assessor(name)
     except ConfigurationError as error:
-        raise _NoJudge(f"{who_needs} a model to judge: {_with_hint(error)}") from error
-
-
-def _with_hint(error: ConfigurationError) -> str:
-    return f"{error} ({error.hint})" if error.hint else str(error)
+        raise _NoJudge(f"{who_needs} a model to judge: {error.with_hint}") from error
 
 
 async def _record(evidence: Evidence, about: dict[str, str] | None = None) -> Record:

@@ -1,14 +1,12 @@
 """Keeps the files that agents made in the run's folder, each by the digest of its content, and reads them again."""
 
-import errno
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from atp.base.files import in_place_of
+from atp.base.files import NotRegularFile, in_place_of, open_untrusted
 from atp.base.secrets import mask
 from atp.suite.result import MadeFile
 
@@ -22,8 +20,6 @@ MOST_READ = 2**30
 """Bytes. The most that is read of one trial; further files are listed without a digest."""
 FOLDER = "files"
 """The folder of the contents, in the run's folder."""
-_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Not blocking, in case a pipe has taken the file's place; and never through a link."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -50,20 +46,19 @@ class MadeFiles:
                 break
             try:
                 one = self._read(name, path, to_keep, to_read)
-                if one is not None:
-                    made.append(one)
-                    to_keep -= one.size if one.kept else 0
-                    to_read -= one.size
+            except NotRegularFile:
+                continue
             except OSError as error:
-                if error.errno != errno.ELOOP:  # a link
-                    warnings.append(f"the file {name} could not be kept: {error.strerror or error}")
+                warnings.append(f"the file {name} could not be kept: {error.strerror or error}")
+            else:
+                made.append(one)
+                to_keep -= one.size if one.kept else 0
+                to_read -= one.size
         return made, warnings
 
-    def _read(self, name: str, path: Path, to_keep: int, to_read: int) -> MadeFile | None:
-        with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+    def _read(self, name: str, path: Path, to_keep: int, to_read: int) -> MadeFile:
+        with open_untrusted(path) as file:
             about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                return None
             made = MadeFile(name=name, size=about.st_size)
             if about.st_size > min(LARGEST, to_keep):
                 if about.st_size <= to_read:
@@ -94,8 +89,8 @@ def read_kept(run: Path, made: MadeFile) -> bytes | None:
     if not made.kept or made.sha256 is None or not _DIGEST.fullmatch(made.sha256):  # journals can be edited
         return None
     try:
-        with os.fdopen(os.open(run / FOLDER / made.sha256, _OPEN_FLAGS), "rb") as file:
-            content = file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+        with open_untrusted(run / FOLDER / made.sha256) as file:
+            content = file.read(LARGEST + 1)
     except OSError:
         return None
     return content if hashlib.sha256(content).hexdigest() == made.sha256 else None
