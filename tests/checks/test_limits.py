@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.limits import LimitMeter, disagreements, overruns, unobserved, unshown
+from atp.checks.limits import LimitMeter, disagreements, overruns, unjudged_limits, unreported_limit_warnings
 from atp.suite.case import Limits
 from atp.suite.meter import read_meter
 from atp.suite.result import Event, ToolCall, Transcript, Usage
@@ -104,7 +104,7 @@ def test_counting_along_gives_the_same_as_counting_at_the_end(story: list[int | 
     ],
 )
 def test_what_was_not_reported_is_a_warning(limits: dict[str, Any], seen: dict[str, Any], warned: list[str]) -> None:
-    found = unobserved(Limits(**limits), Transcript(**seen))
+    found = unreported_limit_warnings(Limits(**limits), Transcript(**seen))
     assert len(found) == len(warned)
     for text, word in zip(found, warned, strict=True):
         assert text.startswith("unobserved: ")
@@ -141,6 +141,6 @@ def test_nothing_is_not_known() -> None:
 def test_tools_that_nobody_saw_may_not_be_allowed(
     limits: dict[str, Any], told: list[str], claimed: int | None, shown: bool
 ) -> None:
-    found = unshown(Limits(**limits), Transcript(tool_calls=calls(*told), usage=Usage(tool_calls=claimed)))
+    found = unjudged_limits(Limits(**limits), Transcript(tool_calls=calls(*told), usage=Usage(tool_calls=claimed)))
     assert [(one.type, one.outcome) for one in found] == ([] if shown else [("limits", "unjudged")])
     assert all(f"says it made {claimed} tool call" in one.message for one in found)

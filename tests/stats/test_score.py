@@ -103,7 +103,9 @@ def test_behaviour_that_nobody_saw_is_no_mark_in_the_agents_favour(
 ) -> None:
     found = score(trial(verdicts), case())
     assert found.dimensions.get("quality") == quality
-    assert found.left_out.get("quality") == ("the agent told of nothing that it did" if quality is None else None)
+    assert found.left_out.get("quality") == (
+        "the agent reported no tool calls, events or steps" if quality is None else None
+    )
 
 
 @pytest.mark.parametrize(

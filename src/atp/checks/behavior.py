@@ -10,7 +10,14 @@ from atp.base.canonical_json import canonical
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
-from atp.checks.tools import arguments_of, broken_arguments, first_call, if_shown, in_words, out_of_order
+from atp.checks.tools import (
+    arguments_of,
+    broken_arguments,
+    first_call,
+    in_words,
+    out_of_order,
+    unless_calls_are_unreported,
+)
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Assertion, Need
 from atp.suite.record import Names, Whole
@@ -107,7 +114,9 @@ class Behavior(Assertion):
             sure.append("failed")
         compares = self.check_ in ("no_repeated_actions", "efficient_tool_use")
         unreadable = broken_arguments(calls) if compares else None
-        return if_shown(verdict, self, evidence, f"whether it kept to `{expected}`", sure, unreadable)
+        return unless_calls_are_unreported(
+            verdict, self, evidence, f"whether it kept to `{expected}`", sure, unreadable
+        )
 
 
 def _forbids(assertion: Behavior, evidence: Evidence) -> bool:

@@ -95,7 +95,7 @@ class NoneOf(Group):
         verdict.critical = False
         if verdict.outcome != "unjudged":
             verdict.outcome = "passed" if verdict.outcome == "failed" else "failed"
-            verdict.message = _said("none", self, [part for part in parts if part.passed], "hold")
+            verdict.message = _summary("none", self, [part for part in parts if part.passed], "hold")
         return verdict
 
 
@@ -129,16 +129,16 @@ def _verdict(group: Group, parts: list[Verdict], wanted: int, words: str) -> Ver
     open_ones = [part for part in parts if part.outcome == "unjudged"]
     verdict = Verdict(type="", outcome=outcome, parts=parts, judged=any(part.judged for part in parts))
     if outcome == "passed":
-        verdict.message = _said(words, group, [], "hold")
+        verdict.message = _summary(words, group, [], "hold")
     elif outcome == "failed":
-        verdict.message = _said(words, group, failing, "do not hold")
+        verdict.message = _summary(words, group, failing, "do not hold")
         verdict.critical = any(part.critical for part in failing)
     else:
         verdict.message = cut(f"{words} of {len(group.assertions)} should hold; unjudged: {open_ones[0].message}")
     return verdict
 
 
-def _said(words: str, group: Group, culprits: list[Verdict], what: str) -> str:
+def _summary(words: str, group: Group, culprits: list[Verdict], what: str) -> str:
     whole = f"{words} of {len(group.assertions)} should hold"
     if not culprits:
         return f"{whole}, and so it is"

@@ -92,7 +92,7 @@ def passed_limits(limits: Limits, transcript: Transcript) -> list[Verdict]:
     ]
 
 
-def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
+def unreported_limit_warnings(limits: Limits, transcript: Transcript) -> list[str]:
     """Warnings about limits on something that the agent could have reported and did not."""
     meter = read_meter(transcript)
     reported = {
@@ -110,18 +110,18 @@ def unobserved(limits: Limits, transcript: Transcript) -> list[str]:
     return found
 
 
-def unseen(case: Case, transcript: Transcript) -> list[str]:
-    """A warning about limits and checks that hold only because the agent told of nothing that it did."""
+def no_actions_warnings(case: Case, transcript: Transcript) -> list[str]:
+    """A warning about limits and checks that hold only because the agent reported no tool calls, events or steps."""
     if transcript.tells_of_actions:
         return []
     held = [need.why for need in needs(case) if need.what == "tool_calls"]
     if not held:
         return []
     shown = ", ".join(dict.fromkeys(held))
-    return [f"unobserved: the agent told of no tool calls, events or steps, so nothing shows {shown}"]
+    return [f"unobserved: the agent reported no tool calls, events or steps, so nothing shows {shown}"]
 
 
-def unshown(limits: Limits, transcript: Transcript) -> list[Verdict]:
+def unjudged_limits(limits: Limits, transcript: Transcript) -> list[Verdict]:
     """Unjudged verdicts on limits that may have been passed by tool calls that the agent did not describe."""
     gap = unreported_calls(transcript)
     if limits.allowed_tools is None or gap is None or overruns(limits, transcript):

@@ -79,7 +79,7 @@ def first_call(calls: Sequence[ToolCall], tool: str) -> int | None:
     return next((place for place, call in enumerate(calls) if call.is_of(tool)), None)
 
 
-def if_shown(
+def unless_calls_are_unreported(
     verdict: Verdict,
     assertion: Assertion,
     evidence: Evidence,
@@ -143,7 +143,7 @@ class ToolCalled(Assertion):
             yield Need("tool_calls", f"its tool calls (`tool_called` {_listed(self.name)}, negated)")
 
     def check(self, evidence: Evidence) -> Verdict:
-        verdict, count = _looked_for(self, evidence)
+        verdict, count = _matching_calls(self, evidence)
         sure: list[Outcome] = []
         if self.before is None:  # else a call of that other tool may have come earlier
             if self.times is None:
@@ -154,10 +154,10 @@ class ToolCalled(Assertion):
         called = "called" if verdict.passed and self.times != 0 else "not called"
         what = f"that {_quoted(self.name)} was {called}{often}{_when(self)}"
         unreadable = unreadable_arguments(evidence.tool_calls, self.name, self.arguments)
-        return if_shown(verdict, self, evidence, what, sure, unreadable)
+        return unless_calls_are_unreported(verdict, self, evidence, what, sure, unreadable)
 
 
-def _looked_for(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
+def _matching_calls(assertion: ToolCalled, evidence: Evidence) -> tuple[Verdict, int]:
     """The verdict by the calls that the agent described, and how many of them match."""
     calls, name = evidence.tool_calls, assertion.name
     begin, end = 0, len(calls)
@@ -265,7 +265,7 @@ class NotToolCalled(Assertion):
         what = f"`{name}` was not called" if isinstance(name, str) else f"none of {_listed(name)} was called"
         verdict = passed(what, expected=name, found=in_words(calls), where=_where(evidence))
         unreadable = unreadable_arguments(calls, name, self.arguments)
-        return if_shown(verdict, self, evidence, f"that {what}", (), unreadable)
+        return unless_calls_are_unreported(verdict, self, evidence, f"that {what}", (), unreadable)
 
 
 class ToolResult(Assertion):
@@ -303,7 +303,9 @@ class ToolResult(Assertion):
 
     def check(self, evidence: Evidence) -> Verdict:
         what = f"what `{self.name}` gave"
-        return if_shown(_given(self, evidence), self, evidence, what, ["passed"], _unreadable_result(self, evidence))
+        return unless_calls_are_unreported(
+            _given(self, evidence), self, evidence, what, ["passed"], _unreadable_result(self, evidence)
+        )
 
 
 def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
@@ -404,4 +406,4 @@ class ToolOrder(Assertion):
         order = " → ".join(tools)
         message = f"expected the tools in the order {order}, but `{missing}` is missing in {in_words(calls)}"
         verdict = failed(message, expected=tools, found=in_words(calls), where=_where(evidence))
-        return if_shown(verdict, self, evidence, "that the tools were not called in this order", ())
+        return unless_calls_are_unreported(verdict, self, evidence, "that the tools were not called in this order", ())

@@ -29,7 +29,7 @@ NEVER_NULL = frozenset(
     {"id", "task", "input", "messages", "expected", "assertions", "assert", "expectations", "checkpoints"}
 )
 """Keys of a case in which a null is not the same as no key: an empty list of checks is more likely a slip."""
-_PLAYER = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
+_NO_SIMULATOR_HINT = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 
 
@@ -45,9 +45,8 @@ class CaseReader:
     agent_names: frozenset[str] | None = None
     _limits: dict[str, Any] = field(init=False)
     _fills: dict[str, Any] = field(init=False)
-    _ids: dict[int, int] = field(init=False, default_factory=dict)
-    """The line of the first case with an id, by the hash of the id. Hashes take half the memory of the ids;
-    100,000 ids collide once in a billion files."""
+    _ids: dict[str, int] = field(init=False, default_factory=dict)
+    """The line of the first case with an id, by the id."""
 
     def __post_init__(self) -> None:
         given = self.defaults.given()
@@ -123,7 +122,7 @@ class CaseReader:
         if case.task is not None:
             case.chains = [[case.task.description]]
         known = len(self._ids)
-        first = self._ids.setdefault(hash(case.id), case.place.line)
+        first = self._ids.setdefault(case.id, case.place.line)
         if len(self._ids) == known:
             at = locate.value((*base, "id"))
             hint = f"give it another: the case on line {first} has it, too"
@@ -194,10 +193,10 @@ def _check_dialogue(case: Case, raw: dict[str, Any], reader: CaseReader, locate:
     if not reader.context.simulator:
         if "simulator" not in raw:
             at = locate.key((*base, "checkpoints"))
-            notes.error("no-simulator", "checkpoints need a simulator", at, _PLAYER.format("simulator"))
+            notes.error("no-simulator", "checkpoints need a simulator", at, _NO_SIMULATOR_HINT.format("simulator"))
         elif isinstance(raw["simulator"], dict) and "use" not in raw["simulator"]:
             at = locate.key((*base, "simulator"))
-            notes.error("no-simulator", "the simulator has no `use`", at, _PLAYER.format("use"))
+            notes.error("no-simulator", "the simulator has no `use`", at, _NO_SIMULATOR_HINT.format("use"))
     if not raw.get("checkpoints"):
         at = locate.key((*base, "checkpoints" if "checkpoints" in raw else "simulator"))
         notes.error("no-checkpoints", "a simulated dialogue needs at least one checkpoint", at, "add `checkpoints`")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -26,6 +26,31 @@ class Mistake:
     """The known key that an unknown key probably stands for."""
     below: tuple[str, ...] = ()
     """Further steps of the path, if the mistake is inside the value."""
+    wrong_type: "WrongType | None" = None
+    """What the message of a value of the wrong type is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrongType:
+    """A value of the wrong type: what it is, and what it must be."""
+
+    named: str
+    expected: tuple[str, ...]
+    found: str
+
+    def mistake(self, hint: str | None) -> Mistake:
+        """The mistake that names all expected types."""
+        message = f"{self.named} must be {' or '.join(self.expected)}, found {self.found}"
+        return Mistake("wrong-type", message, hint, wrong_type=self)
+
+
+def either(one: Mistake, other: Mistake) -> Mistake:
+    """Two mistakes about the type of one value in one: the value may be of either type."""
+    first, second = one.wrong_type, other.wrong_type
+    if first is None or second is None:
+        return one
+    expected = tuple(dict.fromkeys((*first.expected, *second.expected)))
+    return one if expected == first.expected else replace(first, expected=expected).mistake(one.hint or other.hint)
 
 
 def describe(value: Any) -> str:
@@ -105,7 +130,7 @@ def _wrong_type(what: str, key: str, value: Any, is_item: bool) -> Mistake:
             "empty", f"`{key}` is empty: it must be {expected}", "give it a value or leave the key out", True
         )
     named = f"an item of `{key}`" if is_item else f"`{key}`"
-    return Mistake("wrong-type", f"{named} must be {expected}, found {describe(value)}", _example(what, key, value))
+    return WrongType(named, (expected,), describe(value)).mistake(_example(what, key, value))
 
 
 _RANGE = {

@@ -35,9 +35,9 @@ class Loaded:
         """What became of each line of a Markdown file, which is read again for that; None in other dialects."""
         if self.markdown is None:
             return None
-        from atp.loader.markdown.lines import account
+        from atp.loader.markdown.lines import classify_lines
 
-        return account(self.markdown, self.diagnostics)
+        return classify_lines(self.markdown, self.diagnostics)
 
     @property
     def ok(self) -> bool:

@@ -44,10 +44,10 @@ def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -
 def suite_outline(suite: Suite) -> dict[str, Any]:
     """The suite without its cases."""
     head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
-    head["agents"] = [_said(agent) | {"config": _said(agent.config)} for agent in suite.agents]
+    head["agents"] = [_given_values(agent) | {"config": _given_values(agent.config)} for agent in suite.agents]
     given = suite.defaults.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     head["defaults"] = given | _weights(suite.defaults.scoring)
-    return head | _said(suite, leave_out={"cases", *head})
+    return head | _given_values(suite, leave_out={"cases", *head})
 
 
 def case_outline(case: Case) -> dict[str, Any]:
@@ -57,11 +57,11 @@ def case_outline(case: Case) -> dict[str, Any]:
     plain["expectations"] = case.expectations
     plain["assertions"] = [assertion_outline(one) for one in case.assertions]
     plain["checkpoints"] = [
-        _said(one) | {"id": one.id, "assertion": assertion_outline(one.assertion)} for one in case.checkpoints
+        _given_values(one) | {"id": one.id, "assertion": assertion_outline(one.assertion)} for one in case.checkpoints
     ]
     plain["befores"], plain["before_sequence"] = case.befores, case.before_sequence
     plain["limits"] = case.limits.given()
-    return plain | _said(case, leave_out=set(plain)) | _weights(case.scoring)
+    return plain | _given_values(case, leave_out=set(plain)) | _weights(case.scoring)
 
 
 def _weights(scoring: Weights | None) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _weights(scoring: Weights | None) -> dict[str, Any]:
 
 def assertion_outline(assertion: Assertion) -> dict[str, Any]:
     """The keys that an assertion has, in one spelling."""
-    plain = _said(assertion)
+    plain = _given_values(assertion)
     if "value" in assertion.model_fields_set:
         plain.setdefault("value", None)  # a null that is expected is not the same as nothing expected
     inner = getattr(assertion, "assertions", None)
@@ -80,7 +80,7 @@ def assertion_outline(assertion: Assertion) -> dict[str, Any]:
     return {"type": assertion.type, **plain}
 
 
-def _said(record: Record, leave_out: set[str] | None = None) -> dict[str, Any]:
+def _given_values(record: Record, leave_out: set[str] | None = None) -> dict[str, Any]:
     return record.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=leave_out)
 
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import mask
-from atp.loader.error_messages import Mistake, mistake_of
+from atp.loader.error_messages import Mistake, either, mistake_of
 from atp.suite.kinds import OneOf
 from atp.suite.record import Defaulted, Filled
 
@@ -224,20 +224,12 @@ def _mistakes(
             mistake = _REPORTED
         if path not in by_path:
             by_path[path] = mistake
-        elif by_path[path].code == mistake.code == "wrong-type":
-            by_path[path] = _either(by_path[path], mistake)
+        else:
+            by_path[path] = either(by_path[path], mistake)
     meant = {(*path[:-1], mistake.meant) for path, mistake in by_path.items() if mistake.meant}
     for path, mistake in by_path.items():
         # A slip in a key is one mistake, not two.
         yield path, _FOLLOWS if mistake.code == "missing-key" and path in meant else mistake
-
-
-def _either(one: Mistake, other: Mistake) -> Mistake:
-    """`must be text, found …` and `must be a list, found …` in one mistake."""
-    expected = other.message.partition(" must be ")[2].partition(", found ")[0]
-    if f"{expected}, found" in one.message:
-        return one
-    return Mistake(one.code, one.message.replace(", found ", f" or {expected}, found ", 1), one.hint or other.hint)
 
 
 def _place_in(raw: Any, error: ErrorDetails) -> DataPath:

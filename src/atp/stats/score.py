@@ -67,7 +67,7 @@ def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: li
 def _quality(known: list[Verdict], transcript: Transcript) -> float | str:
     """The weighted mean score of the judged and behavioural checks among `known`, or why there is none.
 
-    If the agent told of nothing that it did, a behavioural check that passed is no mark in its favour.
+    If the agent reported no tool calls, events or steps, a behavioural check that passed is no mark in its favour.
     """
     about = [one for one in known if one.judged or one.type == "behavior" or one.parts]
     if not about:
@@ -77,7 +77,7 @@ def _quality(known: list[Verdict], transcript: Transcript) -> float | str:
     if mean is not None:
         return mean
     unseen = any(_is_about_quality(one, seen=True) for one in about)
-    return "the agent told of nothing that it did" if unseen else _NO_QUALITY
+    return "the agent reported no tool calls, events or steps" if unseen else _NO_QUALITY
 
 
 def _completeness(known: list[Verdict]) -> float | str:

@@ -341,7 +341,7 @@ def test_an_agent_that_told_of_nothing_gets_no_marks_for_its_behaviour(project: 
     assert quiet["dimensions"] == {"completeness": 1.0}
     assert tells["dimensions"] == {"quality": 1.0, "completeness": 1.0}
     (warning,) = quiet["warnings"]
-    assert warning.startswith("unobserved: the agent told of no tool calls, events or steps")
+    assert warning.startswith("unobserved: the agent reported no tool calls, events or steps")
     for name in ("allowed_tools", "no_errors", "efficient_tool_use"):
         assert name in warning
     assert not tells.get("warnings")

@@ -19,7 +19,13 @@ from atp.base.durations import duration
 from atp.base.secrets import Secrets
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence
-from atp.checks.limits import disagreements, passed_limits, unobserved, unseen, unshown
+from atp.checks.limits import (
+    disagreements,
+    no_actions_warnings,
+    passed_limits,
+    unjudged_limits,
+    unreported_limit_warnings,
+)
 from atp.engine.prepare.plan import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Snapshot, take_snapshot
@@ -209,10 +215,10 @@ class RunningTrial:
         if dialogue is not None:
             result.verdicts = [*dialogue.verdicts(), *result.verdicts]
         if case.limits.given():
-            result.verdicts.extend(unshown(case.limits, result.transcript))
-            result.warnings.extend(unobserved(case.limits, result.transcript))
+            result.verdicts.extend(unjudged_limits(case.limits, result.transcript))
+            result.warnings.extend(unreported_limit_warnings(case.limits, result.transcript))
         if self._trial.source.survey.needs or self._trial.is_before:  # the survey has no befores
-            result.warnings.extend(unseen(case, result.transcript))
+            result.warnings.extend(no_actions_warnings(case, result.transcript))
         if result.transcript.events:
             result.warnings.extend(disagreements(result.transcript))
         if not result.verdicts:

@@ -37,15 +37,15 @@ class Line:
     """The line of the diagnostic that says that this line is not read."""
 
 
-def account(text: str, diagnostics: list[Diagnostic]) -> list[Line]:
+def classify_lines(text: str, diagnostics: list[Diagnostic]) -> list[Line]:
     """What became of each line of a file that was loaded with these diagnostics."""
     if text.count("\n") > MOST_LINES:
         return []
     parsed = parse_file(text, Diagnostics())
-    return _Accountant(text, parsed, diagnostics).account()
+    return _LineClassifier(text, parsed, diagnostics).classify()
 
 
-class _Accountant:
+class _LineClassifier:
     def __init__(self, text: str, parsed: ParsedFile, diagnostics: list[Diagnostic]) -> None:
         self._texts = text.removeprefix("\ufeff").split("\n")
         self._parsed = parsed
@@ -55,7 +55,7 @@ class _Accountant:
         for one in diagnostics:
             self._codes.setdefault(one.line, []).append(one.code)
 
-    def account(self) -> list[Line]:
+    def classify(self) -> list[Line]:
         self._set_frontmatter(self._parsed.head)
         index = 0
         for section in self._parsed.outline.sections:

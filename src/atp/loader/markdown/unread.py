@@ -196,7 +196,7 @@ class _Reporter:
             message, hint = "the list below it is not read", "repeat the label above the list"
             if ends.kind in ("list", "fence"):
                 message, hint = "what it lists is not read", "write a label above it"
-            self.warn("unread-list", f"no label stands here: {message}", ends.line, hint)
+            self.warn("unread-list", f"there is no label here: {message}", ends.line, hint)
         else:
             message = "this text is in no field: it is neither sent nor judged, nor the intent"
             hint = "move it above the first label, make it an item, or put it in a comment: `<!-- … -->`"
