@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from atp.agents.turns import answer_text, message_text
+from atp.suite.message import addresses_in, answer_text, content_text
 
 TEXT = {"type": "text", "text": "look"}
 IMAGE = {"type": "image", "source": "file://x.png"}
@@ -25,7 +25,7 @@ IMAGE = {"type": "image", "source": "file://x.png"}
     ],
 )
 def test_the_text_of_a_message_is_without_its_attachments(content: Any, text: str) -> None:
-    assert message_text(content) == text
+    assert content_text(content) == text
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,10 @@ def test_nothing_of_an_answer_that_is_data_is_left_out(output: Any) -> None:
 
 def test_an_answer_in_parts_of_text_is_text() -> None:
     assert answer_text([TEXT, TEXT]) == "look\nlook"
+
+
+def test_addresses_of_attachments() -> None:
+    by_object = {"type": "image_url", "image_url": {"url": "http://a/b", "detail": "low"}}
+    parts = [TEXT, IMAGE, by_object, {"type": "image_url", "image_url": "c"}, {"type": "file"}, {"source": "d"}, 3]
+    assert addresses_in(parts) == ["file://x.png", "http://a/b", "c"]
+    assert addresses_in("text") == addresses_in(None) == []

@@ -1,6 +1,5 @@
 """Builds the turn requests of a conversation, for trials, roles and agents that are tools."""
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from msgspec import Struct, field
 
 from atp.agents.adapter import TurnRequest
 from atp.agents.running import RunningAgent
+from atp.suite.message import content_text
 from atp.suite.result import Event
 
 
@@ -31,7 +31,7 @@ class TurnBuilder(Struct, kw_only=True):
 
     def request(self, messages: list[dict[str, Any]], *, turn: int = 1, state: Any = None) -> TurnRequest:
         """Build the request of a turn. `messages` is the whole conversation, the newest user message last."""
-        prompt = message_text(messages[-1].get("content"))
+        prompt = content_text(messages[-1].get("content"))
         return TurnRequest(
             messages=messages,
             prompt=prompt,
@@ -48,34 +48,3 @@ class TurnBuilder(Struct, kw_only=True):
             emit=self.emit,
             log=self.log,
         )
-
-
-_ATTACHMENTS = ("image", "image_url", "file", "audio")
-"""Types of the parts of a message that have no text."""
-
-
-def message_text(content: Any) -> str:
-    """Return the text of a message's content: a string, parts of text and attachments, or any JSON value."""
-    return _text(content, lambda part: part.get("type") in _ATTACHMENTS or _is_text(part))
-
-
-def answer_text(output: Any) -> str:
-    """Return the text of an agent's answer: a string, parts of text, or any JSON value.
-
-    A list of objects with a `type` may be any data of the agent's, so nothing in it is left out.
-    """
-    return _text(output, lambda part: _is_text(part) and len(part) == 2)
-
-
-def _text(content: Any, is_part: Callable[[dict[str, Any]], bool]) -> str:
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if isinstance(content, list) and content and all(isinstance(part, dict) and is_part(part) for part in content):
-        return "\n".join(part["text"] for part in content if _is_text(part))
-    return json.dumps(content, ensure_ascii=False)
-
-
-def _is_text(part: dict[str, Any]) -> bool:
-    return part.get("type") == "text" and isinstance(part.get("text"), str)

@@ -53,6 +53,12 @@ def either(one: Mistake, other: Mistake) -> Mistake:
     return one if expected == first.expected else replace(first, expected=expected).mistake(one.hint or other.hint)
 
 
+class CommandText(str):
+    """Text of the command line or the environment, where every value is text: messages need not say so."""
+
+    __slots__ = ()
+
+
 def describe(value: Any) -> str:
     """The value for a message: its type and, if short, the value itself."""
     match value:
@@ -62,6 +68,8 @@ def describe(value: Any) -> str:
             return f"`{str(value).lower()}`"
         case int() | float():
             return f"the number {cut(str(value), 40)}"
+        case CommandText():
+            return repr(cut(value, 40))
         case str():
             return f"the text {cut(value, 40)!r}"
         case list():

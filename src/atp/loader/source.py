@@ -92,7 +92,7 @@ def read_source(path: Path, notes: Diagnostics) -> Source | None:
     return None if text is None else Source(text, str(path))
 
 
-def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
+def decode(data: bytes, notes: Diagnostics) -> str | None:
     """Decode UTF-8 and unify line ends. None, with the reason noted, if the text is too long or not valid."""
     if len(data) > MOST_BYTES:
         notes.error("too-large", f"the file is longer than {MOST_BYTES // 2**20} MB", hint="split it")
@@ -101,23 +101,23 @@ def decode(data: bytes, notes: Diagnostics, first_line: int = 1) -> str | None:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
-        at = Place(first_line + before.count(b"\n"), error.start - before.rfind(b"\n"))
+        at = Place(1 + before.count(b"\n"), error.start - before.rfind(b"\n"))
         notes.error("not-utf8", f"not UTF-8: byte 0x{data[error.start]:02x}", at, hint="save the file as UTF-8")
         return None
-    return check_text(text, notes, first_line)
+    return check_text(text, notes)
 
 
-def check_text(text: str, notes: Diagnostics, first_line: int = 1) -> str | None:
+def check_text(text: str, notes: Diagnostics) -> str | None:
     """The text with line ends unified. None, with the reason noted, if it has NUL characters or half characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     if (start := text.find("\0")) >= 0:
-        at = place_of(text, start, first_line)
+        at = place_of(text, start)
         notes.error("nul-byte", "the file holds a NUL character", at, hint="it may be a binary file, or damaged")
         return None
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError as error:
-        at = place_of(text, error.start, first_line)
+        at = place_of(text, error.start)
         notes.error("not-utf8", HALF_CHARACTER, at, hint="save the text as UTF-8")
         return None
     return text

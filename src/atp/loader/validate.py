@@ -4,7 +4,7 @@ pydantic finds the mistakes, and `error_messages` words them in the file's own t
 out and the rest is validated again, so that a file with mistakes still shows what could be understood.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, get_args
@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secrets import mask
-from atp.loader.error_messages import Mistake, either, mistake_of
+from atp.loader.error_messages import CommandText, Mistake, either, mistake_of
 from atp.suite.kinds import OneOf
 from atp.suite.record import Defaulted, Filled
 
@@ -86,11 +86,13 @@ def validate(
     locate: Locator,
     base: DataPath = (),
     spare: dict[str, Any] | None = None,
+    *,
+    spell: Callable[[str], str] | None = None,
 ) -> Shape | None:
     """`raw` as a `shape`, or None if nothing of it can be used. Mistakes are noted.
 
     `base` is the path of `raw` in its file. `spare` has values for required keys whose own value is missing or has a
-    mistake.
+    mistake. `spell` names a key as the user wrote it, for data of the command line or the environment.
     """
     try:
         record: Shape = shape.__pydantic_validator__.validate_python(raw)
@@ -102,7 +104,7 @@ def validate(
             return shape.model_validate(raw)
         except ValidationError as failure:
             first = failure
-    return _Recovery(shape, notes, locate, base, spare or {}).recover(_numbered(raw), first)
+    return _Recovery(shape, notes, locate, base, spare or {}, spell).recover(_numbered(raw), first)
 
 
 def _read_filled(raw: dict[str, Any], failure: ValidationError) -> bool:
@@ -130,12 +132,13 @@ class _Recovery(Generic[Shape]):
     locate: Locator
     base: DataPath
     spare: dict[str, Any]
+    spell: Callable[[str], str] | None
 
     def recover(self, raw: Any, failure: ValidationError) -> Shape | None:
         left_out: list[DataPath] = []
         for _ in range(8):  # leaving a mistake out can reveal another, but not many times
             gone: dict[DataPath, DataPath] = {}
-            for path, mistake in _mistakes(self.shape, raw, failure, self.notes.secrets):
+            for path, mistake in _mistakes(self.shape, raw, failure, self.notes.secrets, self.spell):
                 here = _as_written(raw, path)
                 if mistake.message and not _follows(mistake, here, left_out):
                     self._note(mistake, here)
@@ -210,7 +213,11 @@ def _without(raw: Any, gone: set[DataPath], here: DataPath = ()) -> Any:
 
 
 def _mistakes(
-    shape: type[BaseModel], raw: Any, failure: ValidationError, secrets: set[str]
+    shape: type[BaseModel],
+    raw: Any,
+    failure: ValidationError,
+    secrets: set[str],
+    spell: Callable[[str], str] | None,
 ) -> Iterator[tuple[DataPath, Mistake]]:
     """The mistakes by path in `raw`; where a value fits none of several types, one for all of them."""
     by_path: dict[DataPath, Mistake] = {}
@@ -218,6 +225,9 @@ def _mistakes(
         path = _place_in(raw, error)
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
         shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
+        if spell is not None:
+            key = spell(key) if key in shape.model_fields else key
+            shown = CommandText(shown) if isinstance(shown, str) else shown
         known = partial(_spellings, shape, raw, path[:-1])
         mistake = mistake_of(error, key, shown, known, is_item=bool(path) and isinstance(path[-1], int))
         if not mistake.at_key and isinstance(_at(raw, (*path, *mistake.below)), Unfilled):

@@ -1,5 +1,7 @@
 """Messages: what was said in a conversation."""
 
+import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -91,18 +93,46 @@ Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Fie
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
 
 
-def _address(part: Part) -> str:
-    """Where the content of a part is; empty for text."""
-    match part:
-        case TextPart():
-            return ""
-        case ImageUrlPart(image_url=ImageAddress(url=url)):
-            return url
-        case ImageUrlPart(image_url=str(url)):
-            return url
-        case ImagePart(source=source) | FilePart(source=source) | AudioPart(source=source):
-            return source
-    raise AssertionError(part)
+ATTACHMENT_TYPES = ("image", "image_url", "file", "audio")
+"""Types of the parts of a message that have no text."""
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content as JSON values: a string, parts of text and attachments, or any JSON value."""
+    return _joined_text(content, lambda part: part.get("type") in ATTACHMENT_TYPES or _is_text(part))
+
+
+def answer_text(output: Any) -> str:
+    """The text of an agent's answer: a string, parts of text, or any JSON value.
+
+    A list of objects with a `type` may be any data of the agent's, so nothing in it is left out.
+    """
+    return _joined_text(output, lambda part: _is_text(part) and len(part) == 2)
+
+
+def _joined_text(content: Any, is_part: Callable[[dict[str, Any]], bool]) -> str:
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and content and all(isinstance(part, dict) and is_part(part) for part in content):
+        return "\n".join(part["text"] for part in content if _is_text(part))
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    return part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+def addresses_in(content: Any) -> list[str]:
+    """The addresses of what is attached in a message's content as JSON values, as they are written."""
+    found: list[str] = []
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and part.get("type") in ATTACHMENT_TYPES:
+            address = part.get("source") or part.get("image_url")
+            address = address.get("url") if isinstance(address, dict) else address
+            found += [address] if isinstance(address, str) else []
+    return found
 
 
 def attached_file(address: str) -> str | None:
@@ -139,9 +169,7 @@ class Message(Record):
     @property
     def addresses(self) -> list[str]:
         """The addresses of what is attached, as they are written."""
-        if not isinstance(self.content, list):
-            return []
-        return [_address(part) for part in self.content if not isinstance(part, TextPart)]
+        return addresses_in([part.model_dump() for part in self.content]) if isinstance(self.content, list) else []
 
     @property
     def files(self) -> list[str]:

@@ -186,7 +186,7 @@ def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
     with pytest.raises(LoadError) as raised:
         Options.from_project(tmp_path, output=["a\udcff.json"])
     [found] = raised.value.diagnostics
-    assert (found.code, found.message) == ("not-utf8", "`output` is not Unicode: the text 'a\\udcff.json'")
+    assert (found.code, found.message) == ("not-utf8", "`output` is not Unicode: 'a\\udcff.json'")
     assert found.hint
 
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
+from atp.loader.markdown.format import try_format
+
 _WORDS = [
     *("warm", "the", "ocean", "now,", "please!", "2", "degrees?", "café", "海", "x_y", "don't", "a/b", "e.g."),
     *("**bold**", "*now*", "`code`", "[a](#b)", "<b>", "&amp;", "**Prompts:**", "Input:", "chain", "\\*", "$x$", "(s)"),
@@ -175,3 +177,9 @@ class Writer:
             lines[-1].append(word)
         first, *rest = (" ".join(line) for line in lines)
         return [first, *(Lazy(line) if self.style.lazy else line for line in rest)]
+
+
+def format_markdown(text: str) -> str:
+    """The text as `atp fmt` leaves it: unchanged if it has errors or can't be rewritten safely."""
+    formatted = try_format(text)
+    return text if formatted is None else formatted

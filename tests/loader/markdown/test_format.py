@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.loader.markdown.styles import format_markdown
 
 from atp.cli.fmt import command
 from atp.loader.load import load_text
-from atp.loader.markdown.format import format_markdown
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "markdown"
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.loader.markdown.styles import CaseModel, Style, Writer, styles, suites
+from tests.loader.markdown.styles import CaseModel, Style, Writer, format_markdown, styles, suites
 
 from atp.loader.load import load_text
-from atp.loader.markdown.format import format_markdown
 from atp.suite.suite import Suite
 
 FIXTURES = [

@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,19 +164,19 @@ def resolve_options(
     values |= _from_environment(env, allowed)
     lower = frozenset(values.keys() - flags.keys())
     notes = Diagnostics("<command line>")
-    made = validate(Options, {**values, **flags, "lower": lower}, notes, NoLocator())
+    made = validate(Options, {**values, **flags, "lower": lower}, notes, NoLocator(), spell=spell)
     if made is not None:
-        _contradictions(made, notes)
+        _contradictions(made, notes, spell)
     if notes or made is None:
-        raise LoadError(_respell(notes, spell))
+        raise LoadError(notes)
     return made
 
 
-def _contradictions(options: Options, notes: Diagnostics) -> None:
+def _contradictions(options: Options, notes: Diagnostics, spell: Callable[[str], str]) -> None:
     """Report flags that contradict each other, and a filter without a tag."""
     tags = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
     if options.tags and (not tags or "!" in tags):
-        notes.error("empty", f"`tags` names no tag: {options.tags!r}", hint="write a,!b")
+        notes.error("empty", f"`{spell('tags')}` names no tag: {options.tags!r}", hint="write a,!b")
     if options.given("quiet") and options.given("verbose") and options.quiet and options.verbose:
         notes.error("contradiction", "--quiet and --verbose", hint="leave one out")
     if options.only_failed and (options.resume or options.resume_from):
@@ -236,20 +235,7 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
         value = env.get(f"ATP_{name.upper()}")
         if value:
             found[name] = value.split(",") if name in ("name", "output") else value
-    validate(Options, found, notes, NoLocator())
+    validate(Options, found, notes, NoLocator(), spell=lambda name: f"ATP_{name.upper()}")
     if notes:
-        raise LoadError(_respell(notes, lambda name: f"ATP_{name.upper()}"))
+        raise LoadError(notes)
     return found
-
-
-def _respell(notes: Diagnostics, spell: Callable[[str], str]) -> list[Diagnostic]:
-    """Name settings in messages as the user wrote them. On the command line and in variables every value is text."""
-    known = settings()
-
-    def name(found: "re.Match[str]") -> str:
-        return f"`{spell(found[1])}`" if found[1] in known else found[0]
-
-    return [
-        replace(one, message=re.sub(r"^`(\w+)`", name, one.message).replace("found the text '", "found '"))
-        for one in notes
-    ]

@@ -8,13 +8,14 @@ from typing import Any
 
 from atp.agents.adapter import AgentError, Reply
 from atp.agents.events import PairedCalls
-from atp.agents.turns import TurnBuilder, answer_text
+from atp.agents.turns import TurnBuilder
 from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
 from atp.engine.prepare.plan import Trial
 from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Limits
+from atp.suite.message import answer_text
 from atp.suite.result import Event, ToolCall, Transcript, Turn, Usage
 
 

@@ -24,12 +24,6 @@ _DASHES = re.compile(r" {0,3}-{2,}[ \t]*")
 _AT_WILL = 1_000_000
 
 
-def format_markdown(text: str) -> str:
-    """The text in canonical form; unchanged if it has errors or can't be rewritten safely."""
-    formatted = try_format(text)
-    return text if formatted is None else formatted
-
-
 def try_format(text: str) -> str | None:
     """The text in canonical form; None if it has errors, or the canonical form would not mean the same."""
     unified = check_text(text.removeprefix("\ufeff"), Diagnostics())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atp.suite.message import attached_file
+from atp.suite.message import addresses_in, attached_file
 from atp.suite.result import CaseResult
 
 LARGEST = 500_000
@@ -30,11 +30,8 @@ def _attached(messages: list[Any]) -> Iterator[tuple[str, str]]:
     """The address and the path of each file that the messages attach."""
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
-        for part in content if isinstance(content, list) else ():
-            address = part.get("source") or part.get("image_url") if isinstance(part, dict) else None
-            if isinstance(address, dict):
-                address = address.get("url")
-            if isinstance(address, str) and (name := attached_file(address)) is not None:
+        for address in addresses_in(content):
+            if (name := attached_file(address)) is not None:
                 yield address, name
 
 
