@@ -95,8 +95,7 @@ def validate(
     mistake. `spell` names a key as the user wrote it, for data of the command line or the environment.
     """
     try:
-        record: Shape = shape.__pydantic_validator__.validate_python(raw)
-        return record
+        return shape.model_validate(raw)
     except ValidationError as failure:
         first = failure
     if _read_filled(raw, first):

@@ -281,7 +281,7 @@ class CustomConfig(AgentConfig):
 
     @model_validator(mode="after")
     def _has_entry(self) -> "CustomConfig":
-        slip = near_miss("entry", self.__pydantic_extra__) if self.entry is None else None
+        slip = near_miss("entry", self.model_extra or ()) if self.entry is None else None
         if slip is not None:
             message = "unknown key `{key}`: did you mean `{meant}`?"
             raise PydanticCustomError("near_miss", message, {"key": slip, "meant": "entry"})

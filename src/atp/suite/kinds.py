@@ -54,4 +54,4 @@ class OneOf:
             expected = ", ".join(f"'{name}'" for name in self.registry.names)
             known = {"discriminator": "'type'", "tag": str(kind), "expected_tags": expected}
             raise PydanticKnownError("union_tag_invalid", known)
-        return record.__pydantic_validator__.validate_python(raw)
+        return record.model_validate(raw)

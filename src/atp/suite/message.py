@@ -178,6 +178,6 @@ class Message(Record):
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""
-        if self.__pydantic_fields_set__ == _ROLE_AND_CONTENT and isinstance(self.content, str):
+        if self.model_fields_set == _ROLE_AND_CONTENT and isinstance(self.content, str):
             return {"role": self.role, "content": self.content}  # almost all there are, at a tenth of the cost
         return self.model_dump(exclude_none=True)

@@ -54,7 +54,7 @@ class Defaulting(Record):
 
     def given(self) -> dict[str, Any]:
         """The values that are given, without defaults."""
-        names = self.__pydantic_fields_set__
+        names = self.model_fields_set
         if not names:
             return {}
         return {name: value for name, value in self.__dict__.items() if name in names and value is not None}
