@@ -12,7 +12,7 @@ from atp.base.canonical_json import canonical
 from atp.base.files import open_untrusted
 from atp.base.found_json import SearchCutShort, read_whole
 from atp.checks.evidence import Subject
-from atp.roles.judge.record import Unshown
+from atp.roles.record import Unshown
 from atp.suite.result import Artifact
 
 LARGEST = 64 * 1024 * 1024
