@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.agents.support.talk import HERE, Talk, cli
 from tests.waiting import until
 
 from atp.agents.leftovers import Forks, end_leftovers, marked
+from atp.usercode.exits import foreign
 
 ROOT = HERE.parents[2]
 
@@ -100,21 +102,62 @@ def test_agents_share_nothing_but_the_run(talk: Talk) -> None:
     asyncio.run(scene())
 
 
-def test_forks_are_ended_but_no_process_that_has_another_file_at_the_same_number() -> None:
-    """An agent may close all descriptors; the next file to be opened gets their numbers."""
-    others = Forks()
-    number = others._file
-    with open(os.devnull) as file:
-        os.dup2(file.fileno(), number)
-    other = subprocess.Popen(["sleep", "600"], pass_fds=[number])
+def ended(fork: int) -> int:
+    """Wait for a fork; return its exit code."""
+    return os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+
+
+def daemon(tell: int) -> None:
+    """Leave the process group and every open file, as daemons do, and fork once more."""
+    os.setsid()
+    os.closerange(0, tell)
+    os.closerange(tell + 1, os.sysconf("SC_OPEN_MAX"))
+    if not os.fork():
+        os.write(tell, f"{os.getpid()} ".encode())
+        signal.pause()
+    os.write(tell, f"{os.getpid()} ".encode())
+    signal.pause()
+
+
+def test_forks_are_ended_also_those_that_have_closed_every_file(talk: Talk) -> None:
+    forks = Forks()
+    heard, tell = os.pipe()
+    if not (fork := os.fork()):
+        daemon(tell)
+    os.close(tell)
+    said = b""
+    while said.count(b" ") < 2:
+        said += os.read(heard, 100)
+    assert all(int(pid) in forks for pid in said.split())
+    assert end_leftovers(talk.marker, forks=forks) == 2
+    assert ended(fork) == -signal.SIGKILL
+    assert os.read(heard, 100) == b""  # nobody is left who could write
+    os.close(heard)
+
+
+def test_a_process_that_got_the_number_of_a_fork_is_not_ended(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     forks = Forks()
     if not (fork := os.fork()):
         signal.pause()
-    others.end()
-    assert other.poll() is None
-    forks.end()
-    assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == -signal.SIGKILL
-    assert other.poll() is None
-    other.kill()
-    other.wait()
-    os.close(number)
+    until(lambda: fork in forks)
+    later = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    with monkeypatch.context() as patched:
+        patched.setattr("atp.agents.leftovers._started_ns", lambda _: later)
+        assert end_leftovers(talk.marker, forks=forks) == 0
+    assert end_leftovers(talk.marker, forks=forks) == 1
+    assert ended(fork) == -signal.SIGKILL
+
+
+def test_forks_of_the_program_itself_are_not_those_of_the_users_code(talk: Talk) -> None:
+    forks = Forks(only_of_user_code=True)
+    if not (mine := os.fork()):
+        signal.pause()
+    with foreign():
+        if not (users := os.fork()):
+            signal.pause()
+    until(lambda: users in forks)
+    assert end_leftovers(talk.marker, forks=forks) == 1
+    assert ended(users) == -signal.SIGKILL
+    assert mine not in forks
+    os.kill(mine, signal.SIGTERM)
+    assert ended(mine) == -signal.SIGTERM

@@ -1,16 +1,22 @@
 """Ends processes that agents left behind, found by a marker in their environment.
 
 A process can leave its group and its session, but keeps its environment, which Linux shows in `/proc`. Without `/proc`
-only process groups are ended. Forks of ATP's own process (`os.fork`) have the environment that ATP was started with;
-they are found by a file that is open in them, too.
+only process groups are ended. Forks of ATP's own process (`os.fork`) have the environment that ATP was started with:
+they are recorded when they are made.
 """
 
 import contextlib
+import mmap
 import os
 import signal
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from struct import Struct
+from time import clock_gettime_ns
+
+from atp.usercode.exits import runs_foreign
 
 OF_RUN = "ATP_RUN"
 """The environment variable of all processes of a run."""
@@ -21,9 +27,9 @@ OF_PROCESS = "ATP_PROCESS"
 _PROC = Path("/proc")
 
 
-def end_leftovers(marker: str, variable: str = OF_RUN, within: float = 2.0) -> int:
-    """Kill every process with a marker, new ones included, and return their number."""
-    return _end(lambda pid: _has(pid, marker, variable), within)
+def end_leftovers(marker: str, variable: str = OF_RUN, within: float = 2.0, forks: "Forks | None" = None) -> int:
+    """Kill every process with a marker, and every one of `forks`, new ones included, and return their number."""
+    return _end(lambda pid: _has(pid, marker, variable) or (forks is not None and pid in forks), within)
 
 
 def marked(marker: str, variable: str = OF_RUN) -> Iterator[int]:
@@ -32,28 +38,56 @@ def marked(marker: str, variable: str = OF_RUN) -> Iterator[int]:
 
 
 class Forks:
-    """The forks of this process (`os.fork`) that are made from now on, and their forks."""
+    """The forks of this process (`os.fork`) that are made from now on, and their forks.
 
-    def __init__(self) -> None:
-        self._about: os.stat_result | None = None
-        with contextlib.suppress(AttributeError, OSError):  # not Linux, or no file can be opened: forks are not ended
-            self._file = os.memfd_create("atp")
-            self._about = os.fstat(self._file)
+    Each fork writes the time to its place in memory that all of them share. There is no descriptor that a daemon could
+    close. A process that got the number of a fork later has started after that time.
+    """
+
+    def __init__(self, *, only_of_user_code: bool = False) -> None:
+        """With `only_of_user_code`, forks that the program which uses ATP makes by itself are not counted."""
+        self._only_of_user_code = only_of_user_code
         self._process = os.getpid()
+        self._times: mmap.mmap | None = None
+        with contextlib.suppress(OSError, ValueError):  # not Linux, or too little memory: forks are not ended
+            self._times = mmap.mmap(-1, (int(_PID_MAX.read_text()) + 1) * _TIME.size)
+            _RECORDING.add(self)
 
-    def end(self, within: float = 2.0) -> None:
-        """Kill the forks. Called once, in the original process."""
-        about, own = self._about, os.getpid()
-        # An agent may have closed the file, and its number may be that of a file which other processes have, too.
-        if about is not None and own == self._process and self._is_open(own, about):
-            _end(lambda pid: self._is_open(pid, about), within)
-            os.close(self._file)
-
-    def _is_open(self, pid: int, about: os.stat_result) -> bool:
-        try:
-            return os.path.samestat((_PROC / str(pid) / "fd" / str(self._file)).stat(), about)
-        except OSError:
+    def __contains__(self, pid: int) -> bool:
+        if self._times is None or self._process != os.getpid():
             return False
+        recorded: int = _TIME.unpack_from(self._times, pid * _TIME.size)[0]
+        return recorded > 0 and _started_ns(pid) <= recorded
+
+    def record(self) -> None:
+        """Add this process, which has just been forked."""
+        if self._times is not None and (runs_foreign() or not self._only_of_user_code):
+            _TIME.pack_into(self._times, os.getpid() * _TIME.size, clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+
+_PID_MAX = _PROC / "sys" / "kernel" / "pid_max"
+_TIME = Struct("Q")
+"""Nanoseconds since the computer was started."""
+_RECORDING: "weakref.WeakSet[Forks]" = weakref.WeakSet()
+
+
+def _record_fork() -> None:
+    for forks in _RECORDING:
+        forks.record()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_record_fork)
+
+
+def _started_ns(pid: int) -> float:
+    """When a process was started, in nanoseconds since the computer was; infinity if there is no such process."""
+    try:
+        # The name of the process, in brackets, may have blanks. The state is the third field, the start the 22nd.
+        ticks = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[19]
+    except (OSError, IndexError):
+        return float("inf")
+    return int(ticks) * 1e9 / os.sysconf("SC_CLK_TCK")
 
 
 def _end(is_one: Callable[[int], bool], within: float) -> int:

@@ -94,6 +94,8 @@ class RunContext:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Apply the run to this process: `.env`, the marker of new processes, what protects it from the user's code."""
+        if self._forks is None:
+            self._forks = Forks(only_of_user_code=True)
         with (
             masking(self.secrets),
             Hosting(),
@@ -107,13 +109,10 @@ class RunContext:
     async def opened(self) -> AsyncIterator[None]:
         """Apply the run to this process, which does nothing else meanwhile; at the end, close what it started."""
         with self.active():
-            if self._forks is None:
-                self._forks = Forks()
             try:
                 yield
             finally:
                 await self.close()
-                self._end_forks()
 
     @contextmanager
     def importing(self) -> Iterator[None]:
@@ -133,17 +132,13 @@ class RunContext:
         """Close the roles, and end the processes that agents have left."""
         if "roles" in self.__dict__:
             self.problems += await self.roles.close()
-        end_leftovers(self.marker)
+        end_leftovers(self.marker, forks=self._forks)
+        self._forks = None
 
     def leave(self) -> None:
         """End what agents have started, without waiting for anything else: the process is about to end."""
-        end_leftovers(self.marker, within=0.3)
-        self._end_forks(within=0.3)
-
-    def _end_forks(self, within: float = 2.0) -> None:
-        forks, self._forks = self._forks, None
-        if forks is not None:
-            forks.end(within)
+        end_leftovers(self.marker, within=0.3, forks=self._forks)
+        self._forks = None
 
     def work_in(self, folder: RunFolder) -> None:
         """Make workspaces in a run's folder, beside those that an earlier part of the run has kept."""

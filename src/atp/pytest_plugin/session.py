@@ -138,6 +138,11 @@ class SuiteRun(Listener):
         """The (agent, case) pairs that have an item."""
 
     @property
+    def context(self) -> RunContext:
+        """What everything in the run shares."""
+        return self._run.context
+
+    @property
     def plan(self) -> Plan:
         """The plan of the run."""
         return self._run.plan
@@ -303,7 +308,11 @@ class PytestSession:
 
     def close(self, *, interrupted: bool) -> None:
         """Finish all runs, and leave nothing behind."""
-        if self._background is None or self._background.broken:
+        if self._background is None:
+            return
+        if self._background.broken:
+            for context in (*(run.context for run in self._runs), *self._contexts.values()):
+                context.leave()
             return
         for run in self._runs:
             self.wait(run.close(interrupted=interrupted))

@@ -176,6 +176,11 @@ def mark_foreign(code: ForeignCode) -> None:
     _FOREIGN.set(code)
 
 
+def runs_foreign() -> bool:
+    """True while code that is not ours runs in this context."""
+    return _FOREIGN.get() is not None
+
+
 @contextmanager
 def foreign() -> Iterator[ForeignCode]:
     """Mark what runs inside as code that is not ours."""
