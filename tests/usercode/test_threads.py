@@ -122,3 +122,22 @@ def test_the_text_of_an_exception_is_plain(error: Exception, text: str) -> None:
     assert type(str(raised)) is str
     str(raised).encode()
     raised.traceback.encode()
+
+
+class Opaque(Exception):
+    def __getattribute__(self, name: str) -> object:
+        sys.exit(0)
+
+
+def test_an_exception_whose_attributes_exit_is_an_outcome_and_its_thread_serves_again() -> None:
+    def fail() -> None:
+        raise Opaque
+
+    async def scene() -> None:
+        outcome = await asyncio.wait_for(threads.Thread().call(fail, last=True), WAIT_LIMIT)
+        assert str(outcome) == "Opaque"
+        assert outcome.is_a(Opaque)
+        assert not outcome.is_a(StopIteration)
+        assert await in_thread(about, 1) == (1, 0, True)
+
+    run(scene())

@@ -42,9 +42,13 @@ class Raised(Exception):
         self._text: str | None = None
         self._traceback: str | None = None
 
+    def is_a(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """True for an exception of a class. Not by `isinstance`: the exception's `__class__` may be the user's code."""
+        return issubclass(type(self.error), kind)
+
     def describe(self) -> Raised:
         """Make text and traceback now, in the thread of the code: the exception's own `__str__` may never return."""
-        if not isinstance(self.error, StopIteration):  # how every generator ends
+        if not self.is_a(StopIteration):  # how every generator ends
             self._text, self._traceback = str(self), self.traceback
         return self
 
@@ -57,7 +61,7 @@ class Raised(Exception):
         try:
             text = _plain(str(self.error))
         except BaseException:
-            text = "(its text can't be told)"
+            text = "(str() of the exception failed)"
         return f"{name}: {text}" if text else name
 
     @property
@@ -69,7 +73,7 @@ class Raised(Exception):
         try:
             return _plain("".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-10)))
         except BaseException:
-            return "(the traceback can't be told)\n"
+            return "(the traceback of the exception can't be formatted)\n"
 
 
 def _plain(text: str) -> str:

@@ -181,7 +181,7 @@ def test_stopped_at_the_event_that_passes_a_limit(talk: Talk, seen: list[Any], f
         ("generator", "GeneratorExit"),
         ("timeout", "TimeoutError: mine"),
         ("value", "ValueError: bad\nnews"),
-        ("mute", "Mute: (its text can't be told)"),
+        ("mute", "Mute: (str() of the exception failed)"),
         ("recursion", "RecursionError: maximum recursion depth exceeded"),
     ],
 )

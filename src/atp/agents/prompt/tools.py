@@ -61,7 +61,7 @@ class FunctionTool(CallableTool):
         try:
             value = await call_user_code(self._function, by_place, by_name, printed=run.printed)
         except Raised as raised:
-            if isinstance(raised.error, EndsProcess | ClosedStreams):  # not for the model to get over
+            if raised.is_a((EndsProcess, ClosedStreams)):  # not for the model to get over
                 message = f"agent error: the tool `{self.tool.name}`: {cut(str(raised), RAW_LENGTH)}"
                 raise AgentError(message) from raised.error
             raise ToolError(cut(str(raised), RAW_LENGTH)) from raised.error

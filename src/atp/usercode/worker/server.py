@@ -147,7 +147,7 @@ class Turns:
         except _Refused as refused:
             reply = {"refused": str(refused)}
         except Raised as raised:
-            if isinstance(raised.error, _Refused):  # an event of a driver is checked inside the driver's code
+            if raised.is_a(_Refused):  # an event of a driver is checked inside the driver's code
                 reply = {"refused": str(raised.error)}
             else:
                 reply = {"raised": {"said": safe_text(raised), "traceback": safe_text(raised.traceback)}}
