@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.engine.support.project import Project, clean_environment
 from tests.models.mock_server import Heard, MockModels, calls
-from tests.waiting import WAIT_LIMIT
+from tests.waiting import WAIT_LIMIT, until
 
 ACTS = """
     import atexit, os, re, sys, tempfile, threading, time
@@ -355,6 +355,92 @@ def test_an_agent_that_closes_the_descriptors_of_the_event_loop_by_pytest(tmp_pa
     assert ran.returncode == pytest.ExitCode.TESTS_FAILED, ran.stdout + ran.stderr
     assert "the code under test has broken the event loop of the tests: OSError" in ran.stdout
     assert "2 failed" in ran.stdout or "2 errors" in ran.stdout
+
+
+REPLACES = """
+    import asyncio, sys, time
+
+    def leave(*args, **kwargs):
+        sys.exit(0)
+
+    async def leave_async(*args, **kwargs):
+        sys.exit(0)
+
+    def run(prompt):
+        if prompt == "time":
+            time.time = leave
+        if prompt == "asyncio":
+            asyncio.wait = leave_async
+        return "wrong"
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("module", ["time", "asyncio"])
+def test_functions_of_pythons_own_that_are_replaced_by_some_that_exit(tmp_path: Path, module: str, way: str) -> None:
+    """Whoever calls them next, ATP, pytest or asyncio: the process does not end as if all had passed."""
+    project = Project(tmp_path)
+    project.write("agent.py", REPLACES)
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+    tests = [{"id": one, "input": one, "assertions": [{"type": "equals", "value": "right"}]} for one in (module, "b")]
+    project.suite([agent], tests, file="suite.yaml")
+    project.write("serial.yaml", (project.folder / "suite.yaml").read_text())
+    project.write("program.py", "import atp, sys\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+    ran = python(project, *WAYS[way])
+    assert ran.returncode in (1, 3), ran.stdout + ran.stderr
+    assert "SystemExit" in ran.stdout + ran.stderr
+
+
+LEAVES_FORKS = """
+    import multiprocessing, os, time
+
+    KEPT = []
+
+    def stay():
+        open(f"pid-{os.getpid()}", "w").close()
+        time.sleep(600)
+
+    def run(prompt):
+        if prompt == "fork" and not os.fork():
+            stay()
+        if prompt == "daemon" and not os.fork():
+            os.setsid()
+            os.closerange(0, 1024)
+            if os.fork():
+                os._exit(0)
+            stay()
+        if prompt == "multiprocessing":
+            KEPT.append(multiprocessing.get_context("fork").Process(target=stay))
+            KEPT[-1].start()
+        while not any(name.startswith("pid-") for name in os.listdir()):
+            time.sleep(0.01)
+        return prompt
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["fork", "daemon", "multiprocessing"])
+def test_forks_that_an_agent_leaves_are_ended(tmp_path: Path, kind: str, way: str) -> None:
+    project = Project(tmp_path)
+    project.write("agent.py", LEAVES_FORKS)
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+    tests = [{"id": kind, "input": kind, "assertions": [{"type": "equals", "value": kind}]}]
+    project.suite([agent], tests, file="suite.yaml")
+    project.write("serial.yaml", (project.folder / "suite.yaml").read_text())
+    project.write("program.py", "import atp, sys\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+    ran = python(project, *WAYS[way])
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    pids = [one.name.partition("-")[2] for one in project.folder.glob("pid-*")]
+    assert pids
+    until(lambda: not any(is_alive(pid) for pid in pids))
+
+
+def is_alive(pid: str) -> bool:
+    """True for a process that is there and not only waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def newest_journal(project: Project) -> Path:

@@ -154,7 +154,29 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Finish the runs, and close agents and judges."""
     found = session.config.stash.get(_SESSION, None)
     if found is not None:
-        found.close(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
+        try:
+            found.close(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
+        except SystemExit as exit_:  # here, so that pytest prints its summary
+            session.exitstatus = _say_exit(exit_)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.ExitCode | None, Any]:
+    """Keep code of the user's from ending a session of agent tests with 0, whatever has failed.
+
+    It may have replaced a function of Python's, which pytest calls, by one that exits.
+    """
+    try:
+        return (yield)
+    except SystemExit as exit_:
+        if exit_.code not in (None, 0) or _SESSION not in config.stash:
+            raise
+        return _say_exit(exit_)
+
+
+def _say_exit(error: SystemExit) -> pytest.ExitCode:
+    sys.stderr.write(f"atp: the code under test has tried to end pytest: {type(error).__name__}: {error}\n")
+    return pytest.ExitCode.INTERNAL_ERROR
 
 
 @pytest.fixture
