@@ -345,16 +345,26 @@ BREAKS_LOOP = """
 """
 
 
-def test_an_agent_that_closes_the_descriptors_of_the_event_loop_by_pytest(tmp_path: Path) -> None:
+def one_agent(project: Project, code: str, *prompts: str, right: str | None = None) -> None:
+    """Write an agent and a suite with a test for each prompt, for every way."""
+    project.write("agent.py", code)
+    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
+    tests = [{"id": one, "input": one, "assertions": [{"type": "equals", "value": right or one}]} for one in prompts]
+    for file in ("suite.yaml", "serial.yaml"):
+        project.suite([agent], tests, file=file)
+    project.write("program.py", "import atp, sys\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_agent_that_closes_the_descriptors_of_the_event_loop(tmp_path: Path, way: str) -> None:
     """As code does that makes a daemon of its process. Later cases fail, and nobody waits for the loop."""
     project = Project(tmp_path)
-    project.write("agent.py", BREAKS_LOOP)
-    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
-    file = project.suite([agent], [{"id": name, "input": name} for name in ("a", "b")])
-    ran = python(project, *PYTEST, "-q", "--atp", file)
-    assert ran.returncode == pytest.ExitCode.TESTS_FAILED, ran.stdout + ran.stderr
-    assert "the code under test has broken the event loop of the tests: OSError" in ran.stdout
-    assert "2 failed" in ran.stdout or "2 errors" in ran.stdout
+    one_agent(project, BREAKS_LOOP, "a", "b")
+    ran = python(project, *WAYS[way])
+    assert ran.returncode == (3 if way == "atp" else 1), ran.stdout + ran.stderr
+    assert "the code under test has broken the event loop of the tests: OSError" in ran.stdout + ran.stderr
+    if way == "pytest":
+        assert "2 failed" in ran.stdout or "2 errors" in ran.stdout
 
 
 REPLACES = """
@@ -370,7 +380,7 @@ REPLACES = """
         if prompt == "time":
             time.time = leave
         if prompt == "asyncio":
-            asyncio.wait = leave_async
+            asyncio.wait = asyncio.sleep = leave_async
         return "wrong"
 """
 
@@ -380,12 +390,7 @@ REPLACES = """
 def test_functions_of_pythons_own_that_are_replaced_by_some_that_exit(tmp_path: Path, module: str, way: str) -> None:
     """Whoever calls them next, ATP, pytest or asyncio: the process does not end as if all had passed."""
     project = Project(tmp_path)
-    project.write("agent.py", REPLACES)
-    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
-    tests = [{"id": one, "input": one, "assertions": [{"type": "equals", "value": "right"}]} for one in (module, "b")]
-    project.suite([agent], tests, file="suite.yaml")
-    project.write("serial.yaml", (project.folder / "suite.yaml").read_text())
-    project.write("program.py", "import atp, sys\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+    one_agent(project, REPLACES, module, "b", right="right")
     ran = python(project, *WAYS[way])
     assert ran.returncode in (1, 3), ran.stdout + ran.stderr
     assert "SystemExit" in ran.stdout + ran.stderr
@@ -422,12 +427,7 @@ LEAVES_FORKS = """
 @pytest.mark.parametrize("kind", ["fork", "daemon", "multiprocessing"])
 def test_forks_that_an_agent_leaves_are_ended(tmp_path: Path, kind: str, way: str) -> None:
     project = Project(tmp_path)
-    project.write("agent.py", LEAVES_FORKS)
-    agent = {"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}
-    tests = [{"id": kind, "input": kind, "assertions": [{"type": "equals", "value": kind}]}]
-    project.suite([agent], tests, file="suite.yaml")
-    project.write("serial.yaml", (project.folder / "suite.yaml").read_text())
-    project.write("program.py", "import atp, sys\nsys.exit(atp.run_sync(atp.load('suite.yaml')).exit_code)\n")
+    one_agent(project, LEAVES_FORKS, kind)
     ran = python(project, *WAYS[way])
     assert ran.returncode == 0, ran.stdout + ran.stderr
     pids = [one.name.partition("-")[2] for one in project.folder.glob("pid-*")]

@@ -149,7 +149,7 @@ def _run_command() -> int:
     except SystemExit as left:
         if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
             return READER_GONE
-        _say(f"atp: the run was ended from within: {type(left).__name__}: {left}\n")
+        _say(f"atp: the code under test has tried to end the tests: {type(left).__name__}: {left}\n")
         return BROKEN
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:

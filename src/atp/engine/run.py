@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, load_error
-from atp.base.errors import Error
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
@@ -20,6 +19,7 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
 from atp.engine.run_info import make_info, why_again
 from atp.engine.services import close_all
+from atp.engine.signals import exit_error
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
@@ -106,7 +106,7 @@ class Run:
                     await self.close()
         except SystemExit as left:
             # Of a function of Python's that the user's code has replaced. A program that calls us would end with 0.
-            raise Error(f"the run was ended from within: {type(left).__name__}: {left}") from left
+            raise exit_error(left) from left
         self.problems += self.context.problems
         return code
 

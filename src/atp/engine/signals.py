@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, TypeVar
 
+from atp.base.errors import Error
 from atp.stats.summary import INTERRUPTED
 from atp.usercode import exits
 from atp.usercode.threads import DaemonExecutor
@@ -35,8 +36,9 @@ def run_to_end(
 
     Unlike `asyncio.run`, it doesn't wait at the end for tasks that won't be cancelled: an agent that swallows its
     cancellation must not hold up the end of the run. `interrupt` is called in the loop when a signal comes; `leave`
-    before the process ends at once, because a second signal came or the loop did not handle the first. `watchdog`
-    is entered with the loop, in a process of ATP's own.
+    before the process ends at once, because a second signal came or the loop did not handle the first, and when the
+    loop is broken. `watchdog` is entered with the loop, in a process of ATP's own. Raises `Error` if the code under
+    test has broken the loop, or exits by a function of Python's that it has replaced.
     """
     loop = asyncio.new_event_loop()
     loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
@@ -48,14 +50,39 @@ def run_to_end(
             if watchdog is not None:
                 around.enter_context(watchdog(loop))
             return _run(loop, main, handles_signals=interrupt is not None)
+    except SystemExit as error:
+        raise exit_error(error) from error
+    except BrokenLoop:
+        leave()
+        raise
     finally:
-        loop.set_exception_handler(lambda _loop, _context: None)
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        asyncio.set_event_loop(None)
-        loop.close()
+        with contextlib.suppress(Exception, SystemExit):  # the loop is broken, or functions of asyncio are replaced
+            _close(loop)
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    loop.set_exception_handler(lambda _loop, _context: None)
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+class BrokenLoop(Error):
+    """Raised when the event loop can't go on, because the code under test has closed or replaced its descriptors."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(
+            f"the code under test has broken the event loop of the tests: {type(error).__name__}: {error}",
+            "don't close descriptors that the code hasn't opened, or give the agent a process of its own: python:",
+        )
+
+
+def exit_error(error: SystemExit) -> Error:
+    """The error to be raised instead of an exit, which would look as if all had passed."""
+    return Error(f"the code under test has tried to end the tests: {type(error).__name__}: {error}")
 
 
 def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, handles_signals: bool) -> Result:
@@ -72,6 +99,10 @@ def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, 
             ours = isinstance(error, KeyboardInterrupt) and not handles_signals
             if task.done() or loop.is_closed() or ours:
                 raise
+        except OSError as error:
+            if task.done():
+                raise
+            raise BrokenLoop(error) from error
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ from atp.engine.run_context import RunContext
 from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
+from atp.engine.signals import BrokenLoop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import WorkFolder, Workspace
 from atp.journal.listeners import Listener
@@ -75,8 +76,8 @@ class BackgroundLoop:
                 return
 
     def _loop_is_broken(self) -> Error:
-        error = self.broken
-        return Error(f"the code under test has broken the event loop of the tests: {type(error).__name__}: {error}")
+        assert self.broken is not None
+        return BrokenLoop(self.broken)
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine, and wait for its result. The coroutine is cancelled if the wait is interrupted."""
