@@ -375,6 +375,11 @@ async def play_async(payload: dict[str, Any]) -> Any:
     return f"```json\n{json.dumps(payload)}\n```"
 
 
+class Exits(dict[str, Any]):
+    def items(self) -> Any:
+        sys.exit(0)
+
+
 def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str]) -> None:
     call = make_call(schema=SCHEMA)
     client = FunctionClient(play, "scripts:a.play")
@@ -394,6 +399,7 @@ def test_a_function_is_called_with_the_payload(capsys: pytest.CaptureFixture[str
         (lambda payload: {1, 2}, "a set"),
         (lambda: 1, "TypeError"),
         (lambda payload: sys.exit(3), "SystemExit"),
+        (lambda payload: Exits(ok=True), "returned a value that raises SystemExit"),
     ],
 )
 def test_what_goes_wrong_in_a_function_is_a_role_error(function: Any, why: str) -> None:

@@ -265,9 +265,12 @@ class FunctionClient(RoleClient):
         except Raised as raised:
             raise RoleError(f"{self.name} raised {raised}") from raised.error
         try:
-            return _read_output(self.name, plain(value), call, lines, None)
+            output = plain(value)
         except NotPlain as error:
             raise WrongAnswer(f"{self.name} returned {error}, which JSON can't represent") from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # of the value's own methods
+            raise WrongAnswer(f"{self.name} returned a value that raises {type(error).__name__}") from error
+        return _read_output(self.name, output, call, lines, None)
 
 
 class GeneratorClient(RoleClient):
