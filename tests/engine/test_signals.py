@@ -162,3 +162,66 @@ def test_ctrl_c_is_exit_130(project: Project) -> None:
     until((project.folder / "at-it").exists)
     running.send_signal(2)
     assert project.finish(running).code == 130
+
+
+STARTS_ON_IMPORT = """
+    import pathlib, subprocess, time
+
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True, **quiet)
+    pathlib.Path("pids").write_text(str(child.pid))
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+
+    def run(prompt):
+        return prompt
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_an_agent_is_imported_ends_what_the_import_has_started(project: Project, number: int) -> None:
+    project.write("agent.py", STARTS_ON_IMPORT)
+    running = project.start("test", project.cases("a"), "-n", "agent.py:run")
+    until(lambda: project.lines("pids"))
+    running.send_signal(number)
+    assert project.finish(running).code == 130
+    assert not alive(int(project.lines("pids")[0]))
+
+
+POOL = """
+    import multiprocessing
+
+    def double(number):
+        return 2 * number
+
+    def run(prompt):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            doubled = pool.map(double, [1, 2])
+        open("pool-ended", "w").close()
+        return doubled
+"""
+WAITS_FOR_POOL = """
+    import pathlib, sys, time
+    sys.stdin.read()
+    here = pathlib.Path(__file__).parent
+    while not (here / "pool-ended").exists():
+        time.sleep(0.01)
+    print("here")
+"""
+
+
+def test_signals_to_processes_of_an_agents_pool_are_not_for_the_run(project: Project) -> None:
+    """`multiprocessing` ends its workers by SIGTERM; forks of ours have inherited our handler."""
+    project.write("agent.py", POOL)
+    project.write("waits.py", WAITS_FOR_POOL)
+    agents = [
+        {"name": "pool", "type": "custom", "config": {"entry": "agent.py:run"}},
+        {"name": "cli", "type": "cli", "config": {"command": [sys.executable, "waits.py"], "protocol": "text"}},
+    ]
+    tests = [
+        {"id": "waits", "agents": ["cli"], "input": "x", "assertions": [{"type": "equals", "value": "here"}]},
+        {"id": "pool", "agents": ["pool"], "input": "x", "assertions": [{"type": "equals", "value": [2, 4]}]},
+    ]
+    ran = project.test(project.suite(agents, tests), "--parallel", "2", "--retries", "0")
+    assert ran.statuses == {"waits": "passed", "pool": "passed"}
+    assert ran.code == 0

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tests.engine.support.project import Project, clean_environment
+from tests.engine.support.project import Project, alive, clean_environment
 from tests.models.mock_server import Heard, MockModels, calls
 from tests.waiting import WAIT_LIMIT, until
 
@@ -432,15 +432,7 @@ def test_forks_that_an_agent_leaves_are_ended(tmp_path: Path, kind: str, way: st
     assert ran.returncode == 0, ran.stdout + ran.stderr
     pids = [one.name.partition("-")[2] for one in project.folder.glob("pid-*")]
     assert pids
-    until(lambda: not any(is_alive(pid) for pid in pids))
-
-
-def is_alive(pid: str) -> bool:
-    """True for a process that is there and not only waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not any(alive(int(pid)) for pid in pids))
 
 
 def newest_journal(project: Project) -> Path:

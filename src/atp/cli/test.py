@@ -109,7 +109,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.base.streams import streams_for_user_code
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
-    from atp.engine.signals import run_to_end
+    from atp.engine.signals import ended_by_sigterm, run_to_end
     from atp.report.choose import choose, reads
     from atp.report.protected import of_session
     from atp.stats.summary import INCOMPLETE
@@ -119,7 +119,8 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     limit_imports()
     gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
     try:
-        with streams_for_user_code(), redirect_stdout(sys.stderr):  # importing an agent may print something
+        # Importing an agent may print something, and start processes, which are then ended.
+        with ended_by_sigterm(), streams_for_user_code(), redirect_stdout(sys.stderr):
             run = prepare(Input(texts, paths), flags, own_process=True)
     except OSError as error:
         raise unreadable(error.filename or "the input", error) from error

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, TypeVar
@@ -106,6 +107,28 @@ def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, 
 
 
 @contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what runs inside as Ctrl-C does, by `KeyboardInterrupt`, so that it is cleaned up after."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if exits.forks() != process:
+            _restore({number: signal.SIG_DFL})
+            os.kill(os.getpid(), number)
+        else:
+            raise KeyboardInterrupt
+
+    process = exits.forks()
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        _restore({signal.SIGTERM: signal.SIG_DFL})
+
+
+@contextlib.contextmanager
 def _signals(
     loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None], leave: Callable[[], None]
 ) -> Iterator[None]:
@@ -132,6 +155,12 @@ def _signals(
         interrupt()
 
     def handle(number: int, _frame: FrameType | None) -> None:
+        if exits.forks() != process:
+            # A fork of an agent's has inherited the handler. The signal is for the fork: `multiprocessing` ends its
+            # processes so.
+            _restore(before)
+            os.kill(os.getpid(), number)
+            return
         if came:
             leave_now()  # the second signal
         came.append(number)
@@ -139,15 +168,20 @@ def _signals(
         with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
             loop.call_soon_threadsafe(on_loop)
 
+    process = exits.forks()
     came: list[int] = []
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with _woken_by_signals(loop):
             yield
     finally:
         handled.set()
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        _restore(before)
+
+
+def _restore(handlers: Mapping[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 @contextlib.contextmanager
