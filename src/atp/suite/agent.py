@@ -403,3 +403,10 @@ def _with_config(kind: str, config: type[AgentConfig]) -> type[Agent]:
 ANY_AGENT = OneOf(AGENTS, agent_record)
 AnyAgent = Annotated[Agent, ANY_AGENT]
 """An agent of any registered kind."""
+
+
+class AgentList(Record):
+    """Agents that are described outside of a suite: in `atp.toml`, or in a file of their own."""
+
+    agents: list[AnyAgent] = Field(default_factory=list)
+    """The agents."""

@@ -13,10 +13,9 @@ from typing import Any
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
 from atp.agents.agent_files import AgentFiles
 from atp.agents.attachments import Attachments
-from atp.agents.prompt.file import read_prompt_file
 from atp.agents.prompt.head import Written
 from atp.agents.prompt.loop import Loop
-from atp.agents.prompt.package import find_prompt, read_package
+from atp.agents.prompt.read import find_prompt, read_prompt
 from atp.agents.prompt.tools import make_tools
 from atp.agents.prompt.variables import fill
 from atp.agents.tools import ToolRun, mcp_servers
@@ -45,7 +44,7 @@ class PromptAdapter(Adapter):
         path = find_prompt(config.path, context.base, context.root)
         with _making(path):
             files = AgentFiles(_root(path, context), context.environment)
-            written = read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
+            written = read_prompt(path, files)
             own = make_tools(written, files, context, context.services)
             self._tools = mcp_servers(written.head.mcp, written.path, written.locate, files, own, context)
             files.check()

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.head import PromptHead, Wrapped, Written, read_head
 from atp.agents.prompt.links import Links, cut_head
@@ -20,8 +18,7 @@ from atp.loader.source import place_of
 from atp.loader.validate import validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import Parsed, parse_yaml
-from atp.suite.agent import Agent, AnyAgent, PromptConfig
-from atp.suite.record import Record
+from atp.suite.agent import Agent, AgentList, PromptConfig
 
 _OF_HEAD = ("connector", "model", "temperature", "max_tokens")
 """Settings of the model that have keys of their own in the frontmatter."""
@@ -73,17 +70,13 @@ def agent_of_file(
         hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
         notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
     raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
-    made = validate(_One, {"agents": [raw]}, notes, Wrapped(parsed.locator, 2))
+    made = validate(AgentList, {"agents": [raw]}, notes, Wrapped(parsed.locator, 2))
     files.check()
     if secrets is not None:
         secrets.update(files.secrets)
     if made is None or not made.agents:
-        raise ConfigurationError(f"{files.name(path)}: no agent can be made of it")
+        raise ConfigurationError(f"{files.name(path)}: the file describes no agent")
     return made.agents[0]
-
-
-class _One(Record):
-    agents: list[AnyAgent] = Field(default_factory=list)
 
 
 def _frontmatter(path: Path, parts: Head, files: AgentFiles) -> Parsed | None:

@@ -9,7 +9,6 @@ from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.head import PromptHead, Wrapped, Written, read_head
 from atp.agents.prompt.variables import check_variables, fill
 from atp.base.diagnostics import Diagnostics
-from atp.base.errors import ConfigurationError
 from atp.base.jsonc import without_comments
 from atp.base.near import near_miss
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
@@ -27,22 +26,6 @@ NOT_DONE = frozenset({"db", "hooks", "kb", "sandbox", "search", "uses", "workflo
 """Keys of other tools that change the agent, and have no effect in ATP."""
 NOT_DONE_FILES = ("src/index.ts", "src/index.js", "sandbox.yao")
 """Files of other tools that change the agent: code around the model, and a container in which another agent works."""
-
-
-def find_prompt(place: str, base: Path, root: Path | None) -> Path:
-    """Find the Markdown file or the package's folder that a path names. Raises `ConfigurationError`."""
-    starts = [base / place]
-    if root is not None:
-        starts.append(root / place.lstrip("/"))
-    for start in starts:
-        for path in (start, start.with_name(f"{start.name}.md")):
-            if path.is_file() and path.name == PACKAGE:
-                return path.parent.resolve()
-            if path.is_file() and path.suffix.lower() == ".md":
-                return path.resolve()
-            if (path / PACKAGE).is_file():
-                return path.resolve()
-    raise ConfigurationError(f"there is no agent at {place}", f"name a file `agents/x.md`, or a folder with {PACKAGE}")
 
 
 class _Prompt(Record):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
@@ -23,6 +23,7 @@ from atp.suite.agent import (
     AGENTS,
     CONFIGURATIONS,
     Agent,
+    AgentList,
     AnyAgent,
     CustomConfig,
     HttpConfig,
@@ -30,11 +31,6 @@ from atp.suite.agent import (
     capabilities_of,
 )
 from atp.suite.capabilities import Capabilities
-from atp.suite.record import Record
-
-if TYPE_CHECKING:
-    from atp.agents.agent_files import AgentFiles
-    from atp.agents.prompt.head import Written
 
 _URLS = ("http://", "https://")
 _HOW = "use a name of the suite, module:function, a URL, or an id"
@@ -136,11 +132,11 @@ def agent_tools(source: CaseSource, options: Options, project: Project) -> froze
     for named in resolve_agents(source, options, project, Diagnostics()):
         if isinstance(named.agent.config, PromptConfig):
             from atp.agents.agent_files import AgentFiles
-            from atp.agents.prompt.package import find_prompt
+            from atp.agents.prompt.read import find_prompt, read_prompt
 
             with suppress(ConfigurationError, OSError):
                 path = find_prompt(named.agent.config.path, named.base, project.root)
-                found.update(_read_prompt(path, AgentFiles(project.root, project.environment)).head.tool_names)
+                found.update(read_prompt(path, AgentFiles(project.root, project.environment)).head.tool_names)
     return frozenset(found)
 
 
@@ -260,10 +256,6 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     return made
 
 
-class _Agents(Record):
-    agents: list[AnyAgent] = Field(default_factory=list)
-
-
 def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
     """Return the agents of the settings file: `[agents.NAME]` with `type` and `config`."""
     config = find_config(root)
@@ -272,7 +264,7 @@ def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
         return {}
     listed = [{"name": name, **_table(about)} for name, about in tables.items()]
     said = Diagnostics(str(config[0]))
-    made = validate(_Agents, {"agents": listed}, said, NoLocator())
+    made = validate(AgentList, {"agents": listed}, said, NoLocator())
     notes.extend(said)
     return {agent.name: agent for agent in made.agents} if made else {}
 
@@ -338,20 +330,14 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
 def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) -> None:
     """Read the files of a prompt agent, which otherwise only its adapter does."""
     from atp.agents.agent_files import AgentFiles
+    from atp.agents.prompt.read import read_prompt
 
     files = AgentFiles(project.root, project.environment)
     try:
-        _read_prompt(path, files)
+        read_prompt(path, files)
         files.check()
     except ConfigurationError as error:
         notes.error("agent-configuration", f"agent `{name}`: {error}", hint=error.hint)
-
-
-def _read_prompt(path: Path, files: "AgentFiles") -> "Written":
-    from atp.agents.prompt.file import read_prompt_file
-    from atp.agents.prompt.package import read_package
-
-    return read_package(path, files) if path.is_dir() else read_prompt_file(path, files)
 
 
 def _named(root: Path) -> Iterator[tuple[str, str]]:
