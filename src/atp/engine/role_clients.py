@@ -109,22 +109,17 @@ class RoleClients:
 
         return ModelClient(self.services.unrecorded_model(self._default_connector(role), f"the {role}"))
 
-    def _chosen(self, flag: str, in_file: str | None) -> str | None:
-        """The flag, else what the file names, else what the environment or the project's file names."""
-        named: str | None = getattr(self._options, flag)
-        return named if self._options.given(flag) or in_file is None else in_file
-
     def simulator_name(self, name: str | None) -> str | None:
         """The simulator that a case names, else the run's: by the JSONL format the flag is the default."""
         return name or self._options.simulator
 
     def assessor_name(self, name: str | None, source: CaseSource) -> str | None:
         """The judge that a check names, else the run's or the file's own."""
-        return name or self._chosen("assessor", source.suite.assessor)
+        return name or self._options.choose("assessor", source.suite.assessor)
 
     def generator_name(self, source: CaseSource) -> str | None:
         """The generator of variations; none means that rules generate them."""
-        return self._chosen("generator", source.suite.generator) or self._options.role_connector
+        return self._options.choose("generator", source.suite.generator) or self._options.role_connector
 
     def simulator(self, name: str | None, source: CaseSource) -> "Simulator":
         """The simulator that a case names, else the run's. Raises `ConfigurationError`."""

@@ -97,6 +97,10 @@ class Options(Record):
         """True if the command line, or the caller in code, set the option."""
         return name in self.model_fields_set and name not in self.lower
 
+    def choose(self, name: str, in_file: Any) -> Any:
+        """Return the option if the caller set it, else what a case or a suite says, else the option all the same."""
+        return getattr(self, name) if in_file is None or self.given(name) else in_file
+
 
 def settings() -> dict[str, dict[str, Any]]:
     """Return every setting with its help and flags, for the command line, the files and the docs."""

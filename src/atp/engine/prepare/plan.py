@@ -58,11 +58,6 @@ class Plan:
     warnings: list[Diagnostic] = field(default_factory=list)
     variations: dict[tuple[int, int], list[tuple[list[str] | None, Origin | None]]] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
-    _fixed_runs: int | None = field(init=False)
-    """How often trials are repeated whatever their case says, if that was given."""
-
-    def __post_init__(self) -> None:
-        self._fixed_runs = self.options.runs if self.options.given("runs") else None
 
     def trials(self) -> Iterator[Trial]:
         """All trials, case by case."""
@@ -95,19 +90,20 @@ class Plan:
                 for trial in self._of_unit(unit):
                     cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
                 continue
-            each = sum(
-                number * (self._fixed_runs or own or self.options.runs) for own, number in survey.variations.items()
-            )
+            each = sum(number * self._runs(own) for own, number in survey.variations.items())
             cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
         return cases, trials
 
     @property
     def runs(self) -> int:
         """How often trials are repeated; the most, where cases differ."""
-        if self._fixed_runs is not None:
-            return self._fixed_runs
         asked = [own for unit in self.units for own in unit.source.survey.variations]
-        return max((own or self.options.runs for own in asked), default=self.options.runs)
+        return max(map(self._runs, asked), default=self.options.runs)
+
+    def _runs(self, of_case: int | None) -> int:
+        """How often the trials of a case are repeated; `of_case` is what the case says."""
+        runs: int = self.options.choose("runs", of_case)
+        return runs
 
     @property
     def longest_timeout(self) -> float:
@@ -128,7 +124,7 @@ class Plan:
 
     def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
         """The trials of one case."""
-        runs = self._fixed_runs or case.runs or self.options.runs
+        runs = self._runs(case.runs)
         shared = self._shared(case)
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
         for tested in unit.agents:
@@ -141,27 +137,34 @@ class Plan:
             for number, (chain, origin) in enumerate(varied):
                 of_variation = key if origin is None or origin == "listed" else digest(key, chain)
                 for run in range(1, runs + 1):
-                    yield Trial(
-                        agent=tested.name,
-                        ad_hoc=tested.ad_hoc,
-                        suite=unit.source.suite,
-                        tested=tested,
-                        case=case,
-                        source=unit.source,
+                    yield self._trial(
+                        *(unit, tested, case, shared),
                         chain=chain,
                         variation=number,
                         run=run,
                         runs=runs,
                         key=f"{of_variation}-{number}-{run}",
                         case_digest=case_digest,
-                        timeout=shared.timeout,
-                        context=shared.context,
-                        connector=self._connector(tested),
                         siblings=len(varied) * runs,
                         origin=origin,
                         before=before,
                         is_before=not number and run == 1 and case.index in unit.source.survey.leading,
                     )
+
+    def _trial(self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", **about: Any) -> Trial:
+        """Make a trial; `about` are the fields that tell it from the other trials of the case against the agent."""
+        return Trial(
+            agent=tested.name,
+            ad_hoc=tested.ad_hoc,
+            suite=unit.source.suite,
+            tested=tested,
+            case=case,
+            source=unit.source,
+            timeout=shared.timeout,
+            context=shared.context,
+            connector=self._connector(tested),
+            **about,
+        )
 
     def _shared(self, case: Case) -> "_Shared":
         timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
@@ -191,22 +194,14 @@ class Plan:
         shared = self._shared(case)
         chain, origin = listed(case)[0]
         case_digest, key = self._digests(unit, tested, case, shared, before)
-        return Trial(
-            agent=tested.name,
-            ad_hoc=tested.ad_hoc,
-            suite=unit.source.suite,
-            tested=tested,
-            case=case,
-            source=unit.source,
+        return self._trial(
+            *(unit, tested, case, shared),
             chain=chain,
             variation=0,
             run=1,
             runs=1,
             key=f"{key}-0-1",
             case_digest=case_digest,
-            timeout=shared.timeout,
-            context=shared.context,
-            connector=self._connector(tested),
             siblings=1,
             origin=origin,
             before=before,

@@ -73,7 +73,7 @@ class TpsReport(Reporter):
         """Read the file and its commit, before anything changes them."""
         self._agents = info.agents
         suite, options = self._source.suite, self._options
-        chosen = options.assessor if options.given("assessor") else suite.assessor or options.assessor
+        chosen = options.choose("assessor", suite.assessor)
         path, top = self._file, top_of(self._file)
         if top is not None:
             path = path.resolve().relative_to(top)
@@ -119,9 +119,7 @@ class TpsReport(Reporter):
             earlier = self._earlier_cases()
             wanted = Filter(self._options)
             for one in self._source.suite.cases:
-                own = self._options.given("runs") or one.runs is None
-                runs = self._options.runs if own else one.runs or 1
-                planned = 0 if one.only_before else how_many(one) * runs
+                planned = 0 if one.only_before else how_many(one) * self._options.choose("runs", one.runs)
                 made = self._cases[one.index] = _CaseReport(one, planned, self._began)
                 if self._options.only_failed or not wanted.wants(one):
                     made.keep(earlier, self.hide)
