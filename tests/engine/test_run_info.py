@@ -139,7 +139,7 @@ def test_a_file_that_makes_a_resumed_run_begin_again_is_named(project: Project) 
     ("change", "said"),
     [
         ("agent", "agent `agent.py:run`: the file agent.py, which `config.entry` names, has changed"),
-        ("cases", "2 trials that are done run again: their cases, the files that these name,"),
+        ("cases", "2 finished trials will run again: the cases, the files that these name,"),
         ("nothing", ""),
     ],
 )

@@ -10,7 +10,7 @@ from tests.damage import damaged_bytes
 from atp.base.diagnostics import LoadError
 from atp.base.json_text import encode
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.resume import Done
+from atp.engine.prepare.resume import FinishedTrials
 from atp.journal.listeners import Listeners
 from atp.journal.read import bounds, read_lines
 from atp.journal.records import FORMAT, NAME, Before, Kept, RunInfo, Skipped, Summary, Trial
@@ -88,7 +88,7 @@ def check_journal(data: bytes) -> None:
         try:
             read = list(read_lines(run / NAME, damaged=passed_over))
             bounds(run)
-            Done(run / NAME).close()
+            FinishedTrials(run / NAME).close()
             recorded = RecordedRun(run)
         except LoadError as error:
             if [one.code for one in error.diagnostics] not in (["newer-format"], ["no-run"]):

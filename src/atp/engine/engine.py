@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 
 from atp.engine.prepare.plan import Trial
-from atp.engine.prepare.resume import Done
+from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.trial import TrialRunner, unfinished
@@ -86,7 +86,13 @@ class Engine:
     """Runs trials, `parallel` at a time, and records each result before any listener hears of it."""
 
     def __init__(
-        self, runner: TrialRunner, journal: Journal, done: Done, stop: Stop, listeners: Listener, parallel: int
+        self,
+        runner: TrialRunner,
+        journal: Journal,
+        done: FinishedTrials,
+        stop: Stop,
+        listeners: Listener,
+        parallel: int,
     ) -> None:
         self._runner = runner
         runner.befores.on_result = self._on_before_result

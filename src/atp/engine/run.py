@@ -12,7 +12,7 @@ from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Trial
-from atp.engine.prepare.resume import Done
+from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input
 from atp.engine.role_clients import RoleClients
@@ -120,7 +120,7 @@ class Run:
         folder = self._open_folder()
         if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
             notes.append(f"the last line of the journal was torn by a crash: {cut} bytes were cut off")
-        done = Done(folder.path / NAME if self.resumes else None)
+        done = FinishedTrials(folder.path / NAME if self.resumes else None)
         self.context.work_in(folder)
         info = make_info(self, folder, done, counted=counted)
         if folder.left_by is not None:
@@ -284,7 +284,7 @@ class Run:
 class _Started:
     """What a run has once it is started."""
 
-    def __init__(self, run: Run, folder: RunFolder, done: Done, info: RunInfo, listeners: Listeners) -> None:
+    def __init__(self, run: Run, folder: RunFolder, done: FinishedTrials, info: RunInfo, listeners: Listeners) -> None:
         self.folder = folder
         self.done = done
         self.info = info

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from atp import __version__
 from atp.base.git import find_checkout
-from atp.engine.prepare.resume import Done
+from atp.base.numbers import counted
+from atp.engine.prepare.resume import FinishedTrials
 from atp.journal.folder import RunFolder, host
 from atp.journal.records import FORMAT, AgentInputs, RunInfo
 from atp.suite.agent import PromptConfig
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
     from atp.engine.prepare.options import Options
     from atp.engine.run import Run
 
-_CI_JOBS = {
-    "CI_JOB_URL": "GitLab",
-    "CIRCLE_BUILD_URL": "CircleCI",
-    "BUILDKITE_BUILD_URL": "Buildkite",
-    "TRAVIS_JOB_WEB_URL": "Travis CI",
-    "BUILD_URL": "Jenkins",
-    "BITBUCKET_BUILD_NUMBER": "Bitbucket",
-    "BUILD_BUILDID": "Azure Pipelines",
-    "CODEBUILD_BUILD_ID": "AWS CodeBuild",
-}
+_CI_JOBS = (
+    "CI_JOB_URL",  # GitLab
+    "CIRCLE_BUILD_URL",
+    "BUILDKITE_BUILD_URL",
+    "TRAVIS_JOB_WEB_URL",
+    "BUILD_URL",  # Jenkins
+    "BITBUCKET_BUILD_NUMBER",
+    "BUILD_BUILDID",  # Azure Pipelines
+    "CODEBUILD_BUILD_ID",
+)
 """The variables in which CI services name the job that runs, by its address where they know one."""
 
 
-def make_info(run: "Run", folder: RunFolder, done: Done, *, counted: bool) -> RunInfo:
+def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: bool) -> RunInfo:
     """The start record. A run that is not `counted` does not know how many of the plan's cases it will run."""
     options, plan, context = run.options, run.plan, run.context
     cases, trials = plan.counts() if counted else (0, 0)
@@ -107,19 +108,19 @@ def _ci_job(env: Mapping[str, str]) -> str | None:
     return next((env[name] for name in _CI_JOBS if env.get(name)), None)
 
 
-def why_again(info: RunInfo, done: Done) -> list[str]:
+def why_again(info: RunInfo, done: FinishedTrials) -> list[str]:
     """Say why trials that are done run again: which file, or which part of an agent, has changed since."""
     left = len(done) - info.resumed
     if left <= 0 or done.start is None:
         return []
-    again = f"{left} trials that are done run again" if left > 1 else "1 trial that is done runs again"
     notes = [
         f"agent `{name}`: {change}, so that its trials run again"
         for name, inputs in info.agent_inputs.items()
         if (before := done.start.agent_inputs.get(name)) is not None and before.digest != inputs.digest
         for change in _changes(before, inputs)
     ]
-    return notes or [f"{again}: their cases, the files that these name, or the run's settings have changed"]
+    what = "the cases, the files that these name, or the run's settings have changed"
+    return notes or [f"{counted(left, 'finished trial')} will run again: {what}"]
 
 
 def _changes(before: AgentInputs, now: AgentInputs) -> list[str]:

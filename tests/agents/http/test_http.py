@@ -131,7 +131,7 @@ def test_what_comes_after_the_response_breaks_the_protocol(talk: Talk, response:
     first = sse(response)
     error = run(fail(talk, streaming([first + more] if chunks == 1 else [first, more])))
     assert (error.blame, error.retryable) == ("agent", False)
-    assert "the stream goes on after its response" in str(error)
+    assert "there is data after the final response" in str(error)
     assert error.raw is not None
     assert error.raw in more.decode()
 

@@ -87,7 +87,7 @@ class Settings:
 
 def _caller(engine: Engine) -> str:
     """Return the user of a container: the calling user, who is root in containers of a rootless engine."""
-    return "0:0" if engine.rootless or not hasattr(os, "getuid") else f"{os.getuid()}:{os.getgid()}"
+    return "0:0" if engine.rootless else f"{os.getuid()}:{os.getgid()}"
 
 
 def _mount(written: str, base: Path) -> dict[str, Any]:

@@ -241,7 +241,7 @@ async def _wait_for_end(messages: AsyncGenerator[SseMessage, None], request: Tur
         async with asyncio.timeout(CLOSE_SECONDS):
             async for message in messages:
                 if message.data.strip() != _DONE:
-                    raise broken("the stream goes on after its response", message.data)
+                    raise broken("there is data after the final response", message.data)
     except TimeoutError:
         request.log(f"the stream was still open {CLOSE_SECONDS:g}s after its response; no more of it was read")
     except (aiohttp.ClientError, ConnectionError):

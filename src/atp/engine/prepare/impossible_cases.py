@@ -194,4 +194,4 @@ def _check_history(agent: DescribedAgent, examples: list[tuple[str, Place]], her
 def _way_out(agent: DescribedAgent) -> str:
     """Return the hint for an agent that can't report what a case needs."""
     speaks = hasattr(agent.agent.config, "protocol")
-    return "drop the check, or let the agent speak protocol atp" if speaks else "drop the check"
+    return "drop the check, or set `protocol: atp`" if speaks else "drop the check"

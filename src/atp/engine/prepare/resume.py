@@ -20,7 +20,7 @@ AGAIN = frozenset({"error", "blocked", "cancelled"})
 """Statuses that say nothing of the agent: such a trial runs again."""
 
 
-class Done:
+class FinishedTrials:
     """The trials of a run that need not run again, by key."""
 
     def __init__(self, journal: Path | None = None) -> None:
