@@ -1,5 +1,6 @@
 """What code that is not ours is refused: to end the process, and to close its streams."""
 
+import _thread
 import atexit
 import io
 import os
@@ -15,7 +16,7 @@ from tests.engine.support.project import Project, clean_environment
 from tests.waiting import WAIT_LIMIT
 
 from atp.usercode.call import Raised, call
-from atp.usercode.exits import EndsProcess, foreign
+from atp.usercode.exits import LIVE_THREADS, EndsProcess, foreign
 
 
 def raised(function: Callable[[], Any]) -> Raised:
@@ -187,3 +188,25 @@ def test_a_program_that_runs_tests_does_not_end_with_0(project: Project, how: st
     project.suite([agent], [{"id": "a", "input": "a", "assertions": [{"type": "equals", "value": "right"}]}])
     ran = python(project, "program.py")
     assert ran.returncode == 1, ran.stderr
+
+
+def test_a_thread_that_could_not_be_started_is_not_taken_for_one_that_runs() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def begin() -> None:
+        started.set()
+        ended.wait()
+
+    before = set(LIVE_THREADS)
+    with foreign():
+        thread = threading.Thread(target=begin, daemon=True)
+        thread.start()
+        started.wait()
+        with pytest.raises(RuntimeError, match="only be started once"):
+            thread.start()
+        with pytest.raises(TypeError):
+            _thread.start_new_thread(begin, "no tuple")  # type: ignore[call-overload]
+    assert len(LIVE_THREADS - before) == 1
+    ended.set()
+    thread.join()
+    assert before >= LIVE_THREADS

@@ -124,7 +124,8 @@ GUARD = _Guard()
 def refuse_exits(everywhere: bool = False) -> None:
     """Refuse exits of code that is not ours from now on, or, with `everywhere`, of all code in the process.
 
-    Not undone before the process ends, because that is when the `atexit` functions of the user's code are called.
+    Not undone before the process ends, because that is when the `atexit` functions of the user's code are called, and
+    its objects deleted: they look up `os._exit` then.
     """
     here = GUARD.active_in == forks()
     if here and not everywhere:
@@ -237,22 +238,37 @@ def _closerange(fd_low: int, fd_high: int, /) -> None:
 
 def _start(thread: threading.Thread) -> None:
     code = _FOREIGN.get()
-    if code is not None:
-        thread.run = _inheriting(thread.run, code)  # type: ignore[method-assign]
-    _REAL_START(thread)
+    if code is None:
+        _REAL_START(thread)
+        return
+    before, member = thread.run, object()
+    thread.run = _inheriting(before, code, member)  # type: ignore[method-assign]
+    try:
+        _REAL_START(thread)
+    except BaseException:  # it was started before, or there are too many threads
+        thread.run = before  # type: ignore[method-assign]
+        LIVE_THREADS.discard(member)
+        raise
 
 
 def _start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> int:
     code = _FOREIGN.get()
-    return _REAL_START_NEW_THREAD(function if code is None else _inheriting(function, code), args, *more)
+    if code is None:
+        return _REAL_START_NEW_THREAD(function, args, *more)
+    member = object()
+    try:
+        return _REAL_START_NEW_THREAD(_inheriting(function, code, member), args, *more)
+    except BaseException:
+        LIVE_THREADS.discard(member)
+        raise
 
 
-def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[..., None]:
+def _inheriting(function: Callable[..., Any], code: ForeignCode, member: object) -> Callable[..., None]:
+    """Wrap the function of a new thread; `member` is in `LIVE_THREADS` from now on until the thread ends."""
     context = contextvars.copy_context()
     if code.on_thread_start is not None:
         context.run(code.on_thread_start)
-    thread = object()
-    LIVE_THREADS.add(thread)  # not in the thread: what starts it may be over before the thread has begun
+    LIVE_THREADS.add(member)  # not in the thread: what starts it may be over before the thread has begun
 
     def run(*args: Any, **kwargs: Any) -> None:
         try:
@@ -265,7 +281,7 @@ def _inheriting(function: Callable[..., Any], code: ForeignCode) -> Callable[...
             with suppress(BaseException):  # the hook may be the user's. Python would call it again, unmarked
                 context.run(threading.excepthook, threading.ExceptHookArgs(args))
         finally:
-            LIVE_THREADS.discard(thread)
+            LIVE_THREADS.discard(member)
 
     return run
 
