@@ -58,7 +58,14 @@ def load(path: str | Path) -> Suite:
 
 
 async def run(suite: Suite | Sequence[Suite], options: Options | None = None) -> Report:
-    """Run one or several suites."""
+    """Run one or several suites.
+
+    From the first run on, until the process ends, functions stand in place of `os._exit`, `os.abort`, `os.execv`,
+    `os.execve`, `os.close`, `os.closerange`, `threading.Thread.start`, `_thread.start_new_thread` and
+    `atexit.register`. They do what the real ones do, but keep code under test from ending the process, and what it
+    starts and registers, too. They stay after the run: objects, threads and `atexit` functions that the code under test
+    has left may call them until the interpreter ends.
+    """
     return await _run(_prepare(suite, options))
 
 
