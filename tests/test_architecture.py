@@ -30,11 +30,8 @@ ORDER = [
 ALLOWED: dict[tuple[str, str], str] = {}
 """What goes against the order, and why."""
 ALLOWED_SIBLINGS = {
-    ("agents.docker", "agents.http"): "a server in a container gets its turns over HTTP",
     ("engine.prepare", "engine.scripts"): "a script test is found while a run is prepared",
-    ("engine.scripts", "engine.prepare"): "a script test is a trial of the plan",
     ("engine.scripts", "engine.trial"): "a script test leads conversations in the trial's workspace",
-    ("engine.trial", "engine.prepare"): "a trial of the plan is run",
     ("engine.trial", "engine.scripts"): "a case may be a script test",
     ("loader.markdown", "loader.yaml"): "frontmatter is YAML",
     ("loader.writing", "loader.markdown"): "what is written is read again by the same rules",

@@ -13,9 +13,9 @@ import pytest
 from tests.waiting import WAIT_LIMIT
 
 from atp.base.diagnostics import LoadError
+from atp.engine.case_source import CaseSource, Survey
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource, Input
-from atp.engine.prepare.survey import Survey
+from atp.engine.prepare.sources import Input
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.choose import Reads, choose, default_path, reads

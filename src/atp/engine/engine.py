@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
 
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE

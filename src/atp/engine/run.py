@@ -10,8 +10,9 @@ from atp.base.diagnostics import Diagnostic, load_error
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
+from atp.engine.planned_trial import Trial
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Plan, Trial
+from atp.engine.prepare.plan import Plan
 from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.prepare.roles import vary
 from atp.engine.prepare.sources import Input

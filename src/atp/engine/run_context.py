@@ -16,12 +16,13 @@ from atp.base.diagnostics import load_error
 from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
+from atp.engine.case_source import CaseSource
+from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, agent_tools
+from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.plan import Trial
 from atp.engine.prepare.settings import connectors, environment, resolve_options
-from atp.engine.prepare.sources import CaseSource, hook_folders
-from atp.engine.prepare.survey import Filter
+from atp.engine.prepare.sources import hook_folders
 from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
 from atp.engine.trial.befores import Snapshot

@@ -12,8 +12,9 @@ from typing import TextIO
 
 from atp.base.diagnostics import Diagnostics, LoadError
 from atp.base.errors import ConfigurationError
+from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource, Input
+from atp.engine.prepare.sources import Input
 from atp.engine.role_clients import RoleClients
 from atp.journal.listeners import Listener
 from atp.report.console.console import Answer, Console, ConsoleOptions

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.project import working_directory
-from atp.engine.prepare.keys import named_in
+from atp.engine.keys import named_in
 from atp.engine.prepare.options import Options
 from atp.engine.run import Run
 

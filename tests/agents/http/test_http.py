@@ -137,7 +137,7 @@ def test_what_comes_after_the_response_breaks_the_protocol(talk: Talk, response:
 
 
 def test_a_stream_that_stays_open_after_its_response_is_logged(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atp.agents.http.exchange.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("atp.agents.http_exchange.CLOSE_SECONDS", 0.05)
     assert run(ask(talk, streaming([sse(("response", DONE))], stay=FOREVER))).output == "Grüße 😀"
     assert talk.logs == ["the stream was still open 0.05s after its response; no more of it was read"]
 

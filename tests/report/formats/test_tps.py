@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.parts import needs
 from tests.repository import git
 
+from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource, in_memory
+from atp.engine.prepare.sources import in_memory
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, choose
 from atp.report.formats.tps import NO_COMMIT, TpsReport, blob_id, tps_path, tps_reports

@@ -9,8 +9,8 @@ import aiohttp
 from atp.agents.adapter import AdapterContext, AgentError, Reply, TurnRequest
 from atp.agents.docker.adapter import DockerAdapter
 from atp.agents.docker.container import Container
-from atp.agents.http.exchange import HttpExchange
-from atp.agents.http.faults import Address
+from atp.agents.http_exchange import HttpExchange
+from atp.agents.http_faults import Address
 from atp.base.text import cut_start
 from atp.suite.agent import Agent
 

@@ -4,10 +4,10 @@ import asyncio
 
 import aiohttp
 
+from atp.agents import http_faults as faults
 from atp.agents.adapter import Adapter, AdapterContext, AgentError, Finding, Reply, TurnRequest
-from atp.agents.http import faults
-from atp.agents.http.exchange import CONNECT_SECONDS, HttpExchange
-from atp.agents.http.faults import Address
+from atp.agents.http_exchange import CONNECT_SECONDS, HttpExchange
+from atp.agents.http_faults import Address
 from atp.suite.agent import Agent, HttpConfig
 
 READY_SECONDS = 5.0

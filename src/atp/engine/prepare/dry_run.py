@@ -10,7 +10,7 @@ from atp.base.secrets import mask
 from atp.checks.before_run import compiled_expectations, wordings
 from atp.checks.case_checks import assertions_of
 from atp.checks.judged import AgentAssertion, LlmEval
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.run import Run
 from atp.suite.assertion import Assertion, Group
 from atp.suite.case import MOST_TURNS, Case

@@ -23,9 +23,10 @@ from atp.base.errors import ConfigurationError
 from atp.base.files import write_file
 from atp.base.near import near_miss
 from atp.base.project import working_directory
+from atp.engine.case_source import CaseSource
+from atp.engine.keys import digest
 from atp.engine.prepare.agents import Project, find_agent
-from atp.engine.prepare.keys import digest
-from atp.engine.prepare.sources import CaseSource, in_memory
+from atp.engine.prepare.sources import in_memory
 from atp.engine.prepare.untrusted import refusals
 from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext

@@ -1,10 +1,9 @@
 """Finds cases that can't run or mean nothing for their agents, before anything is loaded or run.
 
-A run checks with the adapters of its agents. `atp validate` calls `check_suite`, which checks with what the files say
-about the agents.
+A run checks with the adapters of its agents, `atp validate` with what the files say about the agents.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,41 +14,10 @@ from atp.base.errors import ConfigurationError
 from atp.base.numbers import counted
 from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
-from atp.engine.prepare.agents import DescribedAgent, Project, agent_tools, resolve_agents
+from atp.engine.agent_under_test import DescribedAgent
+from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource, hook_folders, in_memory
-from atp.suite.agent import NEEDS_ENTRY, CustomConfig, PromptConfig
-from atp.suite.suite import Suite
-
-
-def check_suite(suite: Suite, options: Options, root: Path, env: Mapping[str, str], anchor: Path) -> Diagnostics:
-    """Report what a run with these options would refuse in a suite that was loaded without errors.
-
-    `anchor` is the folder of the input.
-    """
-    project = Project(root, env)
-    source = in_memory(suite, lambda _: True, lambda source: agent_tools(source, options, project))
-    # Agents are resolved as far as files describe them. What is wrong with them is for `atp agents check` to say.
-    agents = resolve_agents(source, options, project, Diagnostics())
-    found = Diagnostics(suite.path)
-    for agent in agents:
-        config = agent.agent.config
-        if isinstance(config, CustomConfig) and config.entry is None:
-            message, hint = NEEDS_ENTRY
-            found.error("agent-configuration", f"agent `{agent.agent.name}`: {message}", agent.agent.place, hint)
-    found.extend(check_cases(source, agents, root))
-    hooks = ((one, source.folder) for one in sorted(source.survey.hooks))
-    found.extend(check_hooks(hooks, hook_folders(anchor, root), root))
-    survey = source.survey
-    if survey.connectors or survey.deciders or survey.simulators or survey.varied:
-        from atp.engine.prepare.roles import missing_roles
-        from atp.engine.role_clients import RoleLookup
-        from atp.engine.run_context import RunContext
-
-        roles = RunContext(options, root, env, anchor).roles
-        found.extend(unknown_connectors(source, agents, options, roles.services.models.described))
-        found.extend(missing_roles(source, RoleLookup(roles)))
-    return found
+from atp.suite.agent import PromptConfig
 
 
 def check_cases(source: CaseSource, agents: Sequence[DescribedAgent], root: Path) -> Diagnostics:

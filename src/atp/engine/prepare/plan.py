@@ -8,34 +8,18 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.prepare.agents import NamedAgent, Project, resolve_agents
+from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
+from atp.engine.case_source import CaseSource, listed
+from atp.engine.keys import CaseFiles, case_text, digest
+from atp.engine.planned_trial import Trial
+from atp.engine.prepare.agents import Project, resolve_agents
+from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
-from atp.engine.prepare.keys import CaseFiles, case_text, digest
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import Filter, listed
 from atp.engine.services import RunServices
 from atp.suite.case import Case
-from atp.suite.result import Origin, TrialRef
-
-
-class Trial(TrialRef, kw_only=True):
-    """A trial that is to be run: which one it is, and what running it takes."""
-
-    tested: AgentUnderTest
-    source: CaseSource
-    timeout: float
-    """Seconds that it may take."""
-    context: dict[str, Any]
-    """The identity and test environment of the trial."""
-    connector: str | None
-    """The model connector that the command line names."""
-    before: "Trial | None" = None
-    """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
-    is_before: bool = False
-    """True if other cases continue from the snapshot of this trial."""
+from atp.suite.result import Origin
 
 
 @dataclass(slots=True)

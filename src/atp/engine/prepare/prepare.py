@@ -8,13 +8,14 @@ from typing import Any
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
 from atp.base.project import find_root, keeping_working_directory
 from atp.base.secrets import masking
+from atp.engine.case_source import CaseSource
 from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
 from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
 from atp.engine.prepare.roles import resolve_roles
 from atp.engine.prepare.settings import environment, environment_warnings
-from atp.engine.prepare.sources import CaseSource, Input, in_memory, is_reference, load_context, open_input
+from atp.engine.prepare.sources import Input, in_memory, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
 from atp.journal.read import bounds

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.engine.case_source import CaseSource, is_varied
+from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.impossible_cases import report_missing
 from atp.engine.prepare.plan import Plan, Unit
-from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import Filter, is_varied
 from atp.engine.role_clients import RoleClients, RoleLookup
 from atp.models.model import CassetteError, CassetteMiss
 from atp.suite.case import Case

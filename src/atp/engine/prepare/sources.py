@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import input_folder, working_directory
+from atp.engine.case_source import CaseSource, Survey
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.survey import Survey
 from atp.loader.inputs import find_files
 from atp.loader.load import dialect_of, load_message, load_path
 from atp.loader.source import LoadContext
@@ -19,7 +19,7 @@ from atp.suite.suite import Suite
 
 Wants = Callable[[Case], bool]
 """True for a case that is to run."""
-ToolsOf = Callable[["CaseSource"], frozenset[str]]
+ToolsOf = Callable[[CaseSource], frozenset[str]]
 """The tools of a suite's agents, as far as files name them. Called only if a case has expectations."""
 _KNOWN_ENDING = re.compile(r".*\.(test\.md|yaml|yml|jsonl|json|md)", re.IGNORECASE)
 
@@ -28,20 +28,6 @@ _DOTTED_SCRIPT = re.compile(r"scripts(\.[^\W\d][\w-]*)+(\?\S*)?")
 """A script as assertions may spell it. No message looks like this, so one that isn't there is an error."""
 SMALL = 1_000_000
 """Bytes. The cases of a file up to this size stay in memory, because reading them again takes a fifth of the run."""
-
-
-class CaseSource:
-    """A suite whose cases can be iterated repeatedly, without all of them being in memory."""
-
-    def __init__(self, suite: Suite, cases: Callable[[], Iterator[Case]], survey: Survey) -> None:
-        self.suite = suite
-        self.cases = cases
-        self.survey = survey
-        self.folder = Path(suite.path).resolve().parent if suite.path else working_directory()
-        """The folder that relative paths in the file start from."""
-        fixtures = self.folder / "fixtures"
-        self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
-        """The folder that is copied into each workspace as `fixtures/`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import msgspec
 from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile
-from atp.engine.prepare.keys import digest
+from atp.engine.keys import digest
 from atp.roles.ask import RoleClient
 from atp.roles.generate.variator import RULES, Variation, VariationRequest, Variations, vary
 from atp.suite.case import Case

@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr
 
 from atp.base.diagnostics import Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
-from atp.engine.prepare.keys import content, digest, named_in
+from atp.engine.keys import content, digest, named_in
 from atp.suite.agent import Agent, CustomConfig
 from atp.suite.case import Case
 from atp.suite.suite import Suite

@@ -16,7 +16,7 @@ from atp.agents.adapter import AgentError, AgentTimeout
 from atp.base.errors import ConfigurationError, Error
 from atp.checks.evidence import Evidence
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.role_clients import RoleClients
 from atp.engine.scripts.file import NO_AGENT
 from atp.engine.trial.workspace import Workspace

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from atp.agents.adapter import AgentError
 from atp.checks.evidence import unreported_calls
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.trial.workspace import KeptWorkspace, Workspace
 from atp.suite.result import Transcript, TrialResult
 

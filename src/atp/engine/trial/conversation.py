@@ -11,7 +11,7 @@ from atp.agents.events import PairedCalls
 from atp.agents.turns import TurnBuilder
 from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Limits

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.trial.conversation import Conversation
 from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorTurn
 from atp.suite.case import MOST_TURNS, Case, Checkpoint

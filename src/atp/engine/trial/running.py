@@ -26,7 +26,7 @@ from atp.checks.limits import (
     unjudged_limits,
     unreported_limit_warnings,
 )
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Snapshot, take_snapshot
 from atp.engine.trial.conversation import Conversation, LimitExceeded, Watch

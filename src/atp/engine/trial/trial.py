@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from atp.engine.prepare.plan import Trial
+from atp.engine.planned_trial import Trial
 from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
 from atp.engine.trial.deadline import Deadline, Deadlines

@@ -17,9 +17,9 @@ import msgspec
 from atp.base.git import find_checkout, top_of
 from atp.base.json_text import UNREADABLE, encode
 from atp.base.secrets import Hide
+from atp.engine.case_source import CaseSource, how_many
+from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.sources import CaseSource
-from atp.engine.prepare.survey import Filter, how_many
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import whole_file

@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 import aiohttp
 from multidict import CIMultiDict
 
+from atp.agents import http_faults as faults
 from atp.agents.adapter import AdapterContext, AgentError, AgentTimeout, Reply, TurnRequest
 from atp.agents.events import read_event
-from atp.agents.http import faults
-from atp.agents.http.faults import Address
+from atp.agents.http_faults import Address
 from atp.agents.protocol import encode_request, take_response
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, read_json
 from atp.base.errors import ConfigurationError

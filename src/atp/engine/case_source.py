@@ -1,15 +1,15 @@
-"""Which cases are to run, and what one pass over them tells the plan: counts, needs, judges, simulators."""
+"""The cases of a suite, and what one pass over them tells the plan: counts, needs, judges, simulators."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from atp.base.diagnostics import Place
-from atp.base.secrets import current_secrets
+from atp.base.project import working_directory
 from atp.checks.before_run import deciders, needs, unjudgeable
-from atp.engine.prepare.options import Options
 from atp.suite.assertion import Decider, Need
 from atp.suite.case import Case
 from atp.suite.result import Origin
+from atp.suite.suite import Suite
 
 Narrowed = tuple[str, ...] | None
 """The agents that a case is limited to; None means all agents of the suite."""
@@ -129,30 +129,15 @@ def how_many(case: Case) -> int:
     return case.iterations if is_varied(case) and case.iterations else len(listed(case))
 
 
-class Filter:
-    """Selects cases by id and name, by tag, and for `--only-failed` by their last result."""
+class CaseSource:
+    """A suite whose cases can be iterated repeatedly, without all of them being in memory."""
 
-    def __init__(self, options: Options) -> None:
-        self._pattern = re.compile(options.run) if options.run else None
-        words = [word.strip() for word in (options.tags or "").split(",") if word.strip()]
-        self._with = {word for word in words if not word.startswith("!")}
-        self._without = {word[1:] for word in words if word.startswith("!")}
-        self.only: set[tuple[str, str]] | None = None
-        """The pairs (agent, case) to run: with `--only-failed`, where secrets are masked, or as pytest selects them."""
-        self._wants_all = not (self._pattern or self._with or self._without)
-
-    def wants(self, case: Case) -> bool:
-        """True if the case is to run."""
-        if self._wants_all:
-            return True
-        if self._pattern and not (self._pattern.search(case.id) or self._pattern.search(case.name)):
-            return False
-        tags = set(case.tags)
-        return not (tags & self._without) and (not self._with or bool(tags & self._with))
-
-    def wants_pair(self, agent: str, case: Case) -> bool:
-        """True if the case is to run against this agent."""
-        if self.only is None or (agent, case.id) in self.only:
-            return True
-        secrets = current_secrets()
-        return secrets.may_be_in(f"{agent} {case.id}") and (secrets.mask(agent), secrets.mask(case.id)) in self.only
+    def __init__(self, suite: Suite, cases: Callable[[], Iterator[Case]], survey: Survey) -> None:
+        self.suite = suite
+        self.cases = cases
+        self.survey = survey
+        self.folder = Path(suite.path).resolve().parent if suite.path else working_directory()
+        """The folder that relative paths in the file start from."""
+        fixtures = self.folder / "fixtures"
+        self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
+        """The folder that is copied into each workspace as `fixtures/`."""

@@ -1,0 +1,24 @@
+"""A trial of a plan, as it is handed to who runs it."""
+
+from typing import Any
+
+from atp.engine.agent_under_test import AgentUnderTest
+from atp.engine.case_source import CaseSource
+from atp.suite.result import TrialRef
+
+
+class Trial(TrialRef, kw_only=True):
+    """A trial that is to be run: which one it is, and what running it takes."""
+
+    tested: AgentUnderTest
+    source: CaseSource
+    timeout: float
+    """Seconds that it may take."""
+    context: dict[str, Any]
+    """The identity and test environment of the trial."""
+    connector: str | None
+    """The model connector that the command line names."""
+    before: "Trial | None" = None
+    """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
+    is_before: bool = False
+    """True if other cases continue from the snapshot of this trial."""
