@@ -38,16 +38,24 @@ from atp.usercode.environment import Environment, extended_environ
 class RunContext:
     """What everything in one run shares."""
 
-    def __init__(self, options: Options, root: Path, env: Mapping[str, str], anchor: Path | None = None) -> None:
-        """`env` is the environment with what `.env` adds; `anchor` the folder of the input, where hooks are found."""
+    def __init__(
+        self,
+        options: Options,
+        root: Path,
+        env: Mapping[str, str],
+        anchor: Path | None = None,
+        known: Secrets | None = None,
+    ) -> None:
+        """`env` is the environment with what `.env` adds; `anchor` the folder of the input, where hooks are found.
+
+        `known` are the secrets of the environment, if they are found already.
+        """
         self.options = options
         self.root = root
         """The project's root."""
         self.env = env
-        self.secrets = Secrets(secret_variables(env))
+        self.secrets = _secrets_of(env) if known is None else known
         """What no output may show: the environment's at first; suites, agents and connectors add theirs."""
-        if isinstance(env, Environment):
-            self.secrets.add(secret_variables(env.from_file))
         self.filter = Filter(options)
         """Which cases are wanted."""
         self.marker = secrets.token_hex(8)
@@ -68,9 +76,10 @@ class RunContext:
         """The context of the project around an input. Raises `LoadError` for settings that can't be used."""
         root = find_root(anchor)
         env = environment(root, flags.get("env_file"))
-        with masking(Secrets(secret_variables(env))):
+        known = _secrets_of(env)
+        with masking(known):
             options = resolve_options(flags, root, env)
-        return cls(options, root, env, anchor)
+        return cls(options, root, env, anchor, known)
 
     @cached_property
     def roles(self) -> RoleClients:
@@ -169,3 +178,9 @@ class RunContext:
     def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""
         return self.options.keep_workspaces or (self.options.keep_failed and result.status != "passed")
+
+
+def _secrets_of(env: Mapping[str, str]) -> Secrets:
+    """The secrets of the environment, and those of its file that the process overrides."""
+    overridden = secret_variables(env.from_file) if isinstance(env, Environment) else set()
+    return Secrets(secret_variables(env) | overridden)

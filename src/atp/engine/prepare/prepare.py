@@ -46,7 +46,7 @@ def _prepare(given_input: Input, context: RunContext) -> Run:
         source, said = generate_source(text, given, context)
         sources.append(source)
         found += said
-    return prepare_sources(given_input, sources, [*environment_warnings(context.env), *found], context)
+    return _prepare_sources(given_input, sources, [*environment_warnings(context.env), *found], context)
 
 
 def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
@@ -60,16 +60,20 @@ def prepare_suites(suites: Sequence[Suite], options: Options) -> Run:
 
 def prepare_sources(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     """Plan and check cases; `found` are the warnings of loading them. Raises `LoadError`."""
-    with masking(context.secrets), keeping_working_directory():
-        try:
-            return _prepare_sources(given_input, sources, found, context)
-        except LoadError as error:
-            raise LoadError(dict.fromkeys([*found, *error.diagnostics])) from error
+    with keeping_working_directory(), masking(context.secrets):
+        return _prepare_sources(given_input, sources, found, context)
 
 
 def _prepare_sources(
     given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext
 ) -> Run:
+    try:
+        return _plan_run(given_input, sources, found, context)
+    except LoadError as error:
+        raise LoadError(dict.fromkeys([*found, *error.diagnostics])) from error
+
+
+def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnostic], context: RunContext) -> Run:
     options, root, roles = context.options, context.root, context.roles
     check_project_path(root)
     for source in sources:
