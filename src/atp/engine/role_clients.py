@@ -138,7 +138,7 @@ class RoleClients:
         if id(client) not in self._assessors:
             self._assessors[id(client)] = Assessor(
                 client,
-                cache=self.services.recordings.cache,
+                cache=self.services.recordings.cache if client.may_be_cached else None,
                 cassette=self.services.cassette,
                 each=self._options.judge_each,
                 allow_unfit=self._options.weak_judge,

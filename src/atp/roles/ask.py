@@ -122,6 +122,9 @@ class RoleClient(ABC):
     """True for an agent or a function of the user's, which doesn't get the call's instructions."""
     unfit_to_judge: str | None = None
     """Why the model must not judge unless the user allows it."""
+    may_be_cached: bool = False
+    """True if `identity` holds all that decides the answers, so that they may be kept for later runs. Code imports
+    modules, and servers change, without a change of their identity."""
 
     @abstractmethod
     async def ask(self, call: RoleCall) -> RoleAnswer:
@@ -133,6 +136,8 @@ class RoleClient(ABC):
 
 class ModelClient(RoleClient):
     """Asks a bare model. The call's instructions are its system prompt. Does not close the model, which is shared."""
+
+    may_be_cached = True
 
     def __init__(self, model: Model) -> None:
         self.name = model.connector
@@ -178,6 +183,7 @@ class AgentClient(RoleClient):
         self.identity = identity
         self.model = getattr(agent.adapter, "model", None)
         self.unfit_to_judge = getattr(agent.adapter, "unfit_to_judge", None)
+        self.may_be_cached = getattr(agent.adapter, "is_only_prompts", False)
         self._agent = agent
         self._folder = folder
         self._calls = itertools.count(1)

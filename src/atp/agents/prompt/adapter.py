@@ -79,6 +79,8 @@ class PromptAdapter(Adapter):
         """The facts about the model that decide the agent's answers."""
         self.unfit_to_judge = model.unfit_to_judge
         """Why the model must not judge; None if it may."""
+        self.is_only_prompts = not own and not written.head.mcp
+        """True if the agent has no tools, so that its files and its model decide its answers."""
 
     def _model(self, connector: str | None) -> Model:
         return self._services.model(connector, f"the agent `{self._name}`")
