@@ -1,9 +1,13 @@
 """Fills in the variables of a file, `${NAME}` and `${NAME:default}`, from the environment."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
+
+from yaml.error import Mark
+from yaml.nodes import ScalarNode
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.secret_values import is_secret
@@ -119,9 +123,32 @@ class _Uses:
 
 def fill_variables(parsed: Parsed, text: str, env: Mapping[str, str], notes: Diagnostics) -> frozenset[str]:
     """Fill in all variables of a file, in place. Returns the values that must stay secret."""
-    uses = _Uses(text, env, notes, parsed.locator.places.first_line)
-    for dollar in parsed.dollars:
-        uses.gather(dollar)
-    for dollar in parsed.dollars:
-        uses.fill(dollar)
+    _fill(parsed.dollars, _Uses(text, env, notes, parsed.locator.places.first_line))
     return frozenset(notes.secrets)
+
+
+def fill_table(table: dict[str, Any], text: str, start: int, env: Mapping[str, str], notes: Diagnostics) -> None:
+    """Fill in the variables of a TOML table, in place. The table begins at the offset `start` of its file's text."""
+    _fill(list(_dollars_of(table, text, start)), _Uses(text, env, notes, 1))
+
+
+def _fill(dollars: Sequence[Dollar], uses: _Uses) -> None:
+    for dollar in dollars:
+        uses.gather(dollar)
+    for dollar in dollars:
+        uses.fill(dollar)
+
+
+def _dollars_of(value: Any, text: str, start: int) -> Iterator[Dollar]:
+    """The texts with a dollar sign in a value. tomllib keeps no places: each text is looked up where it is written."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if isinstance(item, str) and "$" in item:
+            found = text.find(item, start)
+            begin, end = (found, found + len(item)) if found >= 0 else (start, start)
+            yield Dollar(value, key, ScalarNode("", item, _mark(begin), _mark(end)))
+        yield from _dollars_of(item, text, start)
+
+
+def _mark(index: int) -> Mark:
+    return Mark("", index, 0, 0, None, 0)

@@ -109,3 +109,39 @@ def test_a_target_that_can_not_be_used_is_reported_at_its_place_with_the_warning
     assert error.startswith(message), ran.err
     assert "\n  --> m.test.md:2:9\n" in error
     assert "warning[unknown-label]" in ran.err
+
+
+TABLES = """\
+    [agents.echo]
+    type = "cli"
+    [agents.echo.config]
+    command = ["sh", "-c", "cat >/dev/null; echo $SAYS $TOKEN"]
+    protocol = "text"
+    parallel = "${AT_ONCE:2}"
+    environment = { SAYS = "hello ${WHO}, a $${PRICE}", TOKEN = "${HOUSE_TOKEN:none}" }
+
+    [agents.other]
+    type = "http"
+    config = { endpoint = "http://${UNSET_HOST}/", timeout = "${UNSET_SECONDS}" }
+"""
+
+
+def test_variables_of_an_agent_in_atp_toml_are_filled_in_and_masked(project: Project) -> None:
+    project.write("atp.toml", TABLES)
+    ran = project.atp("test", "-i", "x", "-n", "echo", env={"WHO": "Ada", "HOUSE_TOKEN": "open-sesame"})
+    assert (ran.code, ran.out) == (0, "hello Ada, a ${PRICE} ***\n"), ran.err
+    assert "open-sesame" not in ran.err
+
+
+@pytest.mark.parametrize("call", [("test", "-i", "x", "-n", "echo"), ("chat", "echo")])
+def test_a_missing_variable_of_an_agent_in_atp_toml_is_an_error_at_its_place(
+    project: Project, call: tuple[str, ...]
+) -> None:
+    project.write("atp.toml", TABLES)
+    ran = project.atp(*call)
+    assert ran.code == 2, ran.err
+    error, _, place = ran.err.partition("\n  --> ")
+    assert error == "error[missing-variable]: the variable `WHO` is not set"
+    assert place.splitlines()[0].endswith("atp.toml:7:31")
+    assert "no-such-agent" not in ran.err
+    assert "UNSET" not in ran.err

@@ -17,8 +17,9 @@ from atp.base.project import working_directory
 from atp.engine.agent_under_test import NamedAgent
 from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.settings import find_config
+from atp.engine.prepare.settings import find_config, table_offset
 from atp.loader.validate import NoLocator, validate
+from atp.loader.variables import fill_table
 from atp.suite.agent import (
     Agent,
     AgentList,
@@ -183,9 +184,9 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     """Return the agent with the id `a.b`: in the settings, below `assistants/`, or below `agents/`."""
     root, found = project.root, 0
     made: NamedAgent | None = None
-    configured = _configured(root, notes)
-    if name in configured:
-        found, made = found + 1, NamedAgent(configured[name], root, ad_hoc=True)
+    tables = _tables(root)
+    if name in tables:
+        found, made = found + 1, _configured(name, project, notes)
     parts = name.removeprefix("assistants.").split(".")
     folder, file = root.joinpath("assistants", *parts), root.joinpath("agents", *parts[:-1], f"{parts[-1]}.md")
     is_id = "/" not in name
@@ -197,7 +198,7 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
         notes.error("ambiguous-agent", f"{found} agents have the id `{name}`", hint="name the file of one instead")
         return None
     if not found:
-        meant = near_miss(name, [*own, *configured])
+        meant = near_miss(name, [*own, *tables])
         meant = meant or function_meant(name, (working_directory(), root))
         if meant is None and (root / _md(name)).is_file():
             meant = _md(name)
@@ -206,17 +207,34 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
     return made
 
 
-def _configured(root: Path, notes: Diagnostics) -> dict[str, AnyAgent]:
-    """Return the agents of the settings file: `[agents.NAME]` with `type` and `config`."""
+def _tables(root: Path) -> dict[str, Any]:
+    """Return the tables `[agents.NAME]` of the settings file, by name."""
     config = find_config(root)
     tables = config[1].get("agents") if config else None
-    if config is None or not isinstance(tables, dict):
-        return {}
-    listed = [{"name": name, **_table(about)} for name, about in tables.items()]
-    said = Diagnostics(str(config[0]))
+    return tables if isinstance(tables, dict) else {}
+
+
+def _configured(wanted: str, project: Project, notes: Diagnostics) -> NamedAgent | None:
+    """Return an agent of the settings file: `[agents.NAME]` with `type` and `config`. Mistakes in others are reported.
+
+    The others may have variables that are not set, since they are not used.
+    """
+    config = find_config(project.root)
+    assert config is not None, "its tables have been read"
+    path, data, text = config
+    said = Diagnostics(str(path))
+    listed = []
+    for name, about in sorted(data["agents"].items(), key=lambda item: item[0] != wanted):
+        table = {"name": name, **_table(about)}
+        of_agent = said if name == wanted else Diagnostics(str(path))
+        fill_table(table, text, table_offset(text, name), project.environment, of_agent)
+        if name == wanted or not has_errors(of_agent):
+            listed.append(table)
     made = validate(AgentList, {"agents": listed}, said, NoLocator())
     notes.extend(said)
-    return {agent.name: agent for agent in made.agents} if made else {}
+    if made is None or has_errors(said):
+        return None
+    return NamedAgent(made.agents[0], project.root, ad_hoc=True, secrets=frozenset(said.secrets))
 
 
 def _table(about: Any) -> dict[str, Any]:
@@ -293,10 +311,8 @@ def _check_files(name: str, path: Path, project: Project, notes: Diagnostics) ->
 def _named(root: Path) -> Iterator[tuple[str, str]]:
     """Yield each id with the file that it comes from."""
     config = find_config(root)
-    tables = config[1].get("agents") if config else None
-    if config is not None and isinstance(tables, dict):
-        for name in tables:
-            yield name, config[0].name
+    for name in _tables(root):
+        yield name, config[0].name if config else ""
     for path in sorted((root / "agents").rglob("*.md")):
         if not path.name.endswith(".test.md"):
             yield _id(path.relative_to(root / "agents").with_suffix("")), path.relative_to(root).as_posix()

@@ -42,6 +42,12 @@ class _TomlLocator:
         return Place(place.line, after.end() + 1) if after else place
 
 
+def table_offset(text: str, name: str) -> int:
+    """The offset at which a table of a TOML text begins, by the last part of its name; 0 if it is not found."""
+    found = re.search(rf"""^\s*(?:\[.*\b|["']?){re.escape(name)}["']?\s*[].=]""", text, re.MULTILINE)
+    return found.start() if found else 0
+
+
 def find_config(root: Path) -> tuple[Path, dict[str, Any], str] | None:
     """Return the settings file of a project, its settings and its text. Raises `LoadError`."""
     for name in ("atp.toml", "pyproject.toml"):
