@@ -65,6 +65,18 @@ def compiled_expectations(case: Case) -> tuple[dict[int, Assertion], list[int]]:
     return exact, [place for place in compiled if place not in exact]
 
 
+def pattern_mistakes(case: Case) -> Iterator[tuple[int, str]]:
+    """The places of expectations with a regular expression that can't be compiled, each with why.
+
+    No judge is asked about them: whoever writes a pattern means an exact check.
+    """
+    for place in compiled_expectations(case)[1]:
+        from atp.checks.expectations.compile import pattern_mistake
+
+        if (why := pattern_mistake(case.expectations[place])) is not None:
+            yield place, why
+
+
 def known_tools(case: Case) -> frozenset[str]:
     """The tools of a case's agents, and those that it names itself: in `allowed_tools`, in assertions about tools."""
     known = {*case.tools, *(case.limits.allowed_tools or ())}

@@ -1,11 +1,15 @@
 """The cases of a suite, and what one pass over them tells the plan: counts, needs, judges, simulators."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from atp.base.diagnostics import Place
 from atp.base.project import working_directory
-from atp.checks.before_run import deciders, needs, unjudgeable
+from atp.checks.before_run import deciders, needs, pattern_mistakes, unjudgeable
+from atp.loader.source import place_of
 from atp.suite.assertion import Decider, Need
 from atp.suite.case import Case
 from atp.suite.result import Origin
@@ -48,6 +52,8 @@ class Survey:
         """The hooks of cases."""
         self.doubtful: dict[tuple[str, Narrowed], Case] = {}
         """Reasons why a check may be impossible (a script that is missing), each with one case."""
+        self.pattern_mistakes: list[tuple[Case, int, str]] = []
+        """Examples of cases with an expectation whose regular expression can't be compiled: its place, and why."""
         self.connectors: dict[str, list[tuple[str, Place]]] = {}
         """The connectors in the `options` of cases, with examples of cases that name them."""
         self.attachments: dict[str, list[tuple[str, Place]]] = {}
@@ -75,6 +81,8 @@ class Survey:
         self.narrowed = self.narrowed or case.agents is not None
         for reason in unjudgeable(case, ()):
             self.doubtful.setdefault((reason, _narrowed(case)), case)
+        if len(self.pattern_mistakes) < MOST_EXAMPLES:
+            self.pattern_mistakes.extend((case, *mistake) for mistake in pattern_mistakes(case))
         for need in needs(case):
             _example(self.needs.setdefault((need, _narrowed(case)), []), case)
         for decider in deciders(case):
@@ -141,3 +149,18 @@ class CaseSource:
         fixtures = self.folder / "fixtures"
         self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
         """The folder that is copied into each workspace as `fixtures/`."""
+
+    def expectation_place(self, case: Case, number: int) -> Place:
+        """Where an expectation of a case stands, found by its words; if it is not found, the place of the case.
+
+        Places of expectations are not kept, because they are needed only for mistakes.
+        """
+        words = [
+            f"(?:{re.escape(one)}|{re.escape(json.dumps(one)[1:-1])})" for one in case.expectations[number].split()
+        ]
+        with suppress(OSError, UnicodeError):
+            text = Path(self.suite.path or "").read_text("utf-8-sig")
+            start = sum(len(line) + 1 for line in text.split("\n")[: max(case.place.line - 1, 0)])
+            if found := re.compile(r"\s+".join(words)).search(text, start):
+                return place_of(text, found.start())
+        return case.place

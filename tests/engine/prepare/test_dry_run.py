@@ -200,3 +200,33 @@ def test_prompts_that_are_still_to_be_made_are_said_to_be_missing(project: Proje
     assert ran.code == 0, ran.err
     assert "2 cases, 10 trials, 3 calls of agents" in ran.out
     assert "7 trials have prompts that are still to be made; their calls are not counted" in ran.out
+
+
+@pytest.mark.parametrize("command", [("validate",), ("test", "--dry-run"), ("test",)])
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        (
+            "a.test.md",
+            "---\ntarget: agents/a.md\n---\n\n# A\n\n**Prompt:** hi\n\n**Expectations:**\n\n- no errors\n"
+            "- the response\n  matches /(shipped/\n",
+            "12:3",
+        ),
+        ("a.jsonl", '{"id": "A",\n "input": "hi",\n "expectations": [\n  "the response matches /(shipped/"]}\n', "4:4"),
+    ],
+)
+def test_a_pattern_that_can_not_be_compiled_is_an_error_at_its_expectation(
+    project: Project, command: tuple[str, ...], name: str, text: str, place: str
+) -> None:
+    project.write("agent.py", "def answer(prompt):\n    raise SystemExit('the agent was asked')\n")
+    project.write("scripts/house.py", "def judge(asked):\n    raise SystemExit('the judge was asked')\n")
+    project.write("agents/a.md", "---\ntype: custom\nconfig:\n  entry: ../agent.py:answer\n---\n")
+    project.write(name, text)
+    flags = ("--assessor", "scripts:house.judge", *(("-n", "agent.py:answer") if command[0] == "test" else ()))
+    ran = project.atp(*command, name, *flags)
+    assert ran.code == 2, ran.err
+    why = "not a regular expression: missing ), unterminated subpattern at position 0"
+    found = ran.out if command[0] == "validate" else ran.err
+    assert "error[regex]: case `" in found
+    assert f'"the response matches /(shipped/": {why}\n  --> {name}:{place}\n' in found
+    assert "was asked" not in ran.out + ran.err

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from atp.checks.expectations.forms import find_form
+from atp.checks.expectations import forms
 from atp.checks.expectations.names import is_english
 from atp.checks.expectations.words import LONGEST, read_sentence
 from atp.checks.groups import AtLeast
@@ -33,7 +33,13 @@ def compile_expectation(text: str, tools: frozenset[str] = frozenset()) -> Asser
 @lru_cache(maxsize=4096)
 def _compiled(text: str, tools: frozenset[str]) -> Assertion | None:
     sentence = read_sentence(text, tools)
-    return find_form(sentence) if sentence is not None else None
+    return forms.find_form(sentence) if sentence is not None else None
+
+
+def pattern_mistake(text: str) -> str | None:
+    """Why the regular expression in an expectation can't be compiled; None if there is none, or it can be."""
+    sentence = read_sentence(text, frozenset()) if len(text) <= LONGEST else None
+    return forms.pattern_mistake(sentence) if sentence is not None else None
 
 
 def exact_wording(text: str) -> str | None:

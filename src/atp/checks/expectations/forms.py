@@ -241,8 +241,20 @@ def find_form(sentence: Sentence) -> Assertion | None:
         match = form.read(sentence)
         try:
             found = build(match) if match is not None else None
-        except ValidationError:  # a regular expression that is none, for example
+        except ValidationError:
             continue
         if found is not None:
             return found
+    return None
+
+
+def pattern_mistake(sentence: Sentence) -> str | None:
+    """Why the regular expression that a sentence names can't be compiled; None if it names none, or one that can."""
+    for form, build in FORMS:
+        match = form.read(sentence) if build is _matches else None
+        try:
+            if match is not None:
+                build(match)
+        except ValidationError as error:
+            return error.errors()[0]["msg"]
     return None

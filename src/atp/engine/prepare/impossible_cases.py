@@ -14,6 +14,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.numbers import counted
 from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
+from atp.checks.verdicts import SHORT, show
 from atp.engine.agent_under_test import DescribedAgent
 from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
@@ -26,6 +27,9 @@ def check_cases(source: CaseSource, agents: Sequence[DescribedAgent], root: Path
     here = Diagnostics(source.suite.path)
     _warn_outside(source, root, here)
     _check_folders(source, root, here)
+    for case, number, why in survey.pattern_mistakes:
+        message = f"case `{case.id}`: {show(case.expectations[number], SHORT)}: {why}"
+        here.error("regex", message, source.expectation_place(case, number), "fix the pattern")
     for agent in agents:
         doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if agent.is_among(only)}
         for case in doubtful.values():
