@@ -15,6 +15,8 @@ from atp.suite.case import Case
 
 EARLIER_MESSAGES = Need("history", "the earlier messages of the conversation")
 """What a case needs that begins with messages which nobody says in the trial."""
+IN_WORDS = "its expectations in words"
+"""Why a case needs the assessor, if some of its expectations have no exact meaning."""
 _NEEDED_BY_LIMITS = {
     "allowed_tools": Need("tool_calls", "which tools it called (`allowed_tools`)"),
     "max_steps": Need("steps", "its steps (`max_steps`)"),
@@ -47,7 +49,7 @@ def met(need: Need, capabilities: Capabilities) -> bool:
 def deciders(case: Case) -> Iterator[Decider]:
     """The judges and validators that a case needs."""
     if compiled_expectations(case)[1]:
-        yield Decider("assessor", None, "its expectations in words")
+        yield Decider("assessor", None, IN_WORDS)
     for assertion in case.asserted:
         if assertion.needs_judge:
             yield from assertion.deciders()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from atp.base.diagnostics import Place
 from atp.base.project import working_directory
-from atp.checks.before_run import deciders, needs, pattern_mistakes, unjudgeable
+from atp.checks.before_run import compiled_expectations, deciders, needs, pattern_mistakes, unjudgeable
 from atp.loader.source import place_of
 from atp.suite.assertion import Decider, Need
 from atp.suite.case import Case
@@ -52,6 +52,8 @@ class Survey:
         """The hooks of cases."""
         self.doubtful: dict[tuple[str, Narrowed], Case] = {}
         """Reasons why a check may be impossible (a script that is missing), each with one case."""
+        self.in_words: tuple[Case, int] | None = None
+        """The first expectation that a judge decides: its case, and its place among the expectations."""
         self.pattern_mistakes: list[tuple[Case, int, str]] = []
         """Examples of cases with an expectation whose regular expression can't be compiled: its place, and why."""
         self.connectors: dict[str, list[tuple[str, Place]]] = {}
@@ -85,6 +87,8 @@ class Survey:
             self.pattern_mistakes.extend((case, *mistake) for mistake in pattern_mistakes(case))
         for need in needs(case):
             _example(self.needs.setdefault((need, _narrowed(case)), []), case)
+        if self.in_words is None and (judged := compiled_expectations(case)[1]):
+            self.in_words = case, judged[0]
         for decider in deciders(case):
             _example(self.deciders.setdefault(decider, []), case)
         if case.simulator is not None or case.checkpoints:

@@ -202,14 +202,30 @@ def test_prompts_that_are_still_to_be_made_are_said_to_be_missing(project: Proje
     assert "7 trials have prompts that are still to be made; their calls are not counted" in ran.out
 
 
+PATTERN_IN_MARKDOWN = """\
+---
+target: agents/a.md
+---
+
+# A
+
+**Prompt:** hi
+
+**Expectations:**
+
+- no errors
+- the response
+  matches /(shipped/
+"""
+
+
 @pytest.mark.parametrize("command", [("validate",), ("test", "--dry-run"), ("test",)])
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
         (
             "a.test.md",
-            "---\ntarget: agents/a.md\n---\n\n# A\n\n**Prompt:** hi\n\n**Expectations:**\n\n- no errors\n"
-            "- the response\n  matches /(shipped/\n",
+            PATTERN_IN_MARKDOWN,
             "12:3",
         ),
         ("a.jsonl", '{"id": "A",\n "input": "hi",\n "expectations": [\n  "the response matches /(shipped/"]}\n', "4:4"),

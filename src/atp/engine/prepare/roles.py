@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError
+from atp.checks.before_run import IN_WORDS
+from atp.checks.verdicts import SHORT, show
 from atp.engine.case_source import CaseSource, is_varied
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.impossible_cases import report_missing
@@ -35,7 +37,12 @@ def missing_roles(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagno
             find: Callable[[], Any] = partial(roles.validator, decider.name or "", source)
         else:
             find = partial(roles.assessor, decider.name, source)
-        report_missing(here, "no-judge", f"{decider.why} can't be judged", examples, find, warnings)
+        why, cases = decider.why, examples
+        if why == IN_WORDS and source.survey.in_words is not None:
+            case, number = source.survey.in_words
+            why = f"its expectation {show(case.expectations[number], SHORT)}"
+            cases = [(case.id, source.expectation_place(case, number)), *examples[1:]]
+        report_missing(here, "no-judge", f"{why} can't be judged", cases, find, warnings)
     for name, examples in source.survey.simulators.items():
         find = partial(roles.simulator, name, source)
         report_missing(here, "no-simulator", "there is no simulator", examples, find, warnings)
