@@ -43,3 +43,28 @@ def test_smaller_answers_are_taken(tmp_path: Path, value: Any) -> None:
     answer = Answer(Talk(tmp_path).request())
     answer.given_back(value)
     assert answer.finish().output == value
+
+
+@pytest.mark.parametrize(
+    ("value", "warning", "calls"),
+    [
+        (
+            {"output": "a", "tool_calls": [{"name": "x"}, {"name": "y"}], "latency_ms": 3},
+            "the answer has `latency_ms` beside `output` and `tool_calls`, so all of it is the output",
+            2,
+        ),
+        ({"output": "a", "usage": {}, "k": 1, "l": 2}, "the answer has `k`, `l` beside `output` and `usage`", None),
+        ({"output": "a", "tool_calls": [], "k": 1}, "the answer has `k` beside `output` and `tool_calls`", None),
+        ({"output": "a", "latency_ms": 3}, None, None),  # nothing that ATP would have read otherwise
+        ({"tool_calls": [{"name": "x"}], "latency_ms": 3}, None, None),
+    ],
+)
+def test_an_unknown_key_beside_the_parts_of_a_reply_is_warned_of(
+    tmp_path: Path, value: dict[str, Any], warning: str | None, calls: int | None
+) -> None:
+    answer = Answer(Talk(tmp_path).request())
+    answer.given_back(value)
+    reply = answer.finish()
+    assert (reply.output, reply.tool_calls) == (value, [])
+    assert [one.partition(", so")[0] for one in reply.warnings] == ([warning.partition(", so")[0]] if warning else [])
+    assert (reply.usage.tool_calls if reply.usage else None) == calls

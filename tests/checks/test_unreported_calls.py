@@ -1,5 +1,6 @@
 """Tool calls that an agent counts and does not describe never lead to a verdict in its favour."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -160,3 +161,29 @@ def test_tools_that_nobody_saw_do_not_pass_for_allowed_ones(project: Project) ->
     assert ran.statuses == {"honest": "passed", "silent": "error", "forbidden": "failed"}
     assert ran.results["silent"]["blame"] == "judge"
     assert "`allowed_tools` can't be shown" in ran.results["silent"]["error"]
+
+
+@pytest.mark.parametrize("python", [False, True], ids=["in-process", "worker"])
+def test_calls_in_a_reply_with_an_unknown_key_are_not_described(project: Project, python: bool) -> None:
+    project.write(
+        "agent.py",
+        """
+        def answer(prompt):
+            call = {"name": "delete_all", "arguments": {}}
+            return {"output": "done", "tool_calls": [call], "latency_ms": 3}
+        """,
+    )
+    config = {"entry": "agent.py:answer", **({"python": sys.executable} if python else {})}
+    suite = project.suite(
+        [{"name": "a", "type": "custom", "config": config}],
+        [
+            {"id": "absence", "assertions": [{"type": "not_tool_called", "name": "delete_all"}]},
+            {"id": "allowed", "constraints": {"allowed_tools": ["search"]}},
+            {"id": "rules", "assertions": [{**RULES, "forbidden_tools": ["delete_all"]}]},
+            {"id": "exact", "assertions": [{"type": "contains", "value": "done"}]},
+        ],
+    )
+    ran = project.test(suite)
+    assert ran.statuses == {"absence": "error", "allowed": "error", "rules": "error", "exact": "passed"}
+    for one in ran.results.values():
+        assert any(warning.startswith("the answer has `latency_ms` beside") for warning in one["warnings"])

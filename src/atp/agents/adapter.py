@@ -93,6 +93,8 @@ class Reply(Struct, omit_defaults=True, kw_only=True):
     """A value that the request of the next turn has as its `state`."""
     messages: list[dict[str, Any]] = []
     """Messages that the agent adds to the conversation, if they are more than its answer."""
+    warnings: list[str] = []
+    """What is doubtful about the answer, for the trial's result."""
 
 
 class AgentError(Error):

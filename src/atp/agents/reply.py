@@ -51,7 +51,7 @@ class Answer:
         self._pieces: list[str] = []
         self._size = 0
         self._whole = False
-        self.reply = Reply(tool_calls=[], artifacts=[])
+        self.reply = Reply(tool_calls=[], artifacts=[], warnings=[])
         request.so_far = self.finish
 
     def finish(self) -> Reply:
@@ -87,7 +87,20 @@ class Answer:
             except ProtocolError as error:
                 raise broken(error, value) from error
         else:
+            if type(value) is dict and "output" in value and not PARTS.isdisjoint(value.keys() - {"output"}):
+                self._warn_of_unknown_keys(value)
             self._answer(value)
+
+    def _warn_of_unknown_keys(self, value: dict[str, Any]) -> None:
+        """Say that a dict which looks like a reply in parts is the output itself, and that its calls were not read."""
+        unknown = ", ".join(f"`{cut(key, 60)}`" for key in value if key not in PARTS)
+        parts = " and ".join(f"`{key}`" for key in value if key in PARTS)
+        text = f"the answer has {unknown} beside {parts}, so all of it is the output and none of its parts was read: "
+        self.reply.warnings.append(f"{text}leave that out, or put it into `output`")
+        if isinstance(calls := value.get("tool_calls"), list) and calls:
+            # Calls that were not described: what they could change is unjudged.
+            self.reply.usage = self.reply.usage or Usage()
+            self.reply.usage.add(Usage(tool_calls=len(calls)))
 
     def _count(self, size: int) -> None:
         self._size += size

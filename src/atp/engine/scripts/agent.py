@@ -140,7 +140,7 @@ class CalledAgent:
     def end(self) -> None:
         """Release what the agent keeps for this conversation. Runs in the event loop, after the test."""
         if self._conversation is not None:
-            self._runner.result.warnings.extend(self._conversation.unfinished_calls())
+            self._runner.result.warnings.extend(self._conversation.warnings())
             self._runner.tested(self._name).end_trial(self._conversation.session)
 
 

@@ -94,6 +94,7 @@ class Conversation:
         """The state that the agent asked to be handed back."""
         self.turns = 0
         """How many turns there were, those of befores included."""
+        self._doubts: list[str] = []
         case = trial.case
         self._turns = TurnBuilder(
             agent=trial.tested,
@@ -135,9 +136,9 @@ class Conversation:
         elif case.messages:
             yield [message.wire() for message in case.messages]
 
-    def unfinished_calls(self) -> list[str]:
-        """Return warnings about tool calls whose outcome never came."""
-        return self._watch.unfinished_calls()
+    def warnings(self) -> list[str]:
+        """Return warnings about answers, and about tool calls whose outcome never came."""
+        return [*self._doubts, *self._watch.unfinished_calls()]
 
     async def say(self, messages: list[dict[str, Any]]) -> None:
         """Add messages, ask the agent, and record its answer. Raises `AgentError`, `LimitExceeded`."""
@@ -174,6 +175,7 @@ class Conversation:
             call.turn = watch.turn
             watch.tool_call(call)
         transcript.artifacts.extend(reply.artifacts)
+        self._doubts.extend(one for one in reply.warnings if one not in self._doubts)
         if reply.usage is not None:
             watch.usage(reply.usage)
 

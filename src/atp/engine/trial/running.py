@@ -106,7 +106,7 @@ class RunningTrial:
         finally:
             _hide_split_secrets(result.transcript, self._context.secrets)
             if again is None:
-                self._result.warnings.extend(conversation.unfinished_calls())
+                self._result.warnings.extend(conversation.warnings())
             trial.tested.end_trial(task_id)
         await self._call_after_hook()
         if again is not None:
