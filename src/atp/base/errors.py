@@ -26,3 +26,6 @@ def install_extra(name: str) -> str:
 
 class ConfigurationError(Error):
     """An agent, a model or a script that can't be set up as it is configured. Nothing runs."""
+
+    key: str | None = None
+    """The key of an agent's `config` that is wrong, if that is known."""

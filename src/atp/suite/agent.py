@@ -6,6 +6,7 @@ The configurations of our own kinds are in this module, their adapters in `atp/a
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -281,11 +282,17 @@ class CustomConfig(AgentConfig):
 
     @model_validator(mode="after")
     def _has_entry(self) -> "CustomConfig":
-        slip = near_miss("entry", self.model_extra or ()) if self.entry is None else None
+        further = (self.model_extra or {}) if self.entry is None else {}
+        slip = near_miss("entry", further) or next((key for key in further if key.startswith("entry")), None)
         if slip is not None:
             message = "unknown key `{key}`: did you mean `{meant}`?"
             raise PydanticCustomError("near_miss", message, {"key": slip, "meant": "entry"})
         return self
+
+    def near_misses(self) -> list[tuple[str, str]]:
+        """The keys that are handed to the code and look like misspelled keys of ATP's, each with the key meant."""
+        free = {*type(self).model_fields, "history"} - self.model_fields_set - self.__pydantic_extra__.keys()
+        return [(key, meant) for key in self.__pydantic_extra__ if (meant := near_miss(key, sorted(free)))]
 
 
 class PromptConfig(AgentConfig):
@@ -327,15 +334,21 @@ class Agent(Record):
     config: Any
     """How to reach it; its keys depend on the kind."""
     _place: Place = PrivateAttr(default_factory=Place)
+    _key_places: dict[str, Place] = PrivateAttr(default_factory=dict)
 
     @property
     def place(self) -> Place:
         """Where the agent is described in its suite; line 0 if it is not in a suite."""
         return self._place
 
-    def stands_at(self, place: Place) -> None:
-        """Set the place. The loader calls this, because the place is not part of what a file says."""
+    def place_of(self, key: str | None) -> Place:
+        """Where a key of `config` is written in the suite; the place of the agent if that is not known."""
+        return self._key_places.get(key or "", self._place)
+
+    def stands_at(self, place: Place, keys: Mapping[str, Place] | None = None) -> None:
+        """Set the place, and those of the keys of `config`. The loader calls this: places are not what a file says."""
         self._place = place
+        self._key_places = dict(keys or {})
 
 
 CONFIGURATIONS: dict[str, type[AgentConfig]] = {

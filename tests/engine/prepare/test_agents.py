@@ -145,3 +145,39 @@ def test_a_missing_variable_of_an_agent_in_atp_toml_is_an_error_at_its_place(
     assert place.splitlines()[0].endswith("atp.toml:7:31")
     assert "no-such-agent" not in ran.err
     assert "UNSET" not in ran.err
+
+
+def write_custom(project: Project, **config: str) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return prompt\n")
+    keys = "".join(f"      {key}: {value}\n" for key, value in config.items())
+    agent = f"agents:\n  - name: a\n    type: custom\n    config:\n{keys}"
+    project.write("s.yaml", f"test_suite: s\n{agent}tests:\n  - {{id: t, name: t, input: hi}}\n")
+
+
+@pytest.mark.parametrize("command", ["validate", "test"])
+def test_a_misspelled_key_in_an_open_config_is_warned_of_at_its_place(project: Project, command: str) -> None:
+    write_custom(project, entry="agent.py:answer", paralel="2", pyhton="x", histroy="ignored", mode="fast", entry_2="x")
+    ran = project.atp(command, "s.yaml")
+    assert ran.code == 0, ran.err
+    shown = ran.out + ran.err
+    assert shown.count("warning[unknown-key]") == 3
+    for line, key, meant in ((7, "paralel", "parallel"), (8, "pyhton", "python"), (9, "histroy", "history")):
+        found = shown.partition(f"agent `a`: `{key}` is no key of ATP's")[2]
+        assert found.partition("--> ")[2].startswith(f"s.yaml:{line}:7\n")
+        assert found.partition("help: ")[2].startswith(f"did you mean `{meant}`?\n")
+
+
+def test_entrypoint_is_told_to_be_entry(project: Project) -> None:
+    write_custom(project, entrypoint="agent.py:answer")
+    ran = project.atp("test", "s.yaml")
+    assert ran.code == 2
+    assert "unknown key `entrypoint`" in ran.err
+    assert "help: known here: entry\n" in ran.err
+
+
+def test_an_entry_that_can_not_be_used_is_reported_at_its_key(project: Project) -> None:
+    write_custom(project, parallel="2", entry="agent.py:gone")
+    ran = project.atp("test", "s.yaml")
+    assert ran.code == 2
+    error = ran.err.partition("error[agent-configuration]: agent `a`: ")[2]
+    assert error.partition("--> ")[2].startswith("s.yaml:7:7\n"), ran.err

@@ -26,6 +26,9 @@ from atp.usercode.worker.drivers import make
 _NOT_CONFIGURABLE = {"graph_path", "module", "graph", "python", "parallel"}
 """Keys of `langgraph` that say where the graph is and how it runs, and are not passed on to the graph."""
 
+_KEYS_OF_CODE = ("entry", "graph_path", "crew_path", "module")
+"""Keys that say where the code is."""
+
 
 def custom_adapter(agent: Agent, context: AdapterContext) -> Adapter:
     """Make the adapter of a `custom` agent.
@@ -167,4 +170,6 @@ def _python_adapter(code: Code, config: _Config, context: AdapterContext, values
         return WorkerAdapter(code, config.python, config.parallel, context, values)
     except UnusableCode as error:
         problem = configuration_error(error)
-        raise ConfigurationError(f"`{code}`: {problem}", problem.hint) from error
+        wrong = ConfigurationError(f"`{code}`: {problem}", problem.hint)
+        wrong.key = next((key for key in _KEYS_OF_CODE if getattr(config, key, None) is not None), None)
+        raise wrong from error

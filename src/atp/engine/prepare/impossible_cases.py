@@ -31,6 +31,7 @@ def check_cases(source: CaseSource, agents: Sequence[DescribedAgent], root: Path
         message = f"case `{case.id}`: {show(case.expectations[number], SHORT)}: {why}"
         here.error("regex", message, source.expectation_place(case, number), "fix the pattern")
     for agent in agents:
+        _warn_of_near_misses(agent, here)
         doubtful = {one.index: one for (_, only), one in survey.doubtful.items() if agent.is_among(only)}
         for case in doubtful.values():
             for reason in unjudgeable(case, (agent.base, source.folder, root)):
@@ -123,6 +124,14 @@ def check_hooks(
         except ConfigurationError as error:
             notes.error("hook", f"hook `{name}`: {error}", hint=error.hint)
     return notes
+
+
+def _warn_of_near_misses(agent: DescribedAgent, here: Diagnostics) -> None:
+    """Warn of keys in the open `config` of a `custom` agent that ATP would have used if they were spelled right."""
+    config = agent.agent.config
+    for key, meant in config.near_misses() if isinstance(config, CustomConfig) else ():
+        message = f"agent `{agent.agent.name}`: `{key}` is no key of ATP's, and is only handed to the function"
+        here.warn("unknown-key", message, agent.agent.place_of(key), f"did you mean `{meant}`?")
 
 
 def _warn_outside(source: CaseSource, root: Path, here: Diagnostics) -> None:

@@ -238,7 +238,9 @@ def _make_agent(
         tested = services.agent_under_test(named, source)
     except ConfigurationError as error:
         here = Diagnostics(source.suite.path if place.line else None)
-        here.error("agent-configuration", f"agent `{named.agent.name}`: {error}", place, error.hint)
+        here.error(
+            "agent-configuration", f"agent `{named.agent.name}`: {error}", named.agent.place_of(error.key), error.hint
+        )
         notes.extend(here)
         return None
     if place.line:

@@ -85,9 +85,12 @@ def _read_head(
     respelt = RenamedKeys(locate, (), written)
     suite = validate(Suite, head, notes, respelt, spare={"test_suite": "suite"})
     _check_agent_names(data.get("agents"), notes, respelt)
-    places = {name: respelt.value(("agents", number)) for number, name in _agent_names(data.get("agents"))}
+    numbers = {name: number for number, name in _agent_names(data.get("agents"))}
     for agent in suite.agents if suite is not None else ():
-        agent.stands_at(places.get(agent.name, Place()))
+        at = ("agents", numbers[agent.name])
+        config = data["agents"][numbers[agent.name]].get("config")
+        keys = config if isinstance(config, dict) else {}
+        agent.stands_at(respelt.value(at), {key: respelt.key((*at, "config", key)) for key in keys})
     return suite
 
 
