@@ -116,6 +116,18 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         raise UnusableCode(f"its parameters can't be found out: {error}") from error
 
 
+def wrap(made: str, cls: type) -> str:
+    """The hint for an object that is not called itself: the function to write. `made` is how it is got: `Desk()`."""
+    methods = [name for name, one in inspect.getmembers(cls, inspect.isfunction) if not name.startswith("_")]
+    method = methods[0] if len(methods) == 1 else "run"
+    return f"wrap it: write `def answer(messages): return {made}.{method}(messages)`, and name that function"
+
+
+def _is_method(function: Any) -> bool:
+    """True for a function that was taken from a class, and so lacks its first argument."""
+    return inspect.isfunction(function) and required(function)[:1] == ["self"]
+
+
 def _not_offered(name: str, offered: Sequence[str], role: str) -> UnusableCode:
     message = f"it takes `{name}`; {role} is given, by name, {', '.join(offered)}"
     return UnusableCode(message, word=name, known=offered)
@@ -132,7 +144,8 @@ class Callee:
         function: Any = entry
         if inspect.isclass(entry):
             if "__call__" not in dir(entry):
-                raise UnusableCode(f"instances of the class `{entry.__name__}` can't be called")
+                text = f"instances of the class `{entry.__name__}` can't be called"
+                raise UnusableCode(text, wrap(f"{entry.__name__}()", entry))
             self._class = entry
             # Made now, so that an error is found before anything runs. The first conversation gets this instance.
             try:
@@ -140,6 +153,11 @@ class Callee:
             except (Exception, SystemExit) as error:
                 raise UnusableCode(f"`{entry.__name__}()` raised {type(error).__name__}: {error}") from error
             self._unused.append(function)
+        elif _is_method(entry):
+            cls, _, method = entry.__qualname__.rpartition(".")
+            text = f"it takes `self`: it is a method of the class `{cls}`, and there is no object to call it on"
+            code = f"def answer(messages): return {cls}().{method}(messages)"
+            raise UnusableCode(text, f"wrap it: write `{code}`, and name that function")
         self._function: Callable[..., Any] = function
         self.parameters = match_by_name(function, offered, "an agent", lone="prompt")
         self.is_async = is_async(function)

@@ -278,12 +278,29 @@ def test_a_class_is_made_anew_for_each_conversation(talk: Talk, name: str) -> No
     assert run(hold()) == [1, 1, 2, 3, 2, 1]
 
 
+WRAP = "wrap it: write `def answer(messages): return {}(messages)`, and name that function"
+
+
 @pytest.mark.parametrize(
     ("function", "words", "hint"),
     [
         ("unknown_parameter", "it takes `mesages`", "did you mean `messages`?"),
         ("NeedsMore", "`NeedsMore()` raised TypeError", None),
-        ("Mute", "instances of the class `Mute` can't be called", None),
+        (
+            "Mute",
+            "instances of the class `Mute` can't be called",
+            WRAP.format("Mute().run"),
+        ),
+        (
+            "Desk.ask",
+            "it takes `self`: it is a method of the class `Desk`",
+            WRAP.format("Desk().ask"),
+        ),
+        (
+            "DESK",
+            "is not a function",
+            f"it is of type Desk; {WRAP.format('DESK.ask')}",
+        ),
         ("NOT_CALLABLE", "is not a function", "it is of type int"),
         ("ecco", "there is no `ecco`", "did you mean `echo`?"),
     ],

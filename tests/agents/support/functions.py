@@ -167,6 +167,14 @@ ERRORS: dict[str, BaseException] = {
 }
 
 
+class Desk:
+    def ask(self, messages: Any) -> str:
+        return str(messages)
+
+
+DESK = Desk()
+
+
 class Mute(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no")

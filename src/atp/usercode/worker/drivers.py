@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from ..load import UnusableCode, find_name, load_place
-from ..signature import Callee, required
+from ..signature import Callee, required, wrap
 
 PROMPT_KEYS = ("prompt", "input", "question", "query", "user_input", "task", "text", "message", "topic")
 """Keys that take the prompt in agents whose state has a schema, in the order of preference."""
@@ -73,7 +73,10 @@ def make(spec: dict[str, Any]) -> Callee:
         return make_crewai(place, name, folders)
     found = find_name(load_place(place, folders), name, place)
     if not callable(found):
-        raise UnusableCode(f"`{place}:{name}` is not a function", f"it is of type {type(found).__name__}")
+        hint = f"it is of type {type(found).__name__}"
+        if type(found).__module__ != "builtins":
+            hint = f"{hint}; {wrap(name, type(found))}"
+        raise UnusableCode(f"`{place}:{name}` is not a function", hint)
     return Callee(found)
 
 
