@@ -33,7 +33,7 @@ def _script(text: str) -> str:
 
 
 def _entry(text: str) -> str:
-    if not re.fullmatch(r".*[^:\s].*:[^\W\d]\w*(\.[^\W\d]\w*)*", text.strip()):
+    if not re.fullmatch(r".*[^:\s]:[^\W\d]\w*(\.[^\W\d]\w*)*", text.strip()):
         raise PydanticCustomError("reference", "expected `module:function` or `path/to/file.py:function`")
     return text
 

@@ -147,6 +147,10 @@ def test_a_file_without_its_function(project: Project) -> None:
     file = project.cases("a")
     assert "help: did you mean `agent.py:answer`?" in project.atp("test", file, "-n", "agent.py").err
     assert "help: use a name of the suite, module:function" in project.atp("test", file, "-n", "empty.py").err
+    project.write("two.py", "def answer(prompt): ...\ndef refund(prompt): ...\n")
+    listed = "help: did you mean `two.py:answer`? Functions of the file: answer, refund\n"
+    assert listed in project.atp("test", file, "-n", "two.py").err
+    assert "help: write one colon: `two.py:answer`\n" in project.atp("test", file, "-n", "two.py::answer").err
     nobody = project.atp("test", file).err
     assert "`-n my_agent.py:answer`" in nobody
     assert "`name` in atp.toml" in nobody

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from atp.suite.agent import (
 )
 
 _URLS = ("http://", "https://")
+MOST_LISTED = 20
+"""The most functions of a file that a hint lists."""
 _HOW = "use a name of the suite, module:function, a URL, or an id"
 
 
@@ -159,7 +162,9 @@ def _ad_hoc(name: str, project: Project, own: Iterable[str], notes: Diagnostics)
     if name.startswith(_URLS) or (":" in name and not name.endswith(".md")):
         made = _described(name)
         if made is None:
-            notes.error("no-such-agent", f"`{name}` names no agent", hint=_HOW)
+            meant = re.sub(r":{2,}", ":", name)
+            hint = _HOW if meant == name or name.startswith(_URLS) else f"write one colon: `{meant}`"
+            notes.error("no-such-agent", f"`{name}` names no agent", hint=hint)
         return None if made is None else NamedAgent(made, here, ad_hoc=True)
     if name.endswith(".md"):
         path = next((one for one in (here / name, project.root / name.lstrip("/")) if one.is_file()), None)
@@ -199,10 +204,14 @@ def _by_id(name: str, project: Project, own: Iterable[str], notes: Diagnostics) 
         return None
     if not found:
         meant = near_miss(name, [*own, *tables])
-        meant = meant or function_meant(name, (working_directory(), root))
-        if meant is None and (root / _md(name)).is_file():
+        functions = _functions_in(name, (working_directory(), root))
+        if meant is None and functions:
+            meant = f"{name}:{functions[0]}"
+        elif meant is None and (root / _md(name)).is_file():
             meant = _md(name)
         hint = f"did you mean `{meant}`?" if meant else _HOW
+        if len(functions) > 1:
+            hint = f"{hint} Functions of the file: {', '.join(functions[:MOST_LISTED])}"
         notes.error("no-such-agent", f"there is no agent `{name}`", hint=hint)
     return made
 
@@ -244,20 +253,17 @@ def _table(about: Any) -> dict[str, Any]:
 NAME_ONE = "name one with -n (`-n my_agent.py:answer`, `-n http://…`, an agent's id), or as `name` in atp.toml"
 
 
-def function_meant(name: str, folders: Sequence[Path]) -> str | None:
-    """Complete the name of a Python file with its first function that could be an agent."""
-    if not name.endswith(".py"):
-        return None
+def _functions_in(name: str, folders: Sequence[Path]) -> list[str]:
+    """The functions of a Python file that could be agents; none if the name is not that of a file."""
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    if path is None:
-        return None
+    if not name.endswith(".py") or path is None:
+        return []
     try:
         tree = ast.parse(path.read_bytes(), str(path))
     except (OSError, SyntaxError, ValueError):
-        return None  # reported once a function of the file is named
+        return []  # reported once a function of the file is named
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    usable = [node.name for node in found if not node.name.startswith("_") and _takes_something(node)]
-    return f"{name}:{usable[0]}" if usable else None
+    return [node.name for node in found if not node.name.startswith("_") and _takes_something(node)]
 
 
 def _takes_something(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
