@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from atp.suite.result import ToolCall, Verdict
+from atp.suite.result import Event, ToolCall, Verdict
 
 Judge = Callable[..., Verdict]
 
@@ -82,7 +82,10 @@ def test_tool_called(judge: Judge, given: dict[str, Any], holds: bool) -> None:
 def test_tool_called_says_what_was_called_instead(judge: Judge) -> None:
     verdict = judge({"type": "tool_called", "name": "search", "arguments": {"query": "rome"}}, calls=CALLS)
     assert '"beijing"' in verdict.message
-    assert judge({"type": "tool_called", "name": "x"}).message.endswith("found no tool calls")
+    hint = ": the agent reported none (a Python function returns them as `tool_calls`, beside `output`)"
+    assert judge({"type": "tool_called", "name": "x"}).message.endswith(f"found no tool calls{hint}")
+    told = judge({"type": "tool_called", "name": "x"}, events=[Event(type="llm_request", payload={})])
+    assert told.message.endswith("found no tool calls")
     passed = judge({"type": "tool_called", "name": "create_issue"}, calls=CALLS)
     assert passed.where == "tool call 2 (turn 2)"
 

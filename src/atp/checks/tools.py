@@ -202,7 +202,7 @@ def _not_called(assertion: ToolCalled, count: int, evidence: Evidence) -> Verdic
     expected = f"expected {_quoted(name)} to be called{times}{arguments}{_when(assertion)}"
     others = [call for call in calls if _is_of_any(call, name)]
     if count or not others:
-        found = f"found {_times(count)} of {in_words(calls)}" if calls else "found no tool calls"
+        found = f"found {_times(count)} of {in_words(calls)}" if calls else f"found no tool calls{_why_none(evidence)}"
     else:
         shown = "; ".join(show(arguments_of(call), SHORT) for call in others[:3])
         found = f"found it called with {shown}" if arguments else f"found {in_words(calls)}"
@@ -212,6 +212,13 @@ def _not_called(assertion: ToolCalled, count: int, evidence: Evidence) -> Verdic
         found=[arguments_of(call) for call in others[:MOST_NAMED]] or in_words(calls),
         where=_where(evidence),
     )
+
+
+def _why_none(evidence: Evidence) -> str:
+    """Say that the agent may have called tools without telling of it: it has told of nothing that it did."""
+    if evidence.transcript.tells_of_actions:
+        return ""
+    return ": the agent reported none (a Python function returns them as `tool_calls`, beside `output`)"
 
 
 def _wanted(assertion: ToolCalled) -> dict[str, Any]:

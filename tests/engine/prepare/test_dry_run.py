@@ -73,10 +73,8 @@ def test_exact_expectations_need_no_judge_and_give_a_tps_report(project: Project
     assert [one["prompts"] for one in warm["iterations"]] == [["warm the ocean"]] * 2 + [["leave it"]] * 2
     assert (cool["summary"]["dependencies"], cool["summary"]["successes"]) == ([0], [2])
     missed = warm["iterations"][2]["outcomes"][0]
-    assert (missed["outcome"], missed["reasoning"]) == (
-        False,
-        ["expected `warm_ocean` to be called, found no tool calls"],
-    )
+    assert missed["outcome"] is False
+    assert missed["reasoning"][0].startswith("expected `warm_ocean` to be called, found no tool calls")
 
 
 def test_a_report_that_can_not_be_written_is_exit_3(project: Project) -> None:
