@@ -92,11 +92,13 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
             for suite in filter(None, (one.suite for one in files)):
                 in_memory(suite, lambda _: False, lambda source: agent_tools(source, options, project))
         if check and not has_errors(notes):
+            from atp.engine.prepare.sources import relevant
             from atp.engine.validate import check_suite
 
             for one in files:
                 if one.suite is not None and one.ok:
-                    one.diagnostics.extend(check_suite(one.suite, options, root, env, input_folder(paths)))
+                    checked = check_suite(one.suite, options, root, env, input_folder(paths))
+                    one.diagnostics[:] = [*relevant(one.diagnostics, one.suite), *checked]
     if strict or options.strict:
         files = [replace(one, diagnostics=[_as_error(note) for note in one.diagnostics]) for one in files]
         notes[:] = map(_as_error, notes)

@@ -244,3 +244,17 @@ def test_a_pattern_that_can_not_be_compiled_is_an_error_at_its_expectation(
     assert "error[regex]: case `" in found
     assert f'"the response matches /(shipped/": {why}\n  --> {name}:{place}\n' in found
     assert "was asked" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("command", [("validate",), ("test", "--dry-run", "-n", "agent.py:answer")])
+@pytest.mark.parametrize(("expectation", "warned"), [("no errors", False), ("the answer is kind", True)])
+def test_a_missing_assessor_is_warned_of_only_if_one_is_needed(
+    project: Project, command: tuple[str, ...], expectation: str, warned: bool
+) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return prompt\n")
+    project.write("agents/a.md", "Be kind.\n")
+    head = "---\ntarget: agents/a.md\n---\n\n# A\n\n**Prompt:** hi\n\n**Expectations:**\n\n"
+    project.write("a.test.md", f"{head}- {expectation}\n")
+    ran = project.atp(*command, "a.test.md", "--role-connector", "openai.x", env={"OPENAI_API_KEY": "k" * 20})
+    assert ran.code == 0, ran.err
+    assert ("warning[missing-assessor]" in ran.out + ran.err) == warned

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import input_folder, working_directory
+from atp.checks.before_run import compiled_expectations
 from atp.engine.case_source import CaseSource, Survey
 from atp.engine.prepare.options import Options
 from atp.loader.inputs import find_files
@@ -118,7 +119,20 @@ def _open_file(
     if dialect_of(path) == "jsonl":
         return _open_jsonl(path, given, wants, tools_of)
     loaded = load_path(path, given)
-    return (None if loaded.suite is None else in_memory(loaded.suite, wants, tools_of)), loaded.diagnostics
+    if loaded.suite is None:
+        return None, loaded.diagnostics
+    source = in_memory(loaded.suite, wants, tools_of)
+    return source, relevant(loaded.diagnostics, loaded.suite)
+
+
+def relevant(diagnostics: Iterable[Diagnostic], suite: Suite) -> list[Diagnostic]:
+    """The diagnostics of a loaded suite without `missing-assessor`, if it has only expectations with an exact meaning.
+
+    The loader does not know that. The tools that cases know must be set before.
+    """
+    if any(compiled_expectations(case)[1] for case in suite.cases):
+        return list(diagnostics)
+    return [one for one in diagnostics if one.code != "missing-assessor"]
 
 
 def in_memory(suite: Suite, wants: Wants, tools_of: ToolsOf | None = None) -> CaseSource:
