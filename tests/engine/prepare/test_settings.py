@@ -230,8 +230,33 @@ def test_mistakes_are_told_in_the_words_of_who_made_them(project: Project) -> No
         (["--runs", "0"], {}, "`--runs` must be at least 1, found '0'"),
         (["--budget-usd", "x"], {}, "`--budget-usd` must be a number, found 'x'"),
         ([], {"ATP_RUNS": "0"}, "`ATP_RUNS` must be at least 1, found '0'"),
-        (["--run", "b", "--tags", "c"], {}, "help: none fits --run b and --tags c"),
+        (
+            ["--run", "b", "--tags", "c"],
+            {},
+            "help: none fits --run b and --tags c; ids and names here: `a`; tags here: none\n",
+        ),
     ):
         ran = project.atp("test", file, *AGENT, *flags, env=env)
         assert (ran.code, told in ran.err) == (2, True), ran.err
     assert not (project.folder / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--run", "shiped"], "none fits --run shiped; did you mean `shipped`?"),
+        (["--run", "xyz"], "none fits --run xyz; ids and names here: `shipped`, `Where is it`, `refund`"),
+        (["--tags", "smok"], "none fits --tags smok; did you mean `smoke`?"),
+        (["--run", "shipped", "--tags", "slow"], "none fits --run shipped and --tags slow"),
+        (["--tags", "slow,!nightly", "--run", "ref"], None),
+    ],
+)
+def test_a_filter_that_fits_nothing_is_told_what_there_is(project: Project, flags: list[str], told: str | None) -> None:
+    file = project.cases(
+        {"id": "shipped", "name": "Where is it", "input": "x", "tags": ["smoke"]},
+        {"id": "refund", "input": "x", "tags": ["slow"]},
+    )
+    ran = project.atp("test", file, *AGENT, *flags, "--dry-run")
+    assert ran.code == (0 if told is None else 2), ran.err
+    if told is not None:
+        assert ran.err.rstrip().endswith(f"help: {told}")

@@ -1,13 +1,17 @@
 """Before a run: everything is loaded, planned and checked, so that what is wrong is known before anything runs."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
+from atp.base.near import near_miss
 from atp.base.project import find_root, keeping_working_directory
 from atp.base.secrets import masking
+from atp.base.text import one_line
 from atp.engine.case_source import CaseSource
 from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
@@ -87,7 +91,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
-        raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options))
+        raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options, sources))
     with extended_environ(context.env):
         # A dry run only looks for hooks, because loading one runs the user's code.
         load = None if options.dry_run else context.hooks.load
@@ -105,11 +109,37 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     return run
 
 
-def _what_left_none(options: Options) -> str:
-    """Why no case may be left, in the words of who chose."""
+def _what_left_none(options: Options, sources: list[CaseSource]) -> str:
+    """Why no case may be left, in the words of who chose, and what could have been meant."""
     given = {"--run": options.run, "--tags": options.tags, "--only-failed": options.only_failed}
     flags = [flag if value is True else f"{flag} {value}" for flag, value in given.items() if value]
-    return f"none fits {' and '.join(flags)}" if flags else "there is no case in the files"
+    if not flags:
+        return "there is no case in the files"
+    cases = list(islice((case for source in sources for case in source.cases()), MOST_COMPARED))
+    names = [name for case in cases for name in (case.id, case.name)]
+    words: list[tuple[str | None, str, list[str]]] = [(options.run, "ids and names", names)]
+    tags = [tag.strip() for tag in (options.tags or "").split(",")]
+    words += [
+        (tag, "tags", [known for case in cases for known in case.tags]) for tag in tags if tag[:1] not in ("", "!")
+    ]
+    more = [_what_there_is(word, kind, list(dict.fromkeys(known))) for word, kind, known in words if word]
+    return "".join([f"none fits {' and '.join(flags)}", *more])
+
+
+MOST_COMPARED = 1000
+"""Cases whose ids and tags are compared with a filter that none fits."""
+MOST_NAMED = 5
+"""Ids or tags that a hint names."""
+
+
+def _what_there_is(word: str, kind: str, known: list[str]) -> str:
+    """What a filter may have meant, or some of the ids or tags that there are; nothing if one of them fits it."""
+    if word in known or (kind != "tags" and any(re.search(word, one) for one in known)):
+        return ""
+    if len(word) > 2 and (meant := near_miss(word, known)) is not None:
+        return f"; did you mean `{meant}`?"
+    shown = ", ".join(f"`{one_line(one, 40)}`" for one in known[:MOST_NAMED]) or "none"
+    return f"; {kind} here: {shown}{' …' if len(known) > MOST_NAMED else ''}"
 
 
 def _check_filters(run: Path, options: Options) -> None:
