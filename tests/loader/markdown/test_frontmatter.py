@@ -114,6 +114,14 @@ def test_a_rate_in_percent_is_recognized() -> None:
     assert found.hint == "give a number from 0 to 1: `0.6`, if 60 % is meant"
 
 
+@pytest.mark.parametrize("key", ["assessor", "generator"])
+def test_the_hint_says_how_a_function_gets_a_role(key: str) -> None:
+    text = f"---\ntarget: agents/a.md\n{key}: scripts:house.judge\n---\n{CASE}"
+    (found,) = [one for one in load_text(text, "markdown").diagnostics if one.severity == "error"]
+    role = f'`--{key} scripts:house.judge`, or with `{key} = "scripts:house.judge"` in atp.toml'
+    assert found.hint == f"name a function with {role}"
+
+
 def test_two_mistakes_are_two_errors(expect: Callable[..., Loaded]) -> None:
     expect(
         "---\ntarget: «outside-agents»x.md\niterations: «out-of-range»0\n«unknown-key»assesor: agents/a.md\n---\n"

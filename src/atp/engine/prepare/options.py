@@ -38,9 +38,11 @@ class Options(Record):
     team: Text | None = setting("Team the tests run as (test-team)", "-t")
     locale: Text | None = setting("Locale the tests run in (en-us)")
     ctx: Text | None = setting("JSON or YAML file with the rest of the test environment")
-    simulator: Text | None = setting("Agent or connector that plays the user where a case names none")
-    assessor: Text | None = setting("Agent or connector that judges expectations")
-    generator: Text | None = setting("Agent or connector that makes variations of prompts")
+    simulator: Text | None = setting(
+        "Agent, connector or function (`scripts:a.b`) that plays the user where a case names none"
+    )
+    assessor: Text | None = setting("Agent, connector or function (`scripts:a.b`) that judges expectations")
+    generator: Text | None = setting("Agent, connector or function (`scripts:a.b`) that makes variations of prompts")
     role_connector: Text | None = setting("Model for the roles (judge, simulator, generator) that name none")
     judge_each: bool = setting("Judge each expectation in a call of its own", default=False)
     judge_cache: bool = setting("Don't judge the same transcript twice", default=True)

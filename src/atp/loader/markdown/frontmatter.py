@@ -123,6 +123,8 @@ def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Fr
         if path is not None and agent_file(path) is None:
             hint = "agents live in the project's folder `agents/`: write `agents/my-agent.md`"
             hint += f"; {_FUNCTION}" if key == "target" else ""
+            if key != "target" and path.startswith(("scripts:", "scripts.")):
+                hint = f'name a function with `--{key} {path}`, or with `{key} = "{path}"` in atp.toml'
             message = f"`{key}` is not a path in the folder `agents/`: {path!r}"
             notes.error("outside-agents", message, locate.value((key,)), hint)
     return front
