@@ -27,6 +27,7 @@ CLOSE_SECONDS = 0.5
 IDLE_SECONDS = 3.0
 """Idle connections are dropped before servers close them (uvicorn: after 5 s), so no request meets a closing one."""
 _OWN_JSON = "a URL must speak ATP's protocol: for a server with JSON of its own, write an agent with `protocol: json`"
+_NOT_ATP = "if the server doesn't speak ATP's protocol, set `protocol: json` or `protocol: openai`"
 _DONE = "[DONE]"
 """The message after the last one in streams of OpenAI's kind, which says nothing."""
 _NOT_IN_HEADERS = re.compile(r"[\r\n\0]")
@@ -180,7 +181,8 @@ class HttpExchange:
                 answered = True
                 if not 200 <= response.status < 300:
                     text = await response.content.read(100_000)
-                    raise faults.of_status(response.status, response.headers, text, self.address)
+                    hint = _NOT_ATP if isinstance(self._dialect, AtpDialect) else ""
+                    raise faults.of_status(response.status, response.headers, text, self.address, hint)
                 answer = _Body(response)
                 if response.content_type == "text/event-stream" and self._dialect.streams:
                     return await _read_stream(answer, request)

@@ -17,6 +17,8 @@ RETRYABLE_STATUSES = frozenset((429, 502, 503, 504))
 """Statuses that say nothing about the agent: a rate limit, or a proxy before the agent. The trial is started again."""
 WRONG_PATH = frozenset((404, 405))
 """Statuses of a server that takes no such request at this path."""
+NOT_UNDERSTOOD = frozenset((400, 415, 422))
+"""Statuses of a server that does not understand the request."""
 REFUSED = frozenset((401, 403))
 """Statuses of wrong credentials."""
 CHECK_CREDENTIALS = "check `api_key` and `headers`"
@@ -52,8 +54,10 @@ class Address:
         return f"check the path of `{self.key}`"
 
 
-def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Address) -> AgentError:
-    """Return the error for an unsuccessful answer to a turn."""
+def of_status(
+    status: int, headers: Mapping[str, str], body: bytes, address: Address, not_understood: str
+) -> AgentError:
+    """Return the error for an unsuccessful answer to a turn. `not_understood` helps if the request was not."""
     said = "" if _is_html(headers, body) else cut(error_text(body), LONGEST_MESSAGE)
     said = f": {said}" if said else ""
     text = f"HTTP {status}{said}"
@@ -63,6 +67,8 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, address: Add
         )
     if status in WRONG_PATH:
         text = f"HTTP {status} to POST {address}{said}; {address.check_path}"
+    if status in NOT_UNDERSTOOD and not_understood:
+        text = f"{text}; {not_understood}"
     if 300 <= status < 400:
         text = f"{redirect(status, headers.get('Location', 'nowhere'))}: set `{address.key}` to it"
     return AgentError(f"agent error: {text}", raw=cut(body, RAW_LENGTH))

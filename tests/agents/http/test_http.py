@@ -246,9 +246,16 @@ def test_retry_after_as_a_date(talk: Talk) -> None:
 )
 def test_other_statuses_are_the_agents(talk: Talk, status: int, body: Any) -> None:
     error = run(fail(talk, sending(body, status)))
-    assert (str(error), error.blame) == (f"agent error: HTTP {status}: no such thing", "agent")
+    hint = "; if the server doesn't speak ATP's protocol, set `protocol: json` or `protocol: openai`"
+    hint = hint if status in (400, 422) else ""
+    assert (str(error), error.blame) == (f"agent error: HTTP {status}: no such thing{hint}", "agent")
     assert not error.retryable
     assert error.raw
+
+
+def test_a_request_in_another_protocol_is_not_told_of_atps(talk: Talk) -> None:
+    error = run(fail(talk, sending(b"no", 422), protocol="json", body={"q": "{{prompt}}"}))
+    assert str(error) == "agent error: HTTP 422: no"
 
 
 async def fail_at(talk: Talk, handler: Handler, path: str, key: str = "endpoint") -> str:
