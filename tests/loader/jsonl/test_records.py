@@ -134,6 +134,7 @@ def test_each_broken_record_is_told(expect: Expect) -> None:
         ('{"id": "b\n', "close the text before the line ends; a line break in it is written \\n"),
         ('{"id" "b"}', "check the commas and quotes before this"),
         ('{"id": "b', "close the text that begins here"),
+        (r'{"id": "\d+"}', r"a backslash is written twice in JSON: `\\d`"),
         ('{"id": "b"', "close the `{` that opens at 1:1"),
         ('{"id": "b", "input": [{"role": "user"},\n', "close the `[` that opens at 1:22"),
         ('{"id": "[", "input":', "close the `{` that opens at 1:1"),

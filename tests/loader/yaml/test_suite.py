@@ -5,6 +5,7 @@ from tests.loader.shop import HEAD, Expect, one_case, suite_with
 
 from atp.base.diagnostics import LoadError
 from atp.loader import Loaded, TestLoader
+from atp.loader.load import load_text
 from atp.suite import Suite
 
 
@@ -674,3 +675,16 @@ def test_code_is_in_one_place(kind: str, config: str, told: str) -> None:
         TestLoader(env={}).load_string(text)
     (found,) = caught.value.diagnostics
     assert found.message == f"`config`: {told}"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (r'pattern: "\d+"', r"in double quotes write `\\d`, or use single quotes"),
+        ("input: Order: where is it?", "text with `: ` in it needs quotes around it"),
+        ("input: x\n      name: y", "check the indentation and the quotes around here"),
+    ],
+)
+def test_a_syntax_error_comes_with_the_likely_reason(line: str, hint: str) -> None:
+    (found,) = load_text(f"test_suite: s\ntests:\n  - id: a\n    {line}\n", "yaml").diagnostics
+    assert (found.code, found.hint) == ("syntax", hint)

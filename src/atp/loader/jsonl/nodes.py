@@ -299,4 +299,7 @@ def _hint(message: str, text: str, offset: int) -> str:
         return "JSON takes double quotes only"
     if text[offset : offset + 4] in ("True", "None", "Fals"):
         return "JSON writes true, false and null in small letters"
+    if "escape" in message and after == "\\":
+        letter = text[offset + 1 : offset + 2]
+        return f"a backslash is written twice in JSON: `\\\\{letter}`"
     return "check the commas and quotes before this"

@@ -33,6 +33,8 @@ _INT = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _OLD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_COLON = re.compile(r":\s")
+"""What ends a key."""
 _MAY_NOT_BE_TEXT = set("0123456789+-.~tTfFnNyYoO")
 _STANDARD = "tag:yaml.org,2002:"
 
@@ -296,9 +298,14 @@ def _is_unclosed(context: str, problem: str, text: str, opening: Any, mark: Any)
     )
 
 
+def _line_start(text: str, offset: int) -> int:
+    """The offset at which the line at an offset begins."""
+    return text.rfind("\n", 0, offset) + 1
+
+
 def _indent(text: str, offset: int) -> int:
     """How far the line at an offset is indented."""
-    line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+    line = text[_line_start(text, offset) :].partition("\n")[0]
     return len(line) - len(line.lstrip(" "))
 
 
@@ -316,6 +323,13 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int, notes: Diagnostic
         hint = "indent with blanks, not with tabs"
     elif "expected a single document" in f"{context} {problem}":
         problem, context, hint = "a second document begins here", None, "one file holds one document: remove the `---`"
+    elif "unknown escape character" in str(problem):
+        letter = text[position : position + 2].strip("\\")
+        hint = f"in double quotes write `\\\\{letter}`, or use single quotes"
+    elif "mapping values are not allowed" in str(problem) and _COLON.search(
+        text, _line_start(text, position), position
+    ):
+        hint = "text with `: ` in it needs quotes around it"
     notes.error("syntax", f"not YAML: {f'{context}, ' if context else ''}{problem}", at, hint)
 
 
