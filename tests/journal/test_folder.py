@@ -2,12 +2,14 @@
 
 import fcntl
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from tests.deep import TOO_LONG, make_deep
+from tests.engine.support.project import Project
 
 from atp.base.project import runs_folder
 from atp.journal.folder import Purpose, RunFolder, TemporaryFolder, new_run, sweep
@@ -95,3 +97,25 @@ def test_a_temporary_folder_that_another_process_removes_is_made_again(
     assert made.path not in removed
     assert made.path.is_dir()
     made.remove()
+
+
+def test_the_first_run_hides_atps_folder_from_git(project: Project) -> None:
+    subprocess.run(["git", "init", "-q", str(project.folder)], check=True)
+    project.write("agent.py", "def answer(prompt):\n    return prompt\n")
+    call = ("test", project.cases("a"), "-n", "agent.py:answer", "-q")
+    assert project.atp(*call).code == 0
+    status = subprocess.run(
+        ["git", "status", "--short", "--untracked-files=all"],
+        cwd=project.folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert ".atp" not in status.stdout
+    ignored = project.folder / ".atp" / ".gitignore"
+    ignored.write_text("runs\n")
+    assert project.atp(*call).code == 0
+    assert ignored.read_text() == "runs\n"
+    ignored.unlink()
+    assert project.atp(*call).code == 0
+    assert not ignored.exists()  # whoever deletes it wants to commit what is there

@@ -36,12 +36,21 @@ def _close_locks() -> None:
 os.register_at_fork(after_in_child=_close_locks)
 
 
+def _hide_from_git(folder: Path) -> None:
+    """Put a `.gitignore` into ATP's own folder, unless there is one, so that runs don't show up in `git status`."""
+    with contextlib.suppress(OSError), open(folder / ".gitignore", "x", encoding="utf-8") as file:
+        file.write("# Made by ATP. Delete the next line to commit what is here.\n*\n")
+
+
 class RunFolder:
     """The folder of a run that is under way, locked until this process closes it or ends."""
 
     def __init__(self, path: Path, marker: str) -> None:
         """`marker` is in the environment of every process that the run starts."""
+        is_first = not path.parent.exists()
         path.mkdir(parents=True, exist_ok=True)
+        if is_first and path.parts[-3:-1] == (".atp", "runs"):
+            _hide_from_git(path.parent.parent)
         self.path = path
         self.id = path.name
         self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
