@@ -329,3 +329,8 @@ def test_a_list_or_mapping_may_come_from_a_variable(expect: Expect) -> None:
 )
 def test_text_of_a_variable_that_is_no_such_list_or_mapping(expect: Expect, line: str) -> None:
     expect(suite_with(f"input: Hello\n{line}"))
+
+
+def test_variables_in_jsonl_stay_text() -> None:
+    (case,) = TestLoader(env={"X": "filled"}).load_string('{"id": "a", "input": "${X} and ${UNSET}"}').cases
+    assert case.input == "${X} and ${UNSET}"
