@@ -18,7 +18,7 @@ from atp.checks.verdicts import SHORT, show
 from atp.engine.agent_under_test import DescribedAgent
 from atp.engine.case_source import CaseSource
 from atp.engine.prepare.options import Options
-from atp.suite.agent import PromptConfig
+from atp.suite.agent import CustomConfig, PromptConfig
 
 
 def check_cases(source: CaseSource, agents: Sequence[DescribedAgent], root: Path) -> Diagnostics:

@@ -132,7 +132,8 @@ def _entries(data: Any, count: int) -> tuple[list[dict[str, Any]], str | None]:
 def _wrong_form(entry: dict[str, Any], wanted: str) -> str | None:
     number, decision = entry["number"], entry.get(wanted)
     if unknown := entry.keys() - {*_KEYS, wanted}:  # it may say the opposite
-        return f"number {number} has other keys than {', '.join((*_KEYS, wanted))}: {_cut(sorted(map(str, unknown)))}"
+        others = value_text(sorted(map(str, unknown)))
+        return f"number {number} has other keys than {', '.join((*_KEYS, wanted))}: {others}"
     if wanted == "met" and not isinstance(decision, bool):
         return f"`met` of number {number} is not true or false"
     if wanted == "score" and not is_score(decision):
