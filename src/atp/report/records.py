@@ -288,6 +288,9 @@ class ResultRecord(Record, kw_only=True):
     file: str | None
     line: Count
     tags: list[str]
+    user: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
     score: Percent | None
     dimensions: dict[str, Share]
     left_out: dict[str, str] | UnsetType = UNSET
@@ -349,6 +352,9 @@ class ResultRecord(Record, kw_only=True):
             file=case.file,
             line=case.line,
             tags=case.tags,
+            user=UNSET if case.user is None else case.user,
+            team=UNSET if case.team is None else case.team,
+            metadata=case.metadata or UNSET,
             score=None if score is None else round(score, 2),
             dimensions=_mean_dimensions(trials),
             left_out=left_out(trials) or UNSET,

@@ -14,6 +14,8 @@ import pytest
 from tests.parts import needs
 
 from atp.report.formats.json import JsonReport
+from atp.report.formats.jsonl import JsonlReport
+from atp.report.records import read_report
 from atp.suite.result import CaseResult, MadeFile
 
 
@@ -86,6 +88,18 @@ def test_the_documents_recipe(tmp_path: Path, story: Any, repeated: list[CaseRes
     assert subprocess.run(recipe, capture_output=True, check=False).returncode == 0
     written(path, story, repeated)
     assert subprocess.run(recipe, capture_output=True, check=False).returncode == 1
+
+
+def test_a_cases_own_user_team_and_metadata_are_in_its_result(tmp_path: Path, story: Any) -> None:
+    own = {"user": "eve", "team": "red", "metadata": {"ticket": "A-7"}}
+    cases = [story.case("own", **own), story.case("plain")]
+    story.tell([JsonlReport(tmp_path / "run.jsonl")], cases, story.end())
+    report = written(tmp_path / "report.json", story, cases)
+    assert {key: report["results"][0].get(key) for key in own} == own
+    assert not own.keys() & report["results"][1].keys()
+    assert read_report((tmp_path / "report.json").read_bytes()).results[0].metadata == own["metadata"]
+    events = [json.loads(line) for line in (tmp_path / "run.jsonl").read_bytes().splitlines()]
+    assert [{key: one[key] for key in own if key in one} for one in events if one["type"] == "result"] == [own, {}]
 
 
 def test_every_result_has_a_pass_rate(tmp_path: Path, story: Any, troubles: list[CaseResult]) -> None:

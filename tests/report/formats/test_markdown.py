@@ -146,3 +146,10 @@ def test_what_the_agent_made_is_named(tmp_path: Path, story: Any) -> None:
     many = story.trial(files=[MadeFile(name=f"f{number:03}", size=1) for number in range(MOST_FILES + 2)])
     text = written(tmp_path, story, [story.case("c", many)])
     assert f"  - `f{MOST_FILES - 1:03}`: 1 byte\n  - … and 2 more\n" in text
+
+
+def test_a_cases_own_user_team_and_metadata_are_told(tmp_path: Path, story: Any) -> None:
+    own = story.case("own", user="eve", team="red", metadata={"ticket": "A-7"})
+    _, _, text = written(tmp_path, story, [own, story.case("plain")]).partition("## Results")
+    assert '- User: `eve`\n- Team: `red`\n- Metadata: `{"ticket":"A-7"}`\n' in text
+    assert text.count("- User: ") == text.count("- Team: ") == text.count("- Metadata: ") == 1

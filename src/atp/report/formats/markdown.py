@@ -173,6 +173,9 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield f"- Agent: {code(hide(case.agent))}"
     if case.tags:
         yield f"- Tags: {', '.join(code(tag) for tag in hide(case.tags))}"
+    for label, value in (("User", case.user), ("Team", case.team), ("Metadata", case.metadata)):
+        if value:
+            yield f"- {label}: {code(response(hide(value)))}"
     if case.repeated:
         yield f"- {stability_text(case)}"
     if (score := case_score(case.trials)) is not None:
