@@ -662,6 +662,22 @@ def test_mistakes_in_flags_and_the_environment(project: Project) -> None:
     assert project.lines("asked") == []
 
 
+def test_runs_per_case_is_told_only_where_all_cases_have_as_many(project: Project) -> None:
+    twice = {"id": "b", "input": "b", "runs": 2, "expected": "something else"}
+    file = project.cases("a", twice)
+
+    def told(*arguments: str) -> list[int | None]:
+        events = project.test(file, *AGENT, *arguments).events
+        return [events[0]["runs_per_case"], events[-1]["runs_per_case"]]
+
+    assert told() == [None, None]
+    project.atp("report", "last", "-o", "run.json")
+    assert json.loads((project.folder / "run.json").read_bytes())["summary"]["runs_per_case"] is None
+    assert told("--run", "a") == [1, 1]
+    assert told("--runs", "3") == [3, 3]
+    assert told("--only-failed") == [2, 2]
+
+
 def test_why_there_are_more_trials_than_cases(project: Project) -> None:
     runs = project.cases("a", {"id": "b", "input": "b", "runs": 2}, name="runs.jsonl")
     project.write("agents/x.md", "---\ntype: custom\nconfig: {entry: ../agent.py:run}\n---\n")

@@ -40,7 +40,7 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
     options, plan, context = run.options, run.plan, run.context
     cases, trials = plan.counts() if counted else (0, 0)
     settings = options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"})
-    agents = plan.agents()
+    agents, run_counts = plan.agents(), plan.run_counts()
     return RunInfo(
         format=FORMAT,
         id=folder.id,
@@ -57,7 +57,8 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
         flags=[name for name in settings if options.given(name)],
         cases=cases,
         trials=trials,
-        runs=plan.runs,
+        runs=max(run_counts),
+        runs_differ=len(run_counts) > 1,
         environment=plan.identities.of(Case(id="-")),
         connector=_connector(agents, options),
         parallel=options.parallel,

@@ -98,6 +98,8 @@ class RunInfo(
     """How many trials are planned."""
     runs: int = 1
     """Runs per case; the most, where cases differ."""
+    runs_differ: bool = False
+    """Not all cases have as many runs."""
     environment: dict[str, Any] = {}
     """The test environment."""
     connector: str | None = None

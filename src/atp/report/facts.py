@@ -149,6 +149,12 @@ def class_text(found: Stability) -> str:
     return found.classification.replace("_", " ")
 
 
+def runs_per_case(info: RunInfo) -> int | None:
+    """How many runs each case has, with each of its prompts; None where cases differ."""
+    fewer = not info.varied and info.trials < info.cases * info.runs  # journals of earlier versions say no more
+    return None if info.runs_differ or fewer else info.runs
+
+
 def trials_text(trials: int, variations: int, runs: int) -> str:
     """`10 variations × 5 runs`: the variations and runs of the trials; only variations, where the runs differ."""
     if trials != variations * runs:

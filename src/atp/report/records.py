@@ -25,6 +25,7 @@ from atp.report.facts import (
     not_run,
     reason,
     response,
+    runs_per_case,
     shown_trial,
     timestamp,
     warnings,
@@ -433,7 +434,7 @@ class SummaryRecord(Record, kw_only=True):
     agent_id: str
     agents: list[str]
     connector: str | None
-    runs_per_case: Count
+    runs_per_case: Count | None
     run_id: str
     stopped: str | None
     exit_code: Count
@@ -449,7 +450,7 @@ class SummaryRecord(Record, kw_only=True):
             agent_id=agent_id(info),
             agents=info.agents,
             connector=info.connector,
-            runs_per_case=info.runs,
+            runs_per_case=runs_per_case(info),
             run_id=info.id,
             stopped=end.reason,
             exit_code=end.exit_code,
@@ -504,7 +505,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
     total_cases: Count
     agents: list[str]
     total_runs: Count
-    runs_per_case: Count
+    runs_per_case: Count | None
     run_id: str
     input: list[str]
     connector: str | None
@@ -522,7 +523,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
             total_cases=info.cases,
             agents=info.agents,
             total_runs=info.trials,
-            runs_per_case=info.runs,
+            runs_per_case=runs_per_case(info),
             run_id=info.id,
             input=info.input,
             connector=info.connector,

@@ -1,6 +1,6 @@
 """The plan of a run: resolves agents, refuses what can't work, and yields the trials one after the other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -78,11 +78,16 @@ class Plan:
             cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
         return cases, trials
 
-    @property
-    def runs(self) -> int:
-        """How often trials are repeated; the most, where cases differ."""
-        asked = [own for unit in self.units for own in unit.source.survey.variations]
-        return max(map(self._runs, asked), default=self.options.runs)
+    def run_counts(self) -> set[int]:
+        """How often trials are repeated: several numbers, where cases differ."""
+        found: set[int] = set()
+        for unit in self.units:
+            asked: Iterable[int | None] = unit.source.survey.variations
+            if self.filter.only is not None:
+                cases = (case for case in unit.source.cases() if not case.only_before)
+                asked = {case.runs for case in cases if self.runs_case(unit, case)}
+            found.update(map(self._runs, asked))
+        return found or {self.options.runs}
 
     def _runs(self, of_case: int | None) -> int:
         """How often the trials of a case are repeated; `of_case` is what the case says."""

@@ -14,7 +14,7 @@ from atp.journal.records import NAME, RunInfo
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
 from atp.report.console.summary_text import THICK, Notable, Used, agent_lines, heading, summary_lines
-from atp.report.facts import response
+from atp.report.facts import response, runs_per_case
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
@@ -167,7 +167,7 @@ def _about(info: RunInfo, look: ConsoleOptions) -> list[Line]:
 def _axes(info: RunInfo) -> str:
     """Why there are more trials than cases. How far cases differ in runs and variations isn't known before they run."""
     if not info.varied and info.trials <= info.cases * info.runs:
-        return f"{'' if info.trials == info.cases * info.runs else 'up to '}{info.runs} runs each"
+        return f"{'up to ' if runs_per_case(info) is None else ''}{info.runs} runs each"
     return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"
 
 
