@@ -4,10 +4,11 @@ From Python: `atp.load(path)`, `await atp.run(suite, options)` or `atp.run_sync`
 errors that a user can cause are `atp.Error`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, `typing` neither: until `atp.__main__` runs, Ctrl-C shows Python's traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from atp.agents.adapter import AgentError
     from atp.api import Options, Report, load, run, run_sync
     from atp.base.diagnostics import LoadError
@@ -50,8 +51,10 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load a name of the Python interface when it is asked for: the command line does without."""
     if name not in __all__:
         raise AttributeError(f"module 'atp' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_MODULES.get(name, "atp.api")), name)

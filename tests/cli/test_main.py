@@ -121,6 +121,28 @@ def test_ctrl_c_while_atp_is_starting_shows_no_traceback(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+BEFORE_THE_FIRST_COMMAND = """
+import sys
+
+class Notes:
+    def find_spec(self, name, path=None, target=None):
+        if name == "atp.cli":
+            print(*sought)
+            sys.exit()
+        sought.append(name)
+
+sought = []
+sys.meta_path.insert(0, Notes())
+from atp.__main__ import main
+main()
+"""
+
+
+def test_atp_imports_nothing_before_ctrl_c_ends_it_without_a_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", BEFORE_THE_FIRST_COMMAND], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["atp", "atp.__main__"], "")
+
+
 def loaded_by(*arguments: str) -> set[str]:
     """The modules that a command has imported when it is done."""
     script = (
