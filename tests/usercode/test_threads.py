@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
 import pytest
 from tests.agents.support.talk import run
@@ -141,3 +142,33 @@ def test_an_exception_whose_attributes_exit_is_an_outcome_and_its_thread_serves_
         assert await in_thread(about, 1) == (1, 0, True)
 
     run(scene())
+
+
+def raised_by(code: str) -> threads.Raised:
+    try:
+        exec(code, {"size": 20_000_000})
+    except Exception as error:
+        return threads.Raised(error)
+    raise AssertionError("it raised nothing")
+
+
+@pytest.mark.parametrize(
+    ("code", "copies"),
+    [
+        ("raise ValueError('y' * size)", 0),
+        ("raise ValueError('why') from ValueError('y' * size)", 1),
+    ],
+)
+def test_a_long_text_of_an_exception_is_cut_before_it_is_copied(code: str, copies: int) -> None:
+    raised = raised_by(code)
+    tracemalloc.start()
+    try:
+        described = raised.describe()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < copies * 20_000_000 + 5_000_000
+    assert len(str(described)) < 2 * threads.LONGEST_TEXT
+    assert len(described.traceback) < 3 * threads.LONGEST_TEXT
+    assert "Traceback (most recent call last):\n  File" in described.traceback
+    assert "\nValueError: " in described.traceback[-2 * threads.LONGEST_TEXT :]

@@ -28,6 +28,9 @@ Result = TypeVar("Result")
 
 IDLE_SECONDS = 10.0
 """Seconds after which an idle thread ends."""
+LONGEST_TEXT = 100_000
+"""Characters of an exception's text, and of its traceback, that are kept. Whoever shows them masks secrets in them, and
+then shows far fewer: half of a secret at the end is never shown."""
 
 
 class Raised(Exception):
@@ -71,13 +74,25 @@ class Raised(Exception):
             return self._traceback
         error = self.error
         try:
-            return _plain("".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-10)))
+            if len(text := str(self)) > LONGEST_TEXT:  # the lines of `traceback` would be further copies of its text
+                frames = "".join(traceback.format_tb(error.__traceback__, limit=-10))
+                return _plain(f"Traceback (most recent call last):\n{frames}") + f"{text}\n"
+            lines = traceback.TracebackException(type(error), error, error.__traceback__, limit=-10).format()
+            kept, size = deque[str](), 0
+            for line in map(_plain, lines):
+                kept.append(line)
+                size += len(line)
+                while size > LONGEST_TEXT and len(kept) > 1:  # the causes come first
+                    size -= len(kept.popleft())
+            return "".join(kept)
         except BaseException:
             return "(the traceback of the exception can't be formatted)\n"
 
 
 def _plain(text: str) -> str:
-    """A text as an exact `str` that can be written as UTF-8: half of a surrogate pair can't."""
+    """A text as an exact `str` that can be written as UTF-8: half of a surrogate pair can't. A long text is cut."""
+    if str.__len__(text) > LONGEST_TEXT:
+        text = str.__getitem__(text, slice(LONGEST_TEXT)) + "…"
     return str.encode(text, "utf-8", "backslashreplace").decode()
 
 

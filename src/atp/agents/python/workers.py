@@ -158,7 +158,7 @@ class _TurnMessages:
                 self.error = AgentError(f"agent error: {cut(why, RAW_LENGTH)}", reply=self.answer.finish())
             case {"raised": {"said": str(text), "traceback": str(traceback)}}:
                 for line in traceback.rstrip("\n").split("\n"):
-                    self._request.log(line)
+                    self._request.log(cut(line, RAW_LENGTH))
                 self.error = AgentError(f"agent error: {cut(text, RAW_LENGTH)}", reply=self.answer.finish())
             case _:
                 raise ProtocolError("an unexpected message from the worker")

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from atp.agents.wire import RAW_LENGTH
 from atp.base.errors import Error
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import current_secrets
+from atp.base.text import cut
 from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
 from atp.usercode.signature import takes_any
@@ -48,7 +50,7 @@ class Hooks:
             function = self.load(name, folder)
             await call(function, (about,) if takes_any(function) else (), log=log)
         except Raised as raised:
-            raise HookError(f"hook {name}: {raised}") from raised.error
+            raise HookError(f"hook {name}: {cut(str(raised), RAW_LENGTH)}") from raised.error
         except Exception as error:
             raise HookError(f"hook {name}: {type(error).__name__}: {error}") from error
         finally:
