@@ -7,7 +7,7 @@ copied, and it must be inside the project.
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,8 +38,14 @@ def why_unusable(folder: Path, root: Path) -> str | None:
     return None
 
 
-def copy_seed(folder: Path, target: Path, root: Path) -> frozenset[str]:
-    """Copy the content of a folder. Returns the paths of the files in it. Raises `UnusableSeed`, `OSError`."""
+def copy_seed(
+    folder: Path, target: Path, root: Path, copy: Callable[[str, str], object] | None = None
+) -> frozenset[str]:
+    """Copy the content of a folder, each file with `copy`, and return the paths of the files in it.
+
+    Raises `UnusableSeed`, `OSError`, and what `copy` raises.
+    """
+    copy = copy or copy_file
     _refuse_whole_machine(folder, root)
     copied: set[str] = set()
     folders: list[tuple[Path, Path]] = []
@@ -49,7 +55,7 @@ def copy_seed(folder: Path, target: Path, root: Path) -> frozenset[str]:
             to.mkdir(parents=True, exist_ok=True)
             folders.append((source, to))
         else:
-            copy_file(str(source), str(to))
+            copy(str(source), str(to))
             copied.add(name)
     for source, to in reversed(folders):  # a folder that may not be written to must be filled first
         shutil.copystat(source, to)

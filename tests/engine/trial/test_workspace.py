@@ -18,6 +18,20 @@ ECHO = """
 """
 
 
+def test_files_that_take_longer_to_copy_than_the_trial_may_are_no_fault_of_the_agent(project: Project) -> None:
+    for number in range(2000):
+        project.write(f"seed/{number}.txt", "x")
+    project.write("agent.py", "def run(prompt, workspace):\n    open('asked', 'w').close()\n    return 'done'\n")
+    case = {"id": "a", "input": "a", "workspace": "seed", "timeout": "50ms"}
+    (result,) = project.test(project.cases(case), "-n", "agent.py:run").results.values()
+    assert (result["status"], result["blame"]) == ("error", "environment")
+    assert result["error"] == (
+        "the workspace could not be made: the trial's time was up before all its files were copied"
+    )
+    assert not (project.folder / "asked").exists()
+    assert project.workspaces() == []
+
+
 def test_an_artifacts_path_never_leaves_the_workspace(project: Project) -> None:
     project.write("mine.txt", "mine")
     project.write(

@@ -74,6 +74,10 @@ class Deadline:
         self._task.cancel()
         self._set(GRACE)
 
+    def is_over(self) -> bool:
+        """True if the time is up, also if the event loop could not say so yet."""
+        return self._loop.time() >= self.due
+
     def is_cause_of_cancellation(self) -> bool:
         """True if the task was cancelled by this deadline alone. The cancellation is taken back then."""
         return self._expired and self._task is not None and self._task.uncancel() == 0

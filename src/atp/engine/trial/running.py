@@ -84,6 +84,7 @@ class RunningTrial:
         """Attempt the trial once. Returns false if it is to be attempted again."""
         trial, result = self._trial, self._result
         task_id = self._context.new_task_id()
+        self._workspace.time_is_up = deadline.is_over
         if not trial.tested.is_ready:
             await self._start_agent(task_id, deadline)
         self._actor = "agent"

@@ -8,7 +8,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,10 @@ from atp.engine.seed_files import UnusableSeed, copy_file, copy_seed
 
 class WorkspaceError(Error):
     """A workspace that could not be made: no agent is to blame."""
+
+
+class _TimeUp(Error):
+    """The trial's time was up before all files were copied."""
 
 
 class WorkspaceReplaced(AgentError):
@@ -82,6 +86,8 @@ class Workspace:
         self._fixtures = fixtures if start is None else None  # what befores left has them already
         self._start = start
         self._root = root
+        self.time_is_up: Callable[[], bool] = lambda: False
+        """Asked before each file is copied into the folder: whether the trial's time is up."""
         self._is_made = False
         """True once the folder was made, until it is removed."""
         self._seeded: dict[str, tuple[int, int, int, int]] | None = None
@@ -102,7 +108,7 @@ class Workspace:
             return self._own_folder()
         try:
             self._make()
-        except (OSError, shutil.Error, RecursionError, UnusableSeed) as error:
+        except (OSError, shutil.Error, RecursionError, UnusableSeed, _TimeUp) as error:
             self.remove()
             raise WorkspaceError(f"the workspace could not be made: {_why(error)}") from error
         return self._folder
@@ -126,17 +132,22 @@ class Workspace:
         self._is_made = True
         made: frozenset[str] = frozenset()
         if self._start is not None:
-            _copy(self._start.folder, self._folder)
+            _copy(self._start.folder, self._folder, self._copy_in_time)
             made = frozenset(_files(self._folder)) - self._start.seeded
         if self._seed is not None:
-            made -= copy_seed(self._seed, self._folder, self._root or self._seed)
+            made -= copy_seed(self._seed, self._folder, self._root or self._seed, self._copy_in_time)
         if self._fixtures is not None:
-            copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures)
+            copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures, self._copy_in_time)
         copied = self._seed or self._fixtures or self._start
         found = _files(self._folder) if copied else {}
         stamps = {name: _stamp(path) for name, path in found.items()}
         self._made_by_befores = {name: stamps.pop(name) for name in made & stamps.keys()}
         self._seeded = stamps
+
+    def _copy_in_time(self, source: str, target: str) -> str:
+        if self.time_is_up():
+            raise _TimeUp("the trial's time was up before all its files were copied")
+        return copy_file(source, target)
 
     def copy_to(self, folder: Path) -> KeptWorkspace | None:
         """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
@@ -170,9 +181,9 @@ class Workspace:
             self._parent.remove(self._folder)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, copy: Callable[[str, str], str] = copy_file) -> None:
     """Copy what an agent has left, links as links."""
-    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=copy_file)
+    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=copy)
 
 
 def _why(error: Exception) -> str:
