@@ -462,6 +462,16 @@ def test_quiet_and_verbose(project: Project) -> None:
     assert "other hello" in verbose.out
 
 
+def test_quiet_leaves_out_no_warning(project: Project) -> None:
+    file, near = project.cases("a"), {"ATP_PARALEL": "3"}
+    normal, quiet = together(
+        lambda: project.atp("test", file, *AGENT, env=near),
+        lambda: project.atp("test", file, *AGENT, "--quiet", env=near),
+    )
+    assert "warning[unknown-setting]" in normal.err
+    assert quiet.err == normal.err
+
+
 def test_reports(project: Project) -> None:
     file = project.cases("a", "b")
     project.test(file, *AGENT)

@@ -123,16 +123,18 @@ WRITES_A_LOG = """
 """
 
 
-def test_a_file_that_makes_a_resumed_run_begin_again_is_named(project: Project) -> None:
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_file_that_makes_a_resumed_run_begin_again_is_named(project: Project, quiet: bool) -> None:
     project.write("agent.py", WRITES_A_LOG)
     project.write("agent.log", "")
     file = project.suite([NAMES_A_LOG], [{"id": name} for name in "abc"])
     assert project.atp("test", file).code == -9
-    ran = project.atp("test", file, "--resume")
+    ran = project.atp("test", file, "--resume", *(["--quiet"] if quiet else []))
     assert ran.code == 0
     said = "the file agent.log, which `config.environment.LOG` names, has changed, so that its trials run again"
-    assert said in " ".join(ran.out.split())
+    assert said in " ".join((ran.err if quiet else ran.out).split())
     assert project.lines("agent.log") == ["a", "b", "c", "a", "b", "c"]
+    assert project.atp("report", "last").err == ""
 
 
 @pytest.mark.parametrize(

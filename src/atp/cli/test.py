@@ -124,7 +124,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
             run = prepare(Input(texts, paths), flags, own_process=True)
     except OSError as error:
         raise unreadable(error.filename or "the input", error) from error
-    if run.warnings and not run.options.quiet:
+    if run.warnings:  # with --quiet, too: it is about stdout
         click.echo(render(run.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
     if run.options.dry_run:
         from atp.engine.prepare.dry_run import DryRun

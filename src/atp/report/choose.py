@@ -89,7 +89,7 @@ def choose(
     if in_github() and (page := os.environ.get("GITHUB_STEP_SUMMARY")):
         listeners.append(StepSummary(Path(page), secrets))
     look = ConsoleOptions(
-        quiet=options.quiet, verbose=options.verbose, command=command, secrets=secrets, reports=reporters
+        quiet=options.quiet, warns=True, verbose=options.verbose, command=command, secrets=secrets, reports=reporters
     )
     if not options.json_events and (stream := sys.stderr if taken else sys.stdout) is not None:
         # A progress line would get between the lines of what is on stdout, if both are on the same terminal.

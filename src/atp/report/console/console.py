@@ -2,12 +2,14 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
 from atp.base.json_text import whole_text
 from atp.base.numbers import counted
 from atp.base.secrets import hider
+from atp.base.streams import own_streams
 from atp.base.text import INFO, Line, harmless, one_line, some_lines, without_commands
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import NAME, RunInfo
@@ -41,6 +43,8 @@ class ConsoleOptions:
 
     quiet: bool = False
     """Show only the summary."""
+    warns: bool = False
+    """Where the head is left out, its notes go to stderr: not for a run that is shown again."""
     verbose: bool = False
     """Show conversations, too."""
     command: str | None = None
@@ -88,6 +92,11 @@ class Console(Listener):
             if self._compact:
                 lines.append((f"{INFO} Cases that pass are counted, not listed; -v lists all", "info"))
             self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
+        elif self._look.warns:
+            _, stderr = own_streams()
+            for note in info.notes:
+                with suppress(OSError, ValueError):  # nobody reads stderr, or it is closed
+                    print(f"atp: {one_line(hider(self._look.secrets)(note))}", file=stderr, flush=True)
 
     def skipped(self, file: str | None, case: Case) -> None:
         """Print a case that is left out."""
