@@ -140,6 +140,13 @@ def test_the_models_answer_to_document_1s_names() -> None:
     )
     assert suite.tests[0].assertions[0].config == {"path": "a.txt"}
     assert [suite.agents[0].config["endpoint"], suite.agents[1].config["own"]] == ["http://x", 1]
+    config = suite.agents[0].config
+    assert ("endpoint" in config, "api_key" in config, "nothing" in config) == (True, False, False)
+    assert (config.get("endpoint"), config.get("nothing"), config.get("api_key", "none")) == ("http://x", None, "none")
+    assert dict(config) == {"endpoint": "http://x", "protocol": "atp", "verify_ssl": True, "headers": {}}
+    assert list(config) == list(config.keys()) == [key for key, _ in config.items()]
+    assert len(config) == len(list(config.values())) == 4
+    assert "own" in suite.agents[1].config
     with pytest.raises(KeyError):
         suite.agents[0].config["nothing"]
     assert (suite.defaults.runs_per_test, suite.defaults.timeout_seconds) == (1, 300)

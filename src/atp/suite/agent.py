@@ -6,7 +6,7 @@ The configurations of our own kinds are in this module, their adapters in `atp/a
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -30,11 +30,47 @@ class AgentConfig(Record):
     parallel: Count | None = None
     """At most so many trials of this agent at a time."""
 
+    # In the YAML suite format, a configuration is a dict: of the keys that are given, and those that have a default.
+
+    def _as_dict(self) -> dict[str, Any]:
+        own = {name: self.__dict__[name] for name in type(self).model_fields}
+        return {name: value for name, value in {**own, **(self.model_extra or {})}.items() if value is not None}
+
     def __getitem__(self, key: str) -> Any:
-        """Return the value of a key: in the YAML suite format, a configuration is a dict."""
-        if key in type(self).model_fields or key in (self.model_extra or {}):
-            return getattr(self, key)
-        raise KeyError(key)
+        """Return the value of a key."""
+        return self._as_dict()[key]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a key has a value."""
+        return key in self._as_dict()
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # pydantic's own yields pairs
+        """Yield the keys."""
+        return iter(self._as_dict())
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return len(self._as_dict())
+
+    def __bool__(self) -> bool:
+        """Return true, also if there is no key."""
+        return True
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key, or the default."""
+        return self._as_dict().get(key, default)
+
+    def keys(self) -> KeysView[str]:
+        """Return the keys."""
+        return self._as_dict().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values."""
+        return self._as_dict().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return the keys with their values."""
+        return self._as_dict().items()
 
 
 class HttpSpeech(AgentConfig):
