@@ -11,7 +11,7 @@ from atp.engine.run import Run
 from atp.engine.signals import run_to_end
 from atp.journal.listeners import Listener, RunEnd
 from atp.loader.load import TestLoader
-from atp.report.choose import reads, reports
+from atp.report.choose import Reads, reads, reports
 from atp.report.protected import of_session
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
@@ -88,8 +88,11 @@ async def _run(prepared: Run) -> Report:
         report.counts["total"], report.counts["total_runs"] = prepared.plan.counts()
         return report
     listeners: list[Listener] = [_Keep(report)]
+    read: Reads | None = None
     if prepared.options.output or prepared.options.reporter:
         read = reads(prepared.given_input, [unit.source for unit in prepared.plan.units], of_session(prepared))
         listeners += reports(prepared.options, read, prepared.secrets, prepared.roles)
     report.exit_code = await prepared.run(listeners)
+    if read is not None:
+        read.protected.remember_reports()
     return report

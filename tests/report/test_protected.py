@@ -83,9 +83,7 @@ def test_a_report_among_the_files_of_an_agent_is_replaced(project: Project, endi
     for _ in range(2):
         ran = project.atp("test", "suite.yaml", "-o", f"agents/report{ending}")
         assert ran.code == 0, ran.err
-    # Also where nothing is known of the first run, as after a checkout.
-    (project.folder / ".atp/reports.txt").unlink()
-    assert project.atp("test", "suite.yaml", "-o", f"agents/report{ending}").code == 0
+    assert not (project.folder / ".atp/reports.txt").exists(), "they are told by how they begin"
 
 
 def test_a_report_that_an_agent_wrote_is_replaced(project: Project) -> None:
@@ -97,6 +95,25 @@ def test_a_report_that_an_agent_wrote_is_replaced(project: Project) -> None:
     assert report.read_text() == "all is well\n"
     (project.folder / ".atp/reports.txt").unlink()
     assert project.atp("test", "suite.yaml", "-r", "tell.py:tell", "-o", "agents/summary.txt").code == 2
+
+
+def test_a_report_that_somebody_has_changed_since_is_not_replaced(project: Project) -> None:
+    project.write("tell.py", "def tell(prompt):\n    return 'all is well'\n")
+    call = ["test", "suite.yaml", "-r", "tell.py:tell", "-o", "notes.txt"]
+    assert project.atp(*call).code == 0
+    project.write("notes.txt", "my own notes")
+    ran = project.atp(*call)
+    assert (ran.code, "-o notes.txt: it is a file of the project, and no report of ATP's" in ran.err) == (2, True)
+    assert (project.folder / "notes.txt").read_text() == "my own notes"
+
+
+def test_a_summary_is_told_by_more_than_its_first_word(project: Project) -> None:
+    project.write("README.md", "Agent: what it does\n\nIt echoes.\n")
+    assert project.atp("test", "suite.yaml", "-o", "README.md").code == 2
+    assert (project.folder / "README.md").read_text().startswith("Agent: what it does")
+    for _ in range(2):
+        assert project.atp("test", "suite.yaml", "-r", "report.summary", "-o", "summary.txt").code == 0
+    assert not (project.folder / ".atp/reports.txt").exists()
 
 
 def test_a_file_of_the_project_that_is_no_report_is_not_replaced(

@@ -60,6 +60,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
     listeners = reports(options, given, context.secrets, roles, "<command line>")
     problems = run_to_end(_report_all(recorded, listeners, roles))
+    given.protected.remember_reports()
     for one in listeners:
         if one.path and not one.problems:
             click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))

@@ -146,6 +146,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
         return INCOMPLETE
+    read.protected.remember_reports()
     for problem in run.problems:
         click.echo(f"atp: {printable(run.secrets.mask(problem))}", err=True)
     return code

@@ -76,7 +76,7 @@ def choose(
         notes.error("stdout-twice", "--json and -r both write to stdout", hint="write the report to a file, with -o")
     if notes:
         raise LoadError(notes)
-    given.protected.remember(one.path for one in reporters if one.path is not None)
+    given.protected.reports = [one.path for one in reporters if one.path is not None]
     if not options.output and given.jsonl is not None:
         reporters.append(JsonlReport(default_path(given.jsonl, now), secrets, fresh=True))
     if options.json_events:
@@ -111,7 +111,7 @@ def reports(
     made = _reporters(options, given, secrets, notes, roles)
     if notes:
         raise LoadError(notes)
-    given.protected.remember(one.path for one in made if one.path is not None)
+    given.protected.reports = [one.path for one in made if one.path is not None]
     return made
 
 

@@ -3,6 +3,7 @@
 A mistyped path costs a report then, and not the agent under test.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -18,13 +19,15 @@ from atp.engine.run import Run
 _PARTS_OF_AGENTS = frozenset({".md", ".yao", ".yml", ".yaml", ".py", ".toml", ".jsonc", ".txt"})
 """The extensions of files that define agents and connectors. Others in their folders may be earlier reports."""
 _REPORT_HEADS = re.compile(
-    rb'# Agent Test Report|Agent: |file,line,case,name,|<\?xml[^>]*>\s*<testsuites?\b|\{\s*"format":\s*\d+,\s*"summary"'
+    rb"# Agent Test Report|Agent: [^\n]*\n(?:\xe2\x94\x80)+\n  Summary\n"
+    rb'|file,line,case,name,|<\?xml[^>]*>\s*<testsuites?\b|\{\s*"format":\s*\d+,\s*"summary"'
     rb'|\{"type":"start"|\{"reportFormat":"CTRF"|<!doctype html>.{0,100}<meta http-equiv="Content-Security-Policy"',
     re.DOTALL,
 )
 """What ATP's own reports begin with."""
 _WRITTEN = Path(".atp", "reports.txt")
-"""The reports of a project, a path a line: what an agent writes as a reporter can't be told by its content."""
+"""The reports of a project that can't be told by how they begin, as those that an agent writes: a line for each, with
+the SHA-256 of what was written and the path. A file that was changed since is no report."""
 _SETTINGS = ("atp.toml", "pyproject.toml", ".env")
 
 
@@ -36,6 +39,8 @@ class Protected:
         self._root = root and real(root)
         self._files: dict[Path, str] = {}
         self._folders: list[tuple[Path, frozenset[str] | None, str]] = []
+        self.reports: list[Path] = []
+        """The reports that the run writes."""
 
     def add(self, files: Iterable[Path], why: str) -> None:
         """Protect these files."""
@@ -64,26 +69,30 @@ class Protected:
             return "it is a file of the project, and no report of ATP's; delete it first if nobody needs it"
         return None
 
-    def remember(self, reports: Iterable[Path]) -> None:
-        """Note which files are reports, so that later reports may take their place."""
+    def remember_reports(self) -> None:
+        """Note what the run has written to `reports`, so that later reports may take its place."""
         if self._root is None:
             return
-        new = [str(path) for path in map(real, reports) if path.is_relative_to(self._root)]
-        new = [path for path in new if path not in self._written()]
-        if new:
-            with suppress(OSError):  # a project that can't be written to has other troubles
+        found = [path for path in map(real, self.reports) if path.is_relative_to(self._root)]
+        with suppress(OSError):  # a project that can't be written to has other troubles
+            new = [(_digest(path), path) for path in found if not self._is_report(path)]
+            if new:
                 file = self._root / _WRITTEN
                 file.parent.mkdir(exist_ok=True)
                 with file.open("a", encoding="utf-8", errors="surrogateescape") as lines:
-                    lines.writelines(f"{os.path.relpath(path, self._root)}\n" for path in new)
+                    lines.writelines(f"{digest}  {os.path.relpath(path, self._root)}\n" for digest, path in new)
 
-    def _written(self) -> set[str]:
-        assert self._root is not None
+    def _was_written(self, path: Path) -> bool:
+        """Whether a run has written the file, and nobody has changed it since."""
+        if self._root is None:
+            return False
         try:
             text = (self._root / _WRITTEN).read_text(encoding="utf-8", errors="surrogateescape")
+            lines = [line.partition("  ") for line in text.splitlines()]
+            digests = {digest for digest, _, name in lines if name and str(self._root / name) == str(path)}
+            return bool(digests) and _digest(path) in digests
         except OSError:
-            return set()
-        return {str(self._root / line) for line in text.splitlines()}
+            return False
 
     def _is_report(self, path: Path) -> bool:
         """True for an empty file, an earlier report of ATP's, and what is no plain file, such as /dev/stdout."""
@@ -96,7 +105,7 @@ class Protected:
             return True  # whether it can be written is found out elsewhere
         if not head or _REPORT_HEADS.match(head):
             return True
-        return self._root is not None and str(path) in self._written()
+        return self._was_written(path)
 
 
 def of_session(session: Run) -> Protected:
@@ -144,6 +153,11 @@ def of_project(root: Path, options: Options) -> Protected:
             found.add_folder(Path(recorded), "what was recorded is in that folder")
     _add_scripts(found, root)
     return found
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def real(path: Path) -> Path:
