@@ -13,6 +13,7 @@ from tests.roles.support.doubles import Scripted
 
 from atp.base.diagnostics import Diagnostics, LoadError
 from atp.base.errors import ConfigurationError
+from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.generated import (
     MOST_CASES,
     Generated,
@@ -333,6 +334,7 @@ def test_a_script_with_dots_is_the_script_and_no_message(project: Project) -> No
     assert ran.statuses == {"message": "passed"}
 
 
+ADDRESS_KEYS = {"image": "source", "image_url": "image_url", "file": "source", "audio": "source"}
 BY_SCRIPT = {"type": "script", "script": "scripts.a.b"}
 HELD = {"id": "c", "assert": {"type": "contains", "value": "x"}}
 FILE = {"type": "file", "source": "file:///etc/hostname"}
@@ -430,6 +432,84 @@ def test_an_attachment_is_a_file_of_the_project_in_every_spelling(
     with pytest.raises(LoadError) as raised:
         suite(Scripted([case], [case]), tmp_path.resolve(), Reference("agents", "test.gen", 1))
     assert raised.value.diagnostics[0].code == "untrusted-case"
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *((name, "not send hidden files or settings") for name in (".env", ".git/config", ".atp/runs/a.jsonl")),
+        *((name, "not send hidden files or settings") for name in ("a/.netrc", ".hidden/a/b.txt", "ATP.toml")),
+        *((name, "not send hidden files or settings") for name in ("a/atp.toml", "pyproject.toml", "prod.env")),
+        *((name, "not send hidden files or settings") for name in ("connectors/a/b.txt", "a/house.conn.yao")),
+        *((name, "not send hidden files or settings") for name in ("link-to-hidden.txt", ".link-to-plain")),
+        *((name, "not send a file with a secret in it") for name in ("a/key.txt", "utf-16.txt", "wrapped.json")),
+        ("huge.bin", "not send a file with a secret in it"),
+        ("a/plain.txt", None),
+        ("connectors.txt", None),
+        ("a/connectors/plain.txt", None),
+    ],
+)
+def test_hidden_files_settings_and_secrets_are_no_attachments(
+    name: str, rule: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secret = 'sk-0123456789"abcdef'
+    contents = {
+        "a/key.txt": f"the key is {secret}".encode(),
+        "utf-16.txt": secret.encode("utf-16"),
+        "wrapped.json": json.dumps({"key": secret}).encode(),
+    }
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / ".secret").write_text("x")
+    (tmp_path / "plain.txt").write_text("x")
+    if "link" in name:
+        file.symlink_to(".secret" if "hidden" in name else "plain.txt")
+    else:
+        file.write_bytes(contents.get(name, b"harmless"))
+    if name == "huge.bin":
+        with file.open("r+b") as sparse:
+            sparse.truncate(2**26 + 1)
+    case = {"id": "a", "messages": [{"role": "user", "content": [{"type": "file", "source": f"file://{name}"}]}]}
+    reference = Reference("agents", "test.gen", 1)
+    with masking(Secrets([secret])):
+        if rule is None:
+            assert len(suite(Scripted([case]), tmp_path.resolve(), reference).suite.cases) == 1
+            return
+        with pytest.raises(LoadError) as raised:
+            suite(Scripted([case], [case]), tmp_path.resolve(), reference)
+    assert raised.value.diagnostics[0].code == "untrusted-case"
+    assert raised.value.diagnostics[0].message.endswith(f"a case that an agent generated may {rule}")
+
+
+@pytest.mark.parametrize("kind", ["image", "image_url", "file", "audio"])
+@pytest.mark.parametrize("address", ["http://localhost/a.png", "https://example.com/a", "HTTP://x/y"])
+def test_an_address_on_the_net_is_no_attachment(kind: str, address: str, tmp_path: Path) -> None:
+    case = {"id": "a", "messages": [{"role": "user", "content": [{"type": kind, ADDRESS_KEYS[kind]: address}]}]}
+    with pytest.raises(LoadError, match="untrusted-case"):
+        suite(Scripted([case], [case]), tmp_path, Reference("agents", "test.gen", 1))
+    case["messages"][0]["content"][0][ADDRESS_KEYS[kind]] = "data:text/plain,hello"  # type: ignore[index]
+    assert len(suite(Scripted([case]), tmp_path, Reference("agents", "test.gen", 1)).suite.cases) == 1
+
+
+def test_secrets_of_the_run_reach_no_model_by_an_attachment(project: Project) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n")
+    project.write(".env", "SOME_KEY=a-secret-of-this-project\n")
+    project.write("notes.txt", "our key: a-secret-of-this-project\n")
+    project.write("letter.txt", "our key: of-the-agent-under-test\n")
+    project.write("agents/gen.md", "---\ntype: custom\nconfig: {entry: ../gen.py:run}\n---\n")
+    headers = "{Authorization: Bearer of-the-agent-under-test}"
+    project.write(
+        "agents/x.md", f"---\ntype: http\nconfig:\n  endpoint: http://127.0.0.1:9/\n  headers: {headers}\n---\n"
+    )
+    project.write("plain.txt", "x")
+    for name in (".env", "notes.txt", "letter.txt", "plain.txt"):
+        part = {"type": "file", "source": f"file://{name}"}
+        case = {"id": "dot", "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, part]}]}
+        project.write("gen.py", f"def run(prompt):\n    return {json.dumps([case])!r}\n")
+        ran = project.test("-i", "agents:gen?count=1", "-n", "agents/x.md", "--dry-run")
+        assert ("untrusted-case" in ran.err) == (name != "plain.txt"), ran.err
+        assert (ran.code == 2) == (name != "plain.txt")
 
 
 def test_an_attachment_beside_an_agent_of_another_project_is_refused(tmp_path: Path) -> None:

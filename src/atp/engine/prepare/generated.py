@@ -343,10 +343,16 @@ def _script_tests(reference: Reference, text: str, context: RunContext) -> tuple
 
 
 def _folders(context: RunContext) -> list[Path]:
-    """Return the folders below which `scripts/` is looked for: working directory, agents under test, root."""
+    """Return the folders below which `scripts/` is looked for: working directory, agents under test, root.
+
+    The secrets of these agents count from here on: no file with one of them may be attached to a generated case.
+    """
     project = Project(context.root, context.env)
-    named = [find_agent(name, None, project, Diagnostics()) for name in context.options.name]
-    return [working_directory(), *(one.base for one in named if one is not None), context.root]
+    found = [find_agent(name, None, project, Diagnostics()) for name in context.options.name]
+    named = [one for one in found if one is not None]
+    for one in named:
+        context.secrets.add(one.secrets)
+    return [working_directory(), *(one.base for one in named), context.root]
 
 
 def _client(reference: Reference, roles: RoleClients, folders: Sequence[Path]) -> RoleClient:

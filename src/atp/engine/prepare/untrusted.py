@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atp.base.project import is_below
+from atp.base.secrets import current_secrets
 from atp.checks.before_run import deciders
 from atp.checks.judged import AgentAssertion, LlmEval
 from atp.checks.script import ScriptAssertion
+from atp.models.connectors.sources import SUFFIXES
 from atp.suite.assertion import ASSERTIONS, Assertion, Group
 from atp.suite.case import MOST_TURNS, Case
 from atp.suite.message import attached_file
@@ -31,8 +33,12 @@ _ALLOWED_LIMITS = {"max_steps", "max_tokens", "allowed_tools"}
 """Limits that can only be checks: nothing that the user sets gives way to them."""
 _AGENT_ID = re.compile(r"(agents:)?[\w-]+(\.[\w-]+)*(?<!\.md)(?<!\.py)")
 """The id of an agent or a connector: no path, no address and no function."""
-_ADDRESS = re.compile(r"https?://|data:", re.IGNORECASE)
-"""What the address of an attachment that is no file begins with."""
+_DATA = re.compile(r"data:", re.IGNORECASE)
+"""What the address of an attachment begins with that the generator wrote itself."""
+_SETTINGS = ("atp.toml", "pyproject.toml")
+_SETTINGS_ENDINGS = (".env", *SUFFIXES)
+_LARGEST = 64 * 1024 * 1024
+"""Bytes; a larger file is not searched for secrets, so it is refused."""
 _WHY = "a case that an agent generated may"
 
 
@@ -55,8 +61,8 @@ def refusals(case: Case, *, root: Path, folders: Sequence[Path]) -> Iterator[str
     for assertion in _each(case.asserted):
         yield from _in_assertion(assertion)
     for address in (address for message in case.messages for address in message.addresses):
-        if not _ADDRESS.match(address) and not _is_in_project(address, root, folders):
-            yield f"the attachment {address}: {_WHY} only read files of the project, as `file://path`"
+        if not _DATA.match(address) and (rule := _broken_rule(address, root, folders)) is not None:
+            yield f"the attachment {address}: {_WHY} {rule}"
 
 
 def _reason(name: str) -> str:
@@ -90,16 +96,44 @@ def _in_options(options: Options | None, of: str) -> Iterator[str]:
         yield f"the options {given} of `{of}`: {_WHY} only hand `metadata` to an agent"
 
 
-def _is_in_project(address: str, root: Path, folders: Sequence[Path]) -> bool:
-    """True if an address names files of the project only, in the form that ATP reads, wherever agents look for it.
+def _broken_rule(address: str, root: Path, folders: Sequence[Path]) -> str | None:
+    """The rule that an attachment breaks, wherever agents look for it; None if it may be sent.
 
     A file that is not there is refused, too: another program may read `file://localhost/etc` or `file://~` as it likes.
     """
+    outside = "only read files of the project, as `file://path`"
     name = attached_file(address)
     if name is None or not name.isprintable() or ".." in Path(name).parts:
+        return outside
+    try:
+        there = [path for folder in folders if (path := folder / name).is_file()]
+        real = [path.resolve() for path in there]
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, or a link to itself
+        return outside
+    if not there or not all(is_below(path, [root]) for path in real):
+        return outside
+    if any(_is_private(path, root) for path in (*there, *real) if is_below(path, [root])):
+        return "not send hidden files or settings"
+    return "not send a file with a secret in it" if any(map(_may_hold_secret, real)) else None
+
+
+def _is_private(path: Path, root: Path) -> bool:
+    """True if a file of the project is hidden, in a hidden folder, or a file of settings."""
+    steps = [step.casefold() for step in path.relative_to(root).parts]
+    is_settings = steps[-1] in _SETTINGS or steps[-1].endswith(_SETTINGS_ENDINGS) or steps[0] == "connectors"
+    return is_settings or any(step.startswith(".") for step in steps)
+
+
+def _may_hold_secret(path: Path) -> bool:
+    """True if a secret of the run is in a file, or if nobody can tell."""
+    secrets = current_secrets()
+    if not len(secrets):
         return False
     try:
-        there = [path for folder in folders if (path := (folder / name).resolve()).is_file()]
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, or a link to itself
-        return False
-    return bool(there) and all(is_below(path, [root]) for path in there)
+        content = path.read_bytes() if path.stat().st_size <= _LARGEST else None
+    except OSError:
+        return True
+    if content is None:
+        return True
+    text = content.decode(errors="replace").replace("\0", "")  # without them, UTF-16 is searched, too
+    return secrets.may_be_in(text) and bool(secrets.spans(text))
