@@ -1,7 +1,8 @@
 """Tells whether an expectation says that something is not there, so that no quotation can show it.
 
 A wrong no costs the judge a quotation. A wrong yes lets a judge pass an agent without one. So the words of absence
-count only where they stand for it: not in a quotation, not in "not only", not where two of them cancel each other out.
+count only where they stand for it: not in a quotation, not in "not only", not where two of them cancel each other out,
+not in what the agent has to say or explain, and not in "nothing but".
 """
 
 import re
@@ -36,7 +37,31 @@ _TWICE = (
     r"\b(?:nothing|none|nobody|no (?:\w+ )?\w+)(?: of (?:\w+ )?\w+)? (?:is|are|was|were|be|gets?|ha(?:s|ve) been) "
     rf"(?:left out|missing|lost|{_LEFT_OUT}\w*)\b|\bnicht (?:leer|ohne)\b|\bn[e'’] ?\w+ pas vide\b|不(?:为|是)?空|非空"
 )
-_NO_ABSENCE = re.compile("|".join((_QUOTED, _NOT_ONLY, _BOUND, _IDIOM, _TWICE)), re.IGNORECASE)
+_NOTHING_BUT = (
+    r"\b(?:nothing|none|nobody|no one|nowhere)(?: \w+)? (?:but|except|save|other than|besides|apart from)\b|"
+    r"\bno (?:\w+ )?\w+ (?:but|except)\b|\bnicht(?:s|s anderes)? (?:als|außer)\b|\brien (?:que|d['’]autre que)\b|"
+    r"\bnada (?:más|mas|mais) que\b|\bniets (?:dan|behalve)\b|除了"
+)
+"""What it says of is there, too: "nothing but a refund happened"."""
+_SAYS = (
+    r"\b(?:say|said|explain|stat|tell|told|mention|inform|apologi|note|report|point|clarif|confirm|admit|acknowledg|warn|"
+    r"answer|repl|respond|declar|claim|know|recogni|reali|conclud|find|found|convey|communicat|indicat|express|announc|"
+    r"wr[io]t|remind|regret|understand)\w*"
+)
+_CLAUSE = r"[^,;.!?]*"
+_NOT = r"(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|without|cannot)\b"
+_SOME = rf"(?:(?!{_NOT})\w+ )"
+_SAID = (
+    rf"{_SAYS} {_SOME}{{0,4}}?(?:that|it|they|he|she|i|we|you|there)\b(?! and\b){_CLAUSE}|"
+    rf"\b(?:that \w+|(?:what|who|whom|whose|which|where)(?: \w+){{0,2}}?)(?<!that)(?:n['’]t\b| {_NOT})|"
+    rf"\b(?:why|how|because|since|although|though|unless|whether|(?<!^)(?:if|when))\b{_CLAUSE}|"
+    rf"^(?:if|when)\b{_CLAUSE},|{_SAYS} {_SOME}{{0,3}}?the (?:lack|absence)\b|\bapologi[sz]\w* for not\b|"
+    rf"\b(?:erklär|sag|schreib|informier|begründ|mit|hin)\w*,? (?:\w+ ){{0,3}}?dass\b{_CLAUSE}|"
+    rf"\b(?:warum|weshalb|wieso|weil|pourquoi|parce que|puisque|por qué|porque|perché|omdat|waarom|varför|"
+    rf"eftersom|почему|потому что)\b{_CLAUSE}|(?:为什么|為什麼|为何|因为|因為)[^，。；,;.]*"  # noqa: RUF001
+)
+"""What the agent has to say, or under which condition: somebody else's "not"."""
+_NO_ABSENCE = re.compile("|".join((_QUOTED, _NOT_ONLY, _BOUND, _NOTHING_BUT, _IDIOM, _TWICE, _SAID)), re.IGNORECASE)
 
 
 def expects_absence(expectation: str) -> bool:
