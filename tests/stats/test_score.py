@@ -108,6 +108,32 @@ def test_behaviour_that_nobody_saw_is_no_mark_in_the_agents_favour(
     )
 
 
+UNSEEN = verdict("passed", type="behavior")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "completeness"),
+    [
+        ([UNSEEN], None),
+        ([UNSEEN, UNSEEN], None),
+        ([UNSEEN, verdict("passed"), verdict("failed")], 0.5),
+        ([UNSEEN, verdict("failed", type="behavior")], 0.0),
+        ([verdict("passed", type="all_of", parts=[UNSEEN, UNSEEN])], None),
+        ([verdict("passed", type="any_of", parts=[UNSEEN, verdict("failed")])], None),
+        ([verdict("passed", type="all_of", parts=[UNSEEN, verdict("passed")])], 1.0),
+        ([verdict("passed", type="none_of", parts=[verdict("failed")])], 1.0),
+    ],
+)
+def test_behaviour_that_nobody_saw_is_no_complete_check(verdicts: list[Verdict], completeness: float | None) -> None:
+    found = score(trial(verdicts), case())
+    assert found.dimensions.get("completeness") == completeness
+    if completeness is None:
+        assert found.value is None
+        assert found.left_out["completeness"] == "the agent reported no tool calls, events or steps"
+    for seen in (score(trial(verdicts, usage=Usage(steps=1)), case()), score(trial(verdicts), case(), True)):
+        assert seen.dimensions["completeness"] == sum(one.passed for one in verdicts) / len(verdicts)
+
+
 @pytest.mark.parametrize(
     ("verdicts", "completeness"),
     [

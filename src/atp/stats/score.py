@@ -21,6 +21,7 @@ def _by_dimension(weights: Weights) -> dict[str, float]:
 
 _DEFAULT = _by_dimension(Weights())
 _NO_QUALITY = "no judged or behavioural checks"
+_UNSEEN = "the agent reported no tool calls, events or steps"
 
 
 class Score(Struct, kw_only=True):
@@ -34,15 +35,19 @@ class Score(Struct, kw_only=True):
     """The dimensions without data, and why."""
 
 
-def score(result: TrialResult, case: Case) -> Score:
-    """The score of a trial that could be completed and judged."""
+def score(result: TrialResult, case: Case, acted_before: bool = False) -> Score:
+    """The score of a trial that could be completed and judged.
+
+    `acted_before` says that the agent reported tool calls, events or steps in a before.
+    """
     limits, transcript = case.limits, result.transcript
+    seen = acted_before or transcript.tells_of_actions
     known = [verdict for verdict in result.verdicts if verdict.outcome != "unjudged"]
     dimensions: dict[str, float] = {}
     left_out: dict[str, str] = {}
     for name, found in (
-        ("quality", _quality(known, transcript)),
-        ("completeness", _completeness(known)),
+        ("quality", _quality(known, seen)),
+        ("completeness", _completeness(known, seen)),
         ("efficiency", _efficiency(limits, transcript)),
         ("cost", _cost(limits, transcript)),
     ):
@@ -64,7 +69,7 @@ def _total(dimensions: dict[str, float], weights: dict[str, float], verdicts: li
     return 100 * mean
 
 
-def _quality(known: list[Verdict], transcript: Transcript) -> float | str:
+def _quality(known: list[Verdict], seen: bool) -> float | str:
     """The weighted mean score of the judged and behavioural checks among `known`, or why there is none.
 
     If the agent reported no tool calls, events or steps, a behavioural check that passed is no mark in its favour.
@@ -72,18 +77,31 @@ def _quality(known: list[Verdict], transcript: Transcript) -> float | str:
     about = [one for one in known if one.judged or one.type == "behavior" or one.parts]
     if not about:
         return _NO_QUALITY
-    seen = transcript.tells_of_actions
     mean = _weighted_mean([(one.weight, _points(one)) for one in about if _is_about_quality(one, seen)])
     if mean is not None:
         return mean
     unseen = any(_is_about_quality(one, seen=True) for one in about)
-    return "the agent reported no tool calls, events or steps" if unseen else _NO_QUALITY
+    return _UNSEEN if unseen else _NO_QUALITY
 
 
-def _completeness(known: list[Verdict]) -> float | str:
-    """The weighted share of checks that passed, expected artifacts among them; or why there is none."""
-    mean = _weighted_mean([(one.weight, float(one.outcome == "passed")) for one in known])
-    return "no checks" if mean is None else mean
+def _completeness(known: list[Verdict], seen: bool) -> float | str:
+    """The weighted share of checks that passed, expected artifacts among them; or why there is none.
+
+    A check that passed only because nobody saw what the agent did is left out.
+    """
+    counted = known if seen else [one for one in known if not _passed_unseen(one)]
+    mean = _weighted_mean([(one.weight, float(one.outcome == "passed")) for one in counted])
+    if mean is not None:
+        return mean
+    return "no checks" if len(counted) == len(known) else _UNSEEN
+
+
+def _passed_unseen(verdict: Verdict) -> bool:
+    """Whether a check of an agent that reported nothing passed by its behaviour alone."""
+    if not verdict.passed or not verdict.parts:
+        return verdict.passed and verdict.type == "behavior"
+    held = [part for part in verdict.parts if part.passed]
+    return bool(held) and all(map(_passed_unseen, held))
 
 
 def _efficiency(limits: Limits, transcript: Transcript) -> float | str:

@@ -338,13 +338,19 @@ def test_an_agent_that_told_of_nothing_gets_no_marks_for_its_behaviour(project: 
     ran = project.test(project.suite([custom()], tests))
     quiet, tells = ran.results["quiet"], ran.results["tells"]
     assert (quiet["status"], tells["status"]) == ("passed", "passed")
-    assert quiet["dimensions"] == {"completeness": 1.0}
+    assert quiet["dimensions"] == {"completeness": 1.0}  # by the answer alone
     assert tells["dimensions"] == {"quality": 1.0, "completeness": 1.0}
     (warning,) = quiet["warnings"]
     assert warning.startswith("unobserved: the agent reported no tool calls, events or steps")
     for name in ("allowed_tools", "no_errors", "efficient_tool_use"):
         assert name in warning
     assert not tells.get("warnings")
+    only = [{**test, "assertions": checks, "min_score": 1} for test in tests]
+    ran = project.test(project.suite([custom()], only))
+    quiet, tells = ran.results["quiet"], ran.results["tells"]
+    assert (quiet["status"], quiet.get("score"), quiet.get("dimensions", {})) == ("failed", None, {})
+    assert "there is nothing to score" in quiet["error"]
+    assert (tells["status"], tells["score"]) == ("passed", 100.0)
 
 
 def test_what_can_never_be_seen_is_refused_what_was_not_seen_is_told(project: Project) -> None:

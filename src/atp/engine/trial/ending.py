@@ -23,14 +23,15 @@ class Ending(NamedTuple):
     blame: Blame | None = None
 
 
-def conclude(case: Case, result: TrialResult, reason: str | None = None) -> Ending | None:
+def conclude(case: Case, result: TrialResult, reason: str | None = None, acted_before: bool = False) -> Ending | None:
     """Score the verdicts. A failed check makes the trial failed, also beside an unjudged one, which is an error.
 
-    `reason` says why the trial failed, if it did, better than its first failed check.
+    `reason` says why the trial failed, if it did, better than its first failed check. `acted_before`: the agent
+    reported tool calls, events or steps in a before.
     """
     failed, unjudged = _first("failed", result.verdicts), _first("unjudged", result.verdicts)
     if unjudged is None or failed is not None:
-        scored = score(result, case)
+        scored = score(result, case, acted_before)
         result.score, result.dimensions = scored.value, scored.dimensions
         result.left_out = scored.left_out
     if failed is not None:

@@ -182,6 +182,11 @@ class RunningTrial:
     def _set_actor(self, actor: Actor) -> None:
         self._actor = actor
 
+    @property
+    def _acted_before(self) -> bool:
+        """True if the agent reported tool calls, events or steps in a before."""
+        return self._start is not None and self._start.seen.tells_of_actions
+
     def _evidence(self) -> Evidence:
         """All that the checks may look at, and the judges if any case of the suite needs one."""
         trial, context, start = self._trial, self._context, self._start
@@ -219,7 +224,7 @@ class RunningTrial:
             result.verdicts.extend(unjudged_limits(case.limits, result.transcript))
             result.warnings.extend(unreported_limit_warnings(case.limits, result.transcript))
         if self._trial.source.survey.needs or self._trial.is_before:  # the survey has no befores
-            result.warnings.extend(no_actions_warnings(case, result.transcript))
+            result.warnings.extend([] if self._acted_before else no_actions_warnings(case, result.transcript))
         if result.transcript.events:
             result.warnings.extend(disagreements(result.transcript))
         if not result.verdicts:
@@ -227,7 +232,8 @@ class RunningTrial:
         if exceeded is not None:
             self._end_with(exceeded)
         else:
-            self.end(conclude(case, result, dialogue.error if dialogue is not None else None))
+            reason = dialogue.error if dialogue is not None else None
+            self.end(conclude(case, result, reason, self._acted_before))
 
     def _end_with(self, error: BaseException) -> None:
         """End the trial because of an error, and blame whoever caused it."""
@@ -238,7 +244,7 @@ class RunningTrial:
             case, result = self._trial.case, self._result
             named = passed_limits(case.limits, result.transcript)
             result.verdicts.extend(named or [Verdict(type="limits", outcome="failed", message=str(error))])
-            self.end(conclude(case, result, str(error)))
+            self.end(conclude(case, result, str(error), self._acted_before))
             return
         self.end(ending_of(error))
         if isinstance(error, AgentError) and error.raw is not None:
