@@ -265,6 +265,20 @@ def test_the_judge_sees_what_befores_did_marked_as_such(evidence: MakeEvidence) 
     assert "3 seas warmed" in after
 
 
+def test_a_judge_may_be_asked_about_the_cases_own_turns(evidence: MakeEvidence) -> None:
+    client = Scripted(verdicts(verdict(1, True, "Done")), verdicts(verdict(1, True, "seas warmed")))
+    expectations = ["it is done politely (turns: own)", "the ocean is warm now", "do_a was not called (Turns: own)."]
+    seen = evidence("Done.", case={"expectations": expectations})
+    seen.earlier = Transcript(tool_calls=[ToolCall(name="warm_ocean", result="3 seas warmed"), ToolCall(name="do_a")])
+    found = case_verdicts(seen, judges(client))
+    assert [(one.name, one.outcome) for one in found] == [(words, "passed") for words in expectations]
+    own, whole = client.words
+    assert "warm_ocean" in whole
+    assert "warm_ocean" not in own
+    assert "it is done politely" in own
+    assert "turns: own" not in own
+
+
 def test_only_what_has_no_exact_meaning_is_judged(evidence: MakeEvidence) -> None:
     client = Scripted(verdicts(verdict(1, False, "warmed it"), verdict(2, True, "2 degrees")))
     expectations = [

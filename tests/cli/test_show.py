@@ -230,6 +230,14 @@ def test_expectations_that_have_an_exact_meaning_are_shown_with_it(atp: Atp) -> 
     assert "     expects: it is polite" in lines
 
 
+def test_expectations_about_the_own_turns_are_shown_as_such(atp: Atp) -> None:
+    words = ["the warm_ocean function was called (turns: own)", "it is polite (turns: own)"]
+    Path("ocean.jsonl").write_text(json.dumps({"id": "warm", "input": "hi", "expectations": words}) + "\n")
+    lines = atp("show", "ocean.jsonl", "-n", "a.py:run").stdout.splitlines()
+    assert f"     expects: {words[0]} → tool_called warm_ocean (own turns)" in lines
+    assert f"     expects: {words[1]} (a judge decides by its own turns)" in lines
+
+
 def test_a_sentence_that_is_nearly_exact_is_shown_with_the_wording_that_would_be(atp: Atp) -> None:
     words = ["the Search tool was called", "it is polite"]
     Path("near.jsonl").write_text(json.dumps({"id": "near", "input": "hi", "expectations": words}) + "\n")

@@ -8,6 +8,7 @@ from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case
+from atp.suite.expectation import read_expectation
 from atp.suite.result import Verdict
 
 
@@ -51,9 +52,21 @@ async def check_case(case: Case, evidence: Evidence) -> list[Verdict]:
     if in_words:
         from atp.checks.judged import judge_expectations  # the judge's modules, which only some suites need
 
-        judged = await judge_expectations([case.expectations[place] for place in in_words], evidence)
-        by_place.update(zip(in_words, judged, strict=True))
+        for own_turns, places in by_turns(case, in_words).items():
+            seen = evidence.of_own_turns() if own_turns else evidence
+            judged = await judge_expectations([read_expectation(case.expectations[one]).words for one in places], seen)
+            for place, verdict in zip(places, judged, strict=True):
+                verdict.name = case.expectations[place]
+                by_place[place] = verdict
     return [*verdicts, *(by_place[place] for place in sorted(by_place))]
+
+
+def by_turns(case: Case, places: Sequence[int]) -> dict[bool, list[int]]:
+    """The places of expectations for which a judge is shown the whole conversation (False), or its own turns (True)."""
+    found: dict[bool, list[int]] = {}
+    for place in places:
+        found.setdefault(read_expectation(case.expectations[place]).own_turns, []).append(place)
+    return found
 
 
 async def _checked(assertions: Sequence[Assertion], evidence: Evidence) -> list[Verdict]:

@@ -10,6 +10,7 @@ from atp.base.text import cut
 from atp.loader.load import Loaded
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case, Weights
+from atp.suite.expectation import read_expectation
 from atp.suite.record import Record
 from atp.suite.suite import Suite
 
@@ -138,7 +139,9 @@ def _case_text(case: dict[str, Any]) -> Iterator[str]:
     if artifacts := (case.get("task") or {}).get("expected_artifacts"):
         yield f"     makes: {', '.join(map(_short, artifacts))}"
     for one, check, wording in zip_longest(case["expectations"], case.get("exact", ()), case.get("exact_if", ())):
-        hint = f" (a judge decides; exact if it says: {wording})" if wording else ""
+        by_judge = "a judge decides by its own turns" if read_expectation(one).own_turns else ""
+        hint = f" ({by_judge or 'a judge decides'}; exact if it says: {wording})" if wording else ""
+        hint = hint or (f" ({by_judge})" if by_judge else "")
         yield f"     expects: {_short(one)}{f' → {check}' if check else hint}"
     for one in case["checkpoints"]:
         after = f" after {', '.join(one['after'])}" if one.get("after") else ""

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.engine.support.project import Project, Ran
 
 AGENT = """
@@ -138,6 +139,43 @@ def test_what_befores_did_is_evidence_of_exact_checks(project: Project) -> None:
         "count": "passed",
         "order": "passed",
     }
+
+
+@pytest.mark.parametrize("own", ["(turns: own)", "( Turns :OWN )", "(turns: own)."])
+def test_an_expectation_may_be_about_the_cases_own_turns(project: Project, own: str) -> None:
+    text = suite(
+        case("a", "do a"),
+        case("called", "do b", expects=f"the do_a function was called once {own}", before="a"),
+        case("not called", "do b", expects=f"do_a was not called {own}", before="a"),
+        case("count", "do b", expects=f"1 tool call was made {own}", before="a"),
+        case("all", "do b", expects="do_a was not called (turns: all)", before="a"),
+    )
+    ran = run(project, text, exit_code=1)
+    assert ran.statuses == {
+        "a": "passed",
+        "called": "failed",
+        "not-called": "passed",
+        "count": "passed",
+        "all": "failed",
+    }
+    plan = project.test("chain.test.md", "-n", "agent.py:run", "--dry-run").out
+    assert "not_tool_called do_a (own turns)" in plan
+
+
+def test_what_was_told_in_a_before_was_seen(project: Project) -> None:
+    text = suite(case("a", "do a"), case("b", "say nothing", expects="the do_a function was called once", before="a"))
+    project.write(
+        "agent.py",
+        """
+        def run(prompt):
+            call = {"name": "do_a", "arguments": {}}
+            return {"output": "ok", "tool_calls": [call]} if prompt == "do a" else "ok"
+        """,
+    )
+    project.write("chain.test.md", text)
+    ran = project.test("chain.test.md", "-n", "agent.py:run")
+    assert ran.statuses == {"a": "passed", "b": "passed"}, ran.out
+    assert not ran.results["b"].get("warnings")
 
 
 def test_every_run_and_iteration_starts_from_the_same_snapshot(project: Project) -> None:

@@ -13,6 +13,7 @@ from atp.checks.expectations.words import LONGEST, read_sentence
 from atp.checks.groups import AtLeast
 from atp.checks.verdicts import SHORT, show
 from atp.suite.assertion import Assertion, Group
+from atp.suite.expectation import read_expectation
 
 _NAMED_BY = ("name", "path", "tools", "pattern", "value", "check_", "criteria", "script", "use")
 _NAMES = frozenset({"name", "path", "before", "after", "check_", "script", "use"})
@@ -27,7 +28,9 @@ def compile_expectation(text: str, tools: frozenset[str] = frozenset()) -> Asser
 
     `tools` are the tools that are known to exist: a word that is one of them names it, whatever else it may mean.
     """
-    return _compiled(text, tools) if len(text) <= LONGEST else None
+    words, own_turns = read_expectation(text)
+    found = _compiled(words, tools) if len(words) <= LONGEST else None
+    return found.model_copy(update={"turns": "own"}) if found is not None and own_turns else found
 
 
 @lru_cache(maxsize=4096)

@@ -8,12 +8,13 @@ from atp.base.durations import duration
 from atp.base.numbers import counted
 from atp.base.secrets import mask
 from atp.checks.before_run import compiled_expectations, wordings
-from atp.checks.case_checks import assertions_of
+from atp.checks.case_checks import assertions_of, by_turns
 from atp.checks.judged import AgentAssertion, LlmEval
 from atp.engine.planned_trial import Trial
 from atp.engine.run import Run
 from atp.suite.assertion import Assertion, Group
 from atp.suite.case import MOST_TURNS, Case
+from atp.suite.expectation import read_expectation
 
 MOST = 200
 """The most trials that the text lists."""
@@ -112,8 +113,8 @@ class DryRun:
 
 def judge_calls(case: Case, *, each: bool) -> int:
     """Return the number of calls of judges for one trial."""
-    in_words = len(compiled_expectations(case)[1])
-    return (in_words if each else min(in_words, 1)) + sum(map(_asks, assertions_of(case)))
+    in_words = compiled_expectations(case)[1]
+    return len(in_words if each else by_turns(case, in_words)) + sum(map(_asks, assertions_of(case)))
 
 
 def _asks(assertion: Assertion) -> int:
@@ -130,7 +131,8 @@ def _asks(assertion: Assertion) -> int:
 def _expected(case: Case) -> Iterator[str]:
     for text, check, exact_if in wordings(case):
         hint = f" (exact if it says: {exact_if})" if exact_if else ""
-        yield f"    expects: {' '.join(text.split())} → {check or 'the assessor decides'}{hint}"
+        shown = " by its own turns" if read_expectation(text).own_turns else ""
+        yield f"    expects: {' '.join(text.split())} → {check or f'the assessor decides{shown}'}{hint}"
 
 
 def _line(trial: Trial) -> str:
