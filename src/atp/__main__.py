@@ -1,7 +1,7 @@
 """The command `atp`, and `python -m atp`."""
 
-import _signal as signal  # `signal` itself imports other modules, while Ctrl-C still shows Python's traceback
 import os
+import signal
 import sys
 
 

@@ -68,6 +68,11 @@ def test_the_path_of_a_file_is_no_secret(tmp_path: Path) -> None:
     assert secret_variables({"A_KEY": str(there), "B_KEY": str(gone), "C_KEY": "x\0yyyyy"}) == {str(gone), "x\0yyyyy"}
 
 
+def test_what_is_before_or_around_a_secret_in_a_variable_is_not_needed_to_find_it() -> None:
+    found = secret_variables({"A_KEY": "Bearer abc-def", "B_KEY": " ghi-jkl\n", "C_KEYS": '[{"token": "mno-pqr"}]'})
+    assert {"abc-def", "ghi-jkl", "mno-pqr"} <= found
+
+
 @pytest.mark.parametrize(
     ("settings", "secrets"),
     [
@@ -89,7 +94,15 @@ def test_the_path_of_a_file_is_no_secret(tmp_path: Path) -> None:
         ({"endpoint": "https://me:p%40ssword@host/x"}, {"p%40ssword", "p@ssword"}),
         ({"endpoint": "https://host/x?a=abcdef&key=fghijk&access_token=lmnopq"}, {"fghijk", "lmnopq"}),
         ({"password": {"min_length": "eight-at-least"}, "sort_key": "created_at"}, set()),
-        ({"token": None, "secret": True, "api_key": ["abcdef"]}, set()),
+        ({"token": None, "secret": True, "max_tokens": [128000]}, set()),
+        (
+            {"api_key": ["abcdef", 12345678], "headers": {"Cookie": ["a=fghijk"]}},
+            {"abcdef", "12345678", "a=fghijk", "fghijk"},
+        ),
+        ({"default_headers": {"X-Key": "abcdef"}, "Headers": {"X-Auth": "fghijk"}}, {"abcdef", "fghijk"}),
+        ({"args": ["-H", "Authorization: Bearer abcdef", "Accept: text/html"]}, {"abcdef", "Bearer abcdef"}),
+        ({"command": "KEY=abcdef run --token 'fgh ijk' --mode lmnopq"}, {"abcdef", "fgh ijk"}),
+        ({"command": "run --token=abcdef it's"}, {"abcdef"}),
     ],
 )  # fmt: skip
 def test_secrets_in_settings(settings: Any, secrets: set[str]) -> None:
@@ -105,6 +118,12 @@ def test_secrets_in_settings(settings: Any, secrets: set[str]) -> None:
         ("api_key: ${API_KEY:sk-default}", "api_key: ${API_KEY:**********}"),
         ('{"token": "abcdefgh", "mode": "abcdefgh"}', '{"token": "********", "mode": "abcdefgh"}'),
         ("sort_keyboard: abcdefgh", "sort_keyboard: abcdefgh"),
+        ("password: p@ss;w'ord  # mine", "password: **********  # mine"),
+        ('- {password: "a;b c, d}, mode: x}', '- {password: "*******************'),
+        ("{name: x, password: 'a,b;c''d', mode: x}", "{name: x, password: '********', mode: x}"),
+        ("{password: a,b;cd, mode: x}", "{password: ******, mode: x}"),
+        ("password: &a abcdefgh", "password: &a ********"),
+        ("endpoint: http://me:abcdefgh@host/ : x", "endpoint: http://me:********@host/ : x"),
     ],
 )
 def test_a_source_line_stays_as_wide_as_it_was(line: str, shown: str) -> None:

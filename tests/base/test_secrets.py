@@ -7,13 +7,14 @@ import re
 import shlex
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import quoteattr
 
 import msgspec
 import pytest
 
-from atp.base.secrets import Secrets, current_secrets, hider, mask, masking
+from atp.base.secrets import Secrets, current_secrets, every_secret, fixed_fields, hider, masking
 from atp.suite.result import TrialResult, Turn
 
 PEM = (
@@ -77,17 +78,30 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+NESTED_FORMS: dict[str, Callable[[str], str]] = {
+    "an attribute of XML": lambda text: quoteattr(text, {"\n": "&#10;", "\t": "&#9;", " ": "&#x20;"})[1:-1],
+    "a form of a form": lambda text: quote_plus(quote_plus(text)),
+    "URL of repr of bytes": lambda text: quote(repr(text.encode()), safe=""),
+    "URL of \\u": lambda text: quote(FORMS["\\u, all of it"](text), safe=""),
+    "URL of HTML, all of it": lambda text: quote(FORMS["HTML, all of it"](text), safe=""),
+    "HTML of HTML, all of it": lambda text: html.escape(FORMS["HTML, all of it"](text)),
+    "every second as %": lambda text: "".join(f"%{ord(c):02x}" if c.isalnum() and c.isascii() else c for c in text),
+    "base64 without what is around": lambda text: to_base64(text.strip()),
+}
+"""Forms that libraries write inside each other; the canaries are told in `FORMS`."""
+
+
+@pytest.mark.parametrize("form", [*FORMS, *NESTED_FORMS])
 @pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
 def test_every_form_is_masked(secret: str, form: str) -> None:
-    written = FORMS[form](secret)
-    shown = Secrets([secret]).mask(f"see {written} there")
+    written = (FORMS | NESTED_FORMS)[form](secret)
+    shown = Secrets([secret]).mask_text(f"see {written} there")
     assert shown.startswith("see ")
     assert shown.endswith(" there")
     assert "***" in shown
     # What is left around the mask belongs to what is around the secret.
     around = r"\*\*\*|see | there|it's|Basic|\{|\}|a\\?|u005c|\\|[\"':bnt\n ]"
-    around += r"|%(?:7B|7D|5C|22|3A|20|27)|&(?:amp;)*(?:quot|#x27);|(?:dXV1){5,}"
+    around += r"|%(?:7B|7D|5C|22|3A|20|27)|&(?:amp;)*(?:quot|#x27);|(?:dXV1){5,}|Cg==|%26%23(?:9|10)%3B"
     rest = re.sub(around, "", shown)
     assert len(rest) <= 8, shown
 
@@ -95,11 +109,47 @@ def test_every_form_is_masked(secret: str, form: str) -> None:
 @pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
 @pytest.mark.parametrize("text", ["", "Nothing to see here.", "sk-CANARX", "KYRANAC", "*** %20 \\ \" '", "Q0FOQVJZ"])
 def test_other_text_stays(secret: str, text: str) -> None:
-    assert Secrets([secret]).mask(text) == text
+    assert Secrets([secret]).mask_text(text) == text
+
+
+@pytest.mark.parametrize("secret", ["a1%5cb2%c3", 'x1y2"\t\\z3', "p4\\\tq5r6", "s7\\t8\\\\u9v0"])
+@pytest.mark.parametrize("form", ["as it is", "JSON", "repr", "%, all of it", "\\u, all of it"])
+def test_a_secret_with_what_looks_escaped_or_ends_in_escapes(secret: str, form: str) -> None:
+    shown = Secrets([secret]).mask_text(f"see {FORMS[form](secret)} there")
+    assert "***" in shown
+    assert len(shown) <= len("see '***' there")
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [("0x12345678", '{"pin": 305419896}'), ("+1234567", "1234567"), ("1234567.50", "1234567.5"), ("1e7", "10000000")],
+)
+def test_a_secret_number_is_masked_as_json_writes_it(secret: str, text: str) -> None:
+    assert "***" in Secrets([secret]).mask_text(text)
+    assert Secrets([secret]).may_be_in(text.encode())
+
+
+class _Words(msgspec.Struct):
+    plain: str
+    word: Literal["passed"]
+    perhaps: Literal["passed"] | None = None
+    left_out: Literal["passed"] | msgspec.UnsetType = msgspec.UNSET
+    either: str | None = None
+    words: list[Literal["passed"]] = []
+
+
+def test_fields_with_words_of_atp_are_found_by_their_types() -> None:
+    assert fixed_fields(_Words) == {"word", "perhaps", "left_out"}
+
+
+def test_secrets_of_a_run_that_goes_on_are_among_those_of_the_process() -> None:
+    with masking(Secrets(["goes-on-secret"])):
+        assert every_secret().mask_text("goes-on-secret") == "***"
+    assert every_secret().mask_text("goes-on-secret") == "***"
 
 
 def test_lines_of_a_secret_are_masked_where_they_stand_alone() -> None:
-    shown = [Secrets([PEM]).mask(line) for line in PEM.splitlines()]
+    shown = [Secrets([PEM]).mask_text(line) for line in PEM.splitlines()]
     assert shown == ["-----BEGIN PRIVATE KEY-----", "***", "***", "-----END PRIVATE KEY-----"]
 
 
@@ -111,37 +161,39 @@ class _Record(msgspec.Struct, kw_only=True):
 
 def test_every_field_of_a_record_is_masked_and_its_keys_stay() -> None:
     record = _Record(secret="a secret", parts=[_Record(secret="secret", left={"secret": 1})])
-    assert Secrets(["secret"]).mask(record) == _Record(secret="a ***", parts=[_Record(secret="***", left={"***": 1})])
+    assert Secrets(["secret"]).mask(record, numbers=False) == _Record(
+        secret="a ***", parts=[_Record(secret="***", left={"***": 1})]
+    )
 
 
 def test_keys_lists_and_numbers() -> None:
     secrets = ["first-secret", "123456789"]
     value = {"first-secret": ["x first-secret y", 123456789, True, None], "n": 123456789.0}
-    assert mask(value, secrets) == {"***": ["x *** y", "***", True, None], "n": "***"}
+    assert Secrets(secrets).mask(value, numbers=True) == {"***": ["x *** y", "***", True, None], "n": "***"}
     assert hider(secrets)(value) == {"***": ["x *** y", 123456789, True, None], "n": 123456789.0}
 
 
 def test_words_of_atp_and_measured_figures_stay_in_records() -> None:
     trial = TrialResult(agent="passed", case="c", key="passed", index=0, status="passed", duration_ms=123456.0)
     trial.transcript.turns.append(Turn(turn=1, input="", output={"pin": 123456}, duration_ms=123456.0))
-    shown = Secrets(["passed", "123456"]).mask(trial)
+    shown = Secrets(["passed", "123456"]).mask(trial, numbers=False)
     assert (shown.agent, shown.status, shown.duration_ms) == ("***", "passed", 123456.0)
     assert (shown.transcript.output, shown.transcript.turns[0].duration_ms) == ({"pin": "***"}, 123456.0)
 
 
 @pytest.mark.parametrize("secret", ["3f2b8c1e-9a4d-4e6f-8b7a-1c2d3e4f5a6b", "ABCDEF0123456789"])
 def test_the_case_of_hexadecimal_digits_does_not_matter(secret: str) -> None:
-    assert Secrets([secret]).mask(f"{secret.upper()} {secret.lower()}") == "*** ***"
+    assert Secrets([secret]).mask_text(f"{secret.upper()} {secret.lower()}") == "*** ***"
 
 
 def test_a_key_that_is_written_with_backslashes_is_masked_where_it_has_line_breaks() -> None:
     lines = PEM.splitlines()
-    assert Secrets([PEM.replace("\n", "\\n")]).mask(f"see {PEM}") in ("see ***", "see ***\n")
-    assert Secrets([PEM.replace("\n", "\\n")]).mask(lines[1]) == "***"
+    assert Secrets([PEM.replace("\n", "\\n")]).mask_text(f"see {PEM}") in ("see ***", "see ***\n")
+    assert Secrets([PEM.replace("\n", "\\n")]).mask_text(lines[1]) == "***"
 
 
 def test_the_longest_secret_is_masked_first() -> None:
-    assert Secrets(["abcdef", "abcdefgh"]).mask("abcdefgh abcdef") == "*** ***"
+    assert Secrets(["abcdef", "abcdefgh"]).mask_text("abcdefgh abcdef") == "*** ***"
 
 
 def test_secrets_that_are_found_later_are_masked_from_then_on() -> None:
@@ -168,7 +220,7 @@ def test_current_secrets_are_those_of_the_innermost_run() -> None:
 def test_hostile_texts_are_searched_in_linear_time(secret: str, fill: str) -> None:
     """A quadratic search of this text would not end before the test's own time limit."""
     text = f"abcdef {(fill * 200_000)[:200_000]} abcdef"
-    assert len(Secrets([secret]).mask(text)) <= len(text)
+    assert len(Secrets([secret]).mask_text(text)) <= len(text)
 
 
 @pytest.mark.parametrize("size", range(1, 12))

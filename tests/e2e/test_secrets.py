@@ -118,3 +118,82 @@ def test_cases_whose_ids_have_secrets_are_resumed_and_found_again(project: Proje
     again = project.test(file, "--only-failed", env=env)
     # Two cases have the same id without their secrets: both are run again.
     assert [one["id"] for one in again.events if one["type"] == "result"] == ["a ***", "a ***", "c ***"]
+
+
+def test_a_secret_number_is_masked_as_json_writes_it_wherever_it_is_in_a_text(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return {'pin': 0x12345678, 'text': 'pin 305419896'}")
+    cases = [{"id": "a", "input": "x", "expected": {"pin": 1}}, {"id": "b", "input": "x", "expected": "y"}]
+    project.write("cases.jsonl", "\n".join(map(json.dumps, cases)))
+    project.write("agents/own.md", "---\ntype: custom\nconfig: {entry: '../agent.py:run'}\n---\n")
+    expects = '**Prompts:**\n\n- x\n\n**Expectations:**\n\n- the response contains "y"\n'
+    project.write("t.test.md", f"---\ntarget: agents/own.md\n---\n# A\n\n{expects}")
+    for given in (("cases.jsonl", "-n", "agent.py:run", "-o", "out.md", "-o", "out.csv"), ("t.test.md",)):
+        ran = project.atp("test", *given, "-v", env={"PIN_TOKEN": "0x12345678"})
+        assert ran.code in (1, 3), ran.err
+        assert "305419896" not in ran.out + ran.err
+    written = [path for path in project.folder.rglob("*") if path.is_file() and path.name != "agent.py"]
+    assert {"out.md", "out.csv", "t.tps.json", "journal.jsonl"} <= {path.name for path in written}
+    assert [path for path in written if b"305419896" in path.read_bytes()] == []
+
+
+BACKGROUND = f"""
+    import asyncio, gc
+
+    class Resource:
+        def __del__(self):
+            raise ValueError("{SECRET} in del")
+
+    async def fail():
+        raise ValueError("{SECRET} in task")
+
+    KEPT = []
+
+    async def run(prompt):
+        KEPT.append((asyncio.ensure_future(fail()), Resource()))
+        await asyncio.sleep(0)
+        return prompt
+
+    def after_all():
+        KEPT.clear()
+        gc.collect()
+"""
+
+
+def test_errors_that_belong_to_no_trial_are_masked(project: Project) -> None:
+    project.write("agent.py", BACKGROUND)
+    flags = ("-n", "agent.py:run", "--after-all", "agent.py:after_all")
+    ran = project.atp("test", project.cases("a"), *flags, env={"MY_TOKEN": SECRET})
+    assert "*** in task" in ran.err, ran.err
+    assert "*** in del" in ran.err
+    assert SECRET not in ran.out + ran.err
+
+
+def test_secrets_of_an_agent_that_is_refused_are_masked(project: Project) -> None:
+    config = {"endpoint": f"http://me:{SECRET}@127.0.0.1:9/", "api_key": {"a": SECRET}, "retry": SECRET}
+    command = {"command": f"run --token {SECRET}", "timeout": SECRET}
+    agents = [{"name": "a", "type": "http", "config": config}, {"name": "b", "type": "cli", "config": command}]
+    tests = [{"id": "x", "name": "x", "input": "x", "assertions": [HELLO]}]
+    project.write("suite.yaml", {"test_suite": "s", "agents": agents, "tests": tests})
+    project.write("broken.yaml", f'agents:\n  - config: {{password: "a;{SECRET}}}}}\n    x: [\n')
+    for words in (
+        ("test",),
+        ("test", "--dry-run"),
+        ("agents", "check"),
+        ("validate",),
+        ("show",),
+        ("validate", "--json"),
+    ):
+        for file in ("suite.yaml", "broken.yaml"):
+            ran = project.atp(*words, file)
+            assert ran.code == 2, (words, ran.out, ran.err)
+            assert SECRET not in ran.out + ran.err, words
+
+
+def test_a_secret_that_is_newer_than_the_journal_is_masked_in_its_reports(project: Project) -> None:
+    project.write("agent.py", f"def run(prompt): return 'x {SECRET}'")
+    project.atp("test", project.cases({"id": "a", "input": "x", "expected": SECRET}), "-n", "agent.py:run")
+    project.write(".env", f"MY_TOKEN={SECRET}\n")
+    for flags in ((), ("-v",), ("-o", f"{SECRET}.md"), ("-r", "report.markdown"), ("-o", f"{SECRET}/x.md")):
+        ran = project.atp("report", "last", *flags)
+        assert Outputs({"printed": ran.out + ran.err}).leaks(SECRET) == [], flags
+    assert Outputs({"report": (project.folder / f"{SECRET}.md").read_text()}).leaks(SECRET) == []

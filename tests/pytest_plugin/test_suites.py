@@ -369,3 +369,45 @@ def test_hostile_names_and_output(write: Write, run: Run) -> None:
     ran = run("--atp", "--atp-name", "rude.py:answer", "-v", "--color=no")
     ran.assert_outcomes(failed=1, passed=1)
     assert "\x1b" not in ran.stdout.str()
+
+
+def test_no_secret_is_in_what_pytest_shows(
+    pytester: pytest.Pytester, write: Write, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEA_TOKEN", "zQ7xCANARYw9")
+    code = """
+        import warnings
+
+        def answer(prompt):
+            raise ValueError(prompt)
+
+        def warns(prompt):
+            warnings.warn(prompt)
+    """
+    write("desk.py", code)
+    write(
+        "suite.yaml",
+        "test_suite: s\ntests: [{id: 'a ${TEA_TOKEN}', name: x, input: '${TEA_TOKEN}', tags: ['${TEA_TOKEN}']}]\n",
+    )
+    tests = """
+        import os
+        TOKEN = os.environ["TEA_TOKEN"]
+
+        def test_raises(atp_agent):
+            atp_agent("desk.py:answer").send(TOKEN)
+
+        def test_asserts(t, ctx):
+            print(TOKEN)
+            t.assert_.contains(TOKEN, "more")
+
+        def test_warns(atp_agent):
+            assert atp_agent("desk.py:warns").send(TOKEN).output == TOKEN
+
+        def test_skips(t):
+            t.skip(TOKEN)
+    """
+    write("test_it.py", tests)
+    ran = run("--atp", "-v", "-rA", "-W", "default", "--junitxml=out.xml")
+    ran.assert_outcomes(failed=4, skipped=1, warnings=1)
+    assert "CANARY" not in ran.stdout.str() + ran.stderr.str() + (pytester.path / "out.xml").read_text()
+    ran.stdout.fnmatch_lines(["suite.yaml::a [*][*][*] FAILED*", "*AgentError: agent error: ValueError: [*][*][*]"])

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from atp.base.errors import Error, with_hint
-from atp.base.secrets import current_secrets, mask
+from atp.base.secrets import current_secrets, secrets_of
 
 Severity = Literal["error", "warning"]
 
@@ -85,7 +85,7 @@ class Diagnostics(list[Diagnostic]):
         )
 
     def _masked(self, text: Any) -> Any:
-        return current_secrets().mask(mask(text, self.secrets), numbers=True)
+        return current_secrets().mask_text(secrets_of(self.secrets).mask_text(text))
 
     def in_order(self) -> list[Diagnostic]:
         """The diagnostics by place, without the repetitions that YAML aliases cause."""

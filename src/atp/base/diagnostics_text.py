@@ -9,7 +9,7 @@ import click
 from atp.base.diagnostics import Diagnostic
 from atp.base.numbers import counted
 from atp.base.secret_values import blot_out_written
-from atp.base.secrets import Hide, blot_out, current_secrets, secrets_of
+from atp.base.secrets import Hide, current_secrets, secrets_of
 
 WIDEST = 100
 """How much of a source line is shown."""
@@ -20,7 +20,7 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 
 def render(diagnostics: Sequence[Diagnostic], colour: bool, secrets: Iterable[str] = ()) -> str:
     """The diagnostics, a paragraph each, without secrets in them and in the source lines."""
-    lines, hide = _SourceLines(diagnostics, secrets), secrets_of(secrets).mask
+    lines, hide = _SourceLines(diagnostics, secrets), secrets_of(secrets).mask_text
     return "\n\n".join(_one(diagnostic, lines, colour, hide) for diagnostic in diagnostics)
 
 
@@ -41,7 +41,7 @@ def _one(diagnostic: Diagnostic, lines: "_SourceLines", colour: bool, hide: Hide
     first, *further = hide(diagnostic.message).split("\n  ")  # a message may have a list of things in it
     parts = [f"{head}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
     if diagnostic.file:
-        place = current_secrets().mask(_place(diagnostic.file, diagnostic.line, diagnostic.column))
+        place = current_secrets().mask_text(_place(diagnostic.file, diagnostic.line, diagnostic.column))
         parts.append(f"  --> {printable(hide(place))}")
     source = lines.line(diagnostic.file, diagnostic.line)
     if source:
@@ -99,7 +99,7 @@ class _SourceLines:
         if file not in self._files:
             self._files[file] = _read_lines(file, self._wanted[file])
         # Blotted out, not masked: the line stays as wide as it was, and the caret true.
-        line = blot_out(self._files[file].get(number, ""), self._secrets)
+        line = secrets_of(self._secrets).blot_out(self._files[file].get(number, ""))
         return blot_out_written(current_secrets().blot_out(line))
 
 

@@ -7,6 +7,7 @@ word (`API_KEY`, not `MAX_TOKENS` or `TOKEN_LIMIT`).
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -37,9 +38,14 @@ _USER = re.compile(r"://([^/?#@:]*):([^/?#]*)@")
 _QUERY = re.compile(r"[?&;]([^=&;#]+)=([^&;#]*)")
 _ASSIGNED = re.compile(r"-{0,2}([A-Za-z_][\w.-]*)=(.+)", re.DOTALL)
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*")
-_WRITTEN = re.compile(
-    r"""(?<![\w.-])([A-Za-z_][\w.-]{0,99})["']?\s*[:=]\s*["']?(?:(?:Bearer|Basic|Token)\s+)?([^\s"',;&{}$]{6,})"""
+_HEADER = re.compile(r"([A-Za-z][\w-]*):\s*(\S.*)")
+_WRITTEN_NAME = re.compile(r"""(?<![\w.-])([A-Za-z_][\w.-]{0,99})["']?\s*[:=]\s*(?:[&!][\w.-]+\s+)?""")
+_SCHEME = r"(?:(?:Bearer|Basic|Token)\s+)?"
+_WRITTEN_VALUE = re.compile(
+    rf"""(?:"{_SCHEME}((?:[^"\\]|\\.)*)|'{_SCHEME}((?:[^']|'')*)"""
+    rf"""|{_SCHEME}([^\s"'$,}}\[\]](?:[^\s,}}\]]|[,}}\]](?![\s,}}\]]|$)|\s(?!\s*(?:\#|$)))*))"""
 )
+"""A value after its name: in quotes, or up to what ends a value in YAML or JSON."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -96,10 +102,10 @@ def secret_variables(environment: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     for name, value in environment.items():
         if is_secret(name, value) and not _is_path(value):
-            found.add(value)
+            found.update({value, *_of_header(value, name)})
         if "://" in value:
             found.update(_of_addresses(value))
-        if value[:1] == "{" and is_secret_name(name):  # the file of a service account, say
+        if value[:1] in ("{", "[") and is_secret_name(name):  # the file of a service account, say
             import json  # rarely needed
 
             with suppress(ValueError):
@@ -114,14 +120,19 @@ def secret_settings(settings: Any) -> set[str]:
     return {value for value in found if not _is_path(value)}
 
 
+_BELOW = {"environment": is_secret_name, "env": is_secret_name}
+
+
 def _collect(value: Any, is_named: Callable[[str], bool], found: set[str]) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             name = str(key)
-            if isinstance(item, str | int) and not isinstance(item, bool) and is_named(name):
-                found.update(_of_header(str(item), name))
-            below = {"headers": _is_secret_header, "environment": is_secret_name, "env": is_secret_name}
-            _collect(item, below.get(name, is_secret_setting), found)
+            if is_named(name):
+                for one in item if isinstance(item, list | tuple) else (item,):
+                    if isinstance(one, str | int) and not isinstance(one, bool):
+                        found.update(_of_header(str(one), name))
+            below = _is_secret_header if name.lower().endswith("headers") else _BELOW.get(name, is_secret_setting)
+            _collect(_arguments(item) if name == "command" and isinstance(item, str) else item, below, found)
     elif isinstance(value, list | tuple):
         for option, item in zip((None, *value), value, strict=False):
             if isinstance(option, str) and isinstance(item, str) and _OPTION.fullmatch(option):
@@ -130,7 +141,17 @@ def _collect(value: Any, is_named: Callable[[str], bool], found: set[str]) -> No
     elif isinstance(value, str):
         if (assigned := _ASSIGNED.fullmatch(value)) and is_secret(assigned[1], assigned[2]):
             found.add(assigned[2])
+        if (header := _HEADER.fullmatch(value)) and _is_secret_header(header[1]):  # `curl -H "Authorization: …"`
+            found.update(_of_header(header[2], header[1]))
         found.update(_of_addresses(value))
+
+
+def _arguments(command: str) -> list[str]:
+    """The arguments of a command that is written as one text."""
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote that is never closed
+        return command.split()
 
 
 def _of_header(value: str, name: str) -> Iterator[str]:
@@ -161,8 +182,11 @@ def _of_addresses(text: str) -> Iterator[str]:
 
 def blot_out_written(line: str) -> str:
     """A line of a file with asterisks for the values of keys that are named like a secret."""
-
-    def blotted(found: "re.Match[str]") -> str:
-        return found[0][: -len(found[2])] + "*" * len(found[2]) if is_secret(found[1], found[2], found[1]) else found[0]
-
-    return _WRITTEN.sub(blotted, line)
+    for name in _WRITTEN_NAME.finditer(line):
+        value = _WRITTEN_VALUE.match(line, name.end())
+        if value and value.lastindex and is_secret(name[1], value[value.lastindex], name[1]):
+            begin, end = value.span(value.lastindex)
+            line = line[:begin] + "*" * (end - begin) + line[end:]
+    for secret in _of_addresses(line):
+        line = line.replace(secret, "*" * len(secret))
+    return line

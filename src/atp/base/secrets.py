@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, cached_property, lru_cache
-from typing import Any, overload
+from functools import cache, cached_property, lru_cache, partial
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, overload
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, UnsetType
+from msgspec.structs import fields, replace
 
 MASK = "***"
 SHORTEST_SECRET = 6
@@ -38,8 +39,17 @@ _NOT_AMID_BACKSLASHES = r"(?<!\\)" + "".join(f"(?<!(?i:%{'25' * depth}5c))" for 
 _SEMICOLON = rf"(?:;|(?i:{_PERCENT}3b))"
 _AMPERSAND = rf"(?:&|\\u0026|{_PERCENT}26)(?:amp{_SEMICOLON})*"
 _NUMBER_SIGN = rf"(?:#|{_PERCENT}23)"
+_ENTITY_NUMBER = rf"{_AMPERSAND}{_NUMBER_SIGN}0*"
+_BACKSLASHES = rf"(?:{_BACKSLASH}|(?:u00|x)(?i:5c)|{_ENTITY_NUMBER}(?:92|(?i:x0*5c)){_SEMICOLON})++"
+_SPACE_CODE = "(?i:20|09|0[a-d])"
+_SPACE = (
+    # A backslash before `n` may have been taken for one of the quotes and backslashes before it.
+    rf"\s|(?:{_BACKSLASH}++|(?<=\\)|(?<=%5[cC]))(?:[nrtvf]|0(?:1[1-5]|40)|(?:x|u00){_SPACE_CODE})"
+    rf"|{_PERCENT}{_SPACE_CODE}|{_ENTITY_NUMBER}(?:9|1[0-3]|32|(?i:x0*(?:9|[a-d]|20))){_SEMICOLON}"
+)
+"""A blank, a tab or a line break; XML writes them as numbers in attributes."""
 _QUOTES = (
-    rf"""(?:["']|\\++(?:(?:u00|x)(?i:22|27|5c))?|(?i:{_PERCENT}(?:22|27|5c))"""
+    rf"""(?:["']|{_BACKSLASH}++(?:(?:u00|x)(?i:22|27|5c))?|(?i:{_PERCENT}(?:22|27))"""
     rf"|{_AMPERSAND}(?:quot|apos|{_NUMBER_SIGN}0*(?:34|39|92|(?i:x0*(?:22|27|5c)))){_SEMICOLON})++"
 )
 """Quotes and backslashes: JSON, shells, CSV and SQL add more of them, and each in another more again."""
@@ -49,12 +59,11 @@ _BREAK = r"(?:\\++[rn]|(?<=\\)[rn]|[\r\n]|%0[aAdD]){0,4}"
 """What may be between two characters of a secret that is wrapped: up to four, so that no text takes long."""
 _WRITTEN_BREAKS = ("\\n", "\\r", "%0a", "%0A", "%0d", "%0D")
 _LETTERS = "2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e"
-_ESCAPED_LETTER = (
-    rf"(?i:(?:\\(?:u00|x)|{_PERCENT})(?:{_LETTERS})"
-    rf"|&(?:amp;)*#(?:x0*(?:{_LETTERS})|4[56]|0*(?:4[89]|5[0-7]|6[5-9]|[78][0-9]|9[0789]|1[01][0-9]|12[0-2]));)"
+_ESCAPED = re.compile(
+    rf"(?i:(?:{_BACKSLASH}(?:u00|x)|{_PERCENT})(?:{_LETTERS})|{_ENTITY_NUMBER}"
+    rf"(?:x0*(?:{_LETTERS})|4[5689]|5[0-7]|6[5-9]|[78][0-9]|9[05789]|1[01][0-9]|12[0-26]){_SEMICOLON})"
 )
 """No library escapes a letter or a digit by itself: a text in which one is escaped is worth a slow search."""
-_ESCAPED, _ESCAPED_IN_BYTES = re.compile(_ESCAPED_LETTER), re.compile(_ESCAPED_LETTER.encode())
 
 Hide = Callable[[Any], Any]
 """Masks the secrets in a value."""
@@ -87,7 +96,6 @@ class _Search:
         self._forms = [form for value in values for form in _forms(value)]
         self._values = values
         self.anchors = tuple(dict.fromkeys(form.anchor for form in self._forms))
-        self._byte_anchors = tuple(anchor.encode() for anchor in self.anchors)
         self.reach = _WIDEST * max((len(value.encode(errors="replace")) for value in values), default=0)
 
     @cached_property
@@ -95,8 +103,6 @@ class _Search:
         return secret_numbers(self._values)
 
     def may_be_in(self, text: str) -> bool:
-        if not self.anchors:
-            return False
         return any(map(text.__contains__, self.anchors)) or _may_be_escaped(text) or self._may_be_broken(text)
 
     def _may_be_broken(self, text: str) -> bool:
@@ -104,25 +110,10 @@ class _Search:
         has_breaks = "\n" in text or "\\n" in text or "%0" in text
         return has_breaks and any(map(_joined(text).__contains__, self.anchors))
 
-    def may_be_in_bytes(self, data: bytes | bytearray) -> bool:
-        if not self.anchors:
-            return False
-        if any(map(data.__contains__, self._byte_anchors)):
-            return True
-        hinted = b"%" in data or b"&#" in data or (b"\\" in data and (b"\\u00" in data or b"\\x" in data))
-        if hinted and _ESCAPED_IN_BYTES.search(data):
-            return True
-        if b"\n" not in data and b"\\n" not in data and b"%0" not in data:
-            return False
-        for one in _WRITTEN_BREAKS:
-            data = data.replace(one.encode(), b"")
-        data = data.translate(None, b"\r\n\\")
-        return any(map(data.__contains__, self._byte_anchors))
-
     @cached_property
     def _escaped(self) -> list[_Form]:
         """The secrets with any of their characters escaped."""
-        return [_Form("", list(map(_any_way, one.strip())), _NOT_AMID_BACKSLASHES) for one in self._values]
+        return [_Form("", _units(one.strip(), _any_way), _NOT_AMID_BACKSLASHES) for one in self._values]
 
     def replaced(self, text: str, by: "Callable[[re.Match[str]], str] | str" = MASK) -> str:
         if any(map(text.__contains__, self.anchors)):
@@ -147,7 +138,7 @@ class _Search:
         if isinstance(value, list):
             return [self.masked(item, numbers) for item in value]
         if isinstance(value, Struct):
-            free, fixed = _free_fields(type(value)), _fixed_fields(type(value))
+            free, fixed = _free_fields(type(value)), fixed_fields(type(value))
             masked = {
                 name: self.masked(getattr(value, name), self.numbers if name in free else numbers)
                 for name in value.__struct_fields__
@@ -161,24 +152,28 @@ class _Search:
 @cache
 def _free_fields(kind: type[Struct]) -> frozenset[str]:
     """The fields of a record that hold any JSON value: what an agent or a test has given, and nothing measured."""
-    return frozenset(name for name, types in _annotations(kind) if "Any" in types)
+    return frozenset(one.name for one in fields(kind) if _has_any(one.type))
+
+
+def _has_any(kind: Any) -> bool:
+    return kind is Any or any(map(_has_any, get_args(kind)))
 
 
 @cache
-def _fixed_fields(kind: type[Struct]) -> frozenset[str]:
+def fixed_fields(kind: type[Struct]) -> frozenset[str]:
     """The fields of a record that hold a word of ATP's own, such as `passed`. They stay if a secret is that word."""
-    literal = re.compile(r"(typing\.Optional\[)?typing\.Literal")
-    return frozenset(name for name, types in _annotations(kind) if literal.match(types))
+    return frozenset(one.name for one in fields(kind) if _is_literal(one.type))
 
 
-def _annotations(kind: type[Struct]) -> Iterator[tuple[str, str]]:
-    for one in reversed(kind.__mro__):
-        yield from ((name, str(types)) for name, types in vars(one).get("__annotations__", {}).items())
+def _is_literal(kind: Any) -> bool:
+    """True for `Literal[…]`, also for one that may be null or left out."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return {get_origin(one) for one in kinds if one not in (None, NoneType, UnsetType)} == {Literal}
 
 
 def _may_be_escaped(text: str) -> bool:
     """Whether a letter or a digit is escaped in the text."""
-    hinted = "%" in text or "&#" in text or ("\\" in text and ("\\u00" in text or "\\x" in text))
+    hinted = "%" in text or ("&" in text and "#" in text) or ("\\" in text and ("\\u00" in text or "\\x" in text))
     return hinted and _ESCAPED.search(text) is not None
 
 
@@ -190,16 +185,19 @@ def _joined(text: str) -> str:
 
 
 def _forms(secret: str) -> Iterator[_Form]:
-    written = {secret}
+    written = {secret, *_number_texts(secret)}
     if _HEX.fullmatch(secret):
         written |= {secret.lower(), secret.upper()}
     if "\\n" in secret:  # how a PEM key is often written in a variable; its program reads it as line breaks
         written.add(secret.replace("\\n", "\n"))
     for one in sorted(written):
+        if _ANCHORS.fullmatch(one.strip()) is None:  # it may have parts that look escaped, and are not: `%5c`
+            yield _Form(_longest(_ANCHORS, one), list(map(re.escape, one.strip())))
         yield _as_text(one.strip())
         if "\n" in one:  # what is printed is kept line by line
             lines = (line.strip() for line in one.splitlines())
             yield from (_as_text(line) for line in lines if len(line) >= _SHORTEST_LINE and line[:5] != "-----")
+    secret = secret.strip()  # whoever uses the secret may have done so, and what is around it changes no form
     for one in sorted({secret, *_quoted(secret)} if _ANCHORS.fullmatch(secret) is None else {secret}):
         yield from _in_base64(one.encode(errors="replace"))
     digits = secret.encode(errors="replace").hex()
@@ -220,10 +218,16 @@ def _as_text(secret: str) -> _Form:
     Each also inside another: JSON in a text that is written as JSON has twice the backslashes. Backslashes are matched
     possessively and from their first on, so that a text of nothing else takes no longer than any other.
     """
-    runs = [found[0] for found in _RUNS.finditer(secret)]
+    return _Form(
+        _longest(_ANCHORS, secret), _units(secret, re.escape), "" if _ANCHORS.match(secret) else _NOT_AMID_BACKSLASHES
+    )
+
+
+def _units(secret: str, letter: Callable[[str], str]) -> list[str]:
+    """The patterns of the characters of a secret; `letter` makes those of letters and digits."""
+    runs = _RUNS.findall(secret)
     inner = range(1, len(runs) - 1)
-    units = [_run(run, number in inner) for number, run in enumerate(runs)]
-    return _Form(_longest(_ANCHORS, secret), units, "" if _ANCHORS.match(secret) else _NOT_AMID_BACKSLASHES)
+    return [letter(run) if _ANCHORS.match(run) else _run(run, number in inner) for number, run in enumerate(runs)]
 
 
 def _in_base64(raw: bytes) -> Iterator[_Form]:
@@ -246,25 +250,21 @@ def _longest(runs: "re.Pattern[str]", text: str) -> str:
 def _run(run: str, inner: bool) -> str:
     """The pattern of a run of characters of one kind; `inner` if there are others on both sides."""
     first = run[0]
-    if _ANCHORS.match(first):
-        return re.escape(first)
     if first.isspace():
-        code = "(?i:20|09|0[a-d])"
-        space = rf"\s|{_BACKSLASH}++(?:[nrtvf]|0(?:1[1-5]|40)|(?:x|u00){code})|{_PERCENT}{code}"
         # Line breaks may be gone, too: errors are often told on one line.
-        return rf"(?:{space})*" if "\n" in run else rf"(?:\+|{space})+"
+        return rf"(?:{_SPACE})*" if "\n" in run else rf"(?:\+|(?i:{_PERCENT}2b)|{_SPACE})+"
     if first in "\\\"'" and inner:
         return _QUOTES
     # At an end of the secret, further quotes belong to what is around it.
     pieces = re.findall(r"\\+|.", run, re.DOTALL)
-    return "".join(rf"(?:{_BACKSLASH}|u005[cC])++" if one[0] == "\\" else _any_way(one) for one in pieces)
+    return "".join(_BACKSLASHES if one[0] == "\\" else _any_way(one) for one in pieces)
 
 
 def _any_way(one: str) -> str:
     """The pattern of a character as it is, or escaped."""
     code, raw = ord(one), one.encode(errors="replace")
-    by_bytes = "".join(rf"x(?i:{byte:02x})\\*+" for byte in raw).removesuffix(r"\\*+")
-    octal = "".join(rf"{byte:03o}\\*+" for byte in raw).removesuffix(r"\\*+")
+    by_bytes = "".join(rf"x(?i:{byte:02x}){_BACKSLASH}*+" for byte in raw).removesuffix(rf"{_BACKSLASH}*+")
+    octal = "".join(rf"{byte:03o}{_BACKSLASH}*+" for byte in raw).removesuffix(rf"{_BACKSLASH}*+")
     escaped = [by_bytes, octal, rf"u\{{0*(?i:{code:x})\}}", rf"U(?i:{code:08x})"]
     escaped += [rf"x(?i:{code:02x})"] if 0x80 <= code < 0x100 else []
     if code < 0x10000:
@@ -326,9 +326,17 @@ class Secrets(Sequence[str]):
 
     def may_be_in(self, text: str | bytes | bytearray) -> bool:
         """False if no secret is in the text, or in the bytes of a text in UTF-8. Costs a search and nothing more."""
-        return self._search.may_be_in(text) if isinstance(text, str) else self._search.may_be_in_bytes(text)
+        search = self._search
+        if not search.anchors:
+            return False
+        return search.may_be_in(text if isinstance(text, str) else text.decode(errors="replace"))
 
-    def mask(self, value: Any, numbers: bool = False) -> Any:
+    def mask_text(self, text: str) -> str:
+        """The text with every secret in it replaced."""
+        search = self._search
+        return search.replaced(text) if search.anchors else text
+
+    def mask(self, value: Any, *, numbers: bool) -> Any:
         """The value with every secret in its texts replaced, in keys too; with `numbers`, also those read as numbers.
 
         Without `numbers` only those in free values of records are: among measured figures, a duration may by chance
@@ -389,23 +397,15 @@ def secrets_of(values: Iterable[str]) -> Secrets:
     return values if isinstance(values, Secrets) else _made(frozenset(values))
 
 
-def mask(value: Any, secrets: Iterable[str], numbers: bool = True) -> Any:
-    """The value with every secret in it replaced, also one that was read as a number unless `numbers` is False."""
-    return secrets_of(secrets).mask(value, numbers)
-
-
-def blot_out(text: str, secrets: Iterable[str]) -> str:
-    """The text with as many asterisks as each secret has characters."""
-    return secrets_of(secrets).blot_out(text)
-
-
 def hider(secrets: Iterable[str]) -> Hide:
     """A function that masks these secrets, but no numbers. Without secrets it costs a call and nothing more."""
-    return secrets_of(secrets).mask
+    return partial(secrets_of(secrets).mask, numbers=False)
 
 
 _CURRENT: ContextVar[Secrets] = ContextVar("secrets")
 _NONE, _EVER = Secrets(), Secrets()
+_ACTIVE: list[Secrets] = []
+"""Those that are current in any context, and those to remember: values may still be added to them."""
 
 
 def current_secrets() -> Secrets:
@@ -418,15 +418,25 @@ def masking(secrets: Secrets) -> Iterator[None]:
     """Make these the current secrets, also in the tasks and threads that are started inside."""
     before = current_secrets()
     _CURRENT.set(secrets)
+    _ACTIVE.append(secrets)
     try:
         yield
     finally:
         _CURRENT.set(before)  # not `reset`: pytest enters and leaves in different contexts
         _EVER.add(secrets)
+        _ACTIVE.remove(secrets)
+
+
+def remember(secrets: Secrets) -> None:
+    """Have `every_secret` include these until the process ends, and what is added to them later."""
+    if not any(one is secrets for one in _ACTIVE):
+        _ACTIVE.append(secrets)
 
 
 def every_secret() -> Secrets:
-    """The secrets that were current at any time in this process, for the error that ends the process."""
+    """The secrets that were current at any time in this process, for errors that belong to no run."""
+    for secrets in tuple(_ACTIVE):
+        _EVER.add(secrets)
     return _EVER
 
 
@@ -438,6 +448,14 @@ def secret_numbers(secrets: Iterable[str]) -> dict[float, str]:
         if number is not None and len(str(number)) >= SHORTEST_SECRET:
             found[number] = secret
     return found
+
+
+def _number_texts(secret: str) -> Iterator[str]:
+    """A secret that YAML reads as a number as JSON writes the number: `0x12345678` as `305419896`."""
+    if (number := _number(secret)) is None:
+        return
+    whole = isinstance(number, int) or number.is_integer()
+    yield from (one for one in (str(number), str(int(number)) if whole else "") if len(one) >= SHORTEST_SECRET)
 
 
 def _number(text: str) -> float | None:

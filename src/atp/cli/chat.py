@@ -90,7 +90,7 @@ async def _exchange(chat: Any, line: str) -> bool:
     from atp.base.secrets import current_secrets
     from atp.base.text import harmless
 
-    before, hide = len(chat.transcript.messages), current_secrets().mask
+    before, hide = len(chat.transcript.messages), current_secrets().mask_text
     try:
         answer, calls = await chat.say(line)
     except AgentError as error:

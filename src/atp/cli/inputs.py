@@ -52,7 +52,7 @@ class LoadedFiles:
     @property
     def secrets(self) -> frozenset[str]:
         """Values that no output may show."""
-        return self.environment_secrets.union(*(file.suite.secrets for file in self.files if file.suite))
+        return self.environment_secrets.union(*(file.secrets for file in self.files))
 
 
 def takes_files(command: Command) -> Command:

@@ -97,7 +97,7 @@ def _show_user_error(error: Exception) -> int | None:
         return UNUSABLE
     if isinstance(error, Error):
         said = f"Error: {error}\n  help: {error.hint}" if error.hint else f"Error: {error}"
-        click.echo(printable(_known_secrets().mask(said)), err=True)
+        click.echo(printable(_known_secrets().mask_text(said)), err=True)
         return BROKEN
     return None
 
@@ -134,6 +134,7 @@ def main() -> None:
 def _run_command() -> int:
     replace_closed_streams()
     refuse_exits(everywhere=True)
+    sys.unraisablehook = _say_unraisable
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that can't show a character gets its number
@@ -143,7 +144,7 @@ def _run_command() -> int:
         return INTERRUPTED
     except click.ClickException as error:
         said = error.format_message()
-        shown = _known_secrets().mask(said)
+        shown = _known_secrets().mask_text(said)
         (error if shown == said else click.UsageError(shown, getattr(error, "ctx", None))).show()
         return UNUSABLE
     except SystemExit as left:
@@ -166,8 +167,17 @@ def _run_command() -> int:
     return code if isinstance(code, int) else 0
 
 
+def _say_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Say what Python says of an exception that nothing can catch, as one of `__del__`, but without secrets."""
+    from traceback import format_exception
+
+    error = unraisable.exc_value
+    said = "".join(format_exception(error)) if error is not None else f"{unraisable.exc_type.__name__}\n"
+    _say(f"{unraisable.err_msg or 'Exception ignored in'}: {unraisable.object!r}\n{said}")
+
+
 def _say(text: str) -> None:
-    sys.stderr.write(_known_secrets().mask(text))
+    sys.stderr.write(_known_secrets().mask_text(text))
     sys.stderr.flush()
 
 

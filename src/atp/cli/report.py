@@ -38,7 +38,7 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.base.project import find_root
     from atp.base.secret_values import secret_variables
-    from atp.base.secrets import Secrets
+    from atp.base.secrets import Secrets, masking
     from atp.engine.prepare.settings import environment, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
@@ -49,30 +49,33 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     root = find_root(project)
     if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
         root = project.resolve()
-    recorded = RecordedRun(_find(root, name))
     env = environment(root, None)
-    if not flags.get("output") and not flags.get("reporter"):
-        secrets = Secrets(secret_variables(env))  # they may be newer than the journal
-        return _exit_code(_show(recorded, secrets, verbose=bool(flags.get("verbose"))))
-    context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
-    options, roles = context.options, context.roles
-    files = tuple(file for file in recorded.info.files if file)
-    given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
-    listeners = reports(options, given, context.secrets, roles, "<command line>")
-    problems = run_to_end(_report_all(recorded, listeners, roles))
-    given.protected.remember_reports()
+    secrets = Secrets(secret_variables(env))  # they may be newer than the journal
+    with masking(secrets):
+        recorded = RecordedRun(_find(root, name))
+        if not flags.get("output") and not flags.get("reporter"):
+            return _exit_code(_show(recorded, secrets, verbose=bool(flags.get("verbose"))), secrets)
+        context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
+    options, roles, secrets = context.options, context.roles, context.secrets
+    with masking(secrets):
+        files = tuple(file for file in recorded.info.files if file)
+        given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
+        listeners = reports(options, given, secrets, roles, "<command line>")
+        problems = run_to_end(_report_all(recorded, listeners, roles))
+        given.protected.remember_reports()
     for one in listeners:
         if one.path and not one.problems:
-            click.echo(f"Report: {printable(str(one.path))}", err=any(other.path is None for other in listeners))
-    return _exit_code(problems)
+            shown = printable(secrets.mask_text(str(one.path)))
+            click.echo(f"Report: {shown}", err=any(other.path is None for other in listeners))
+    return _exit_code(problems, secrets)
 
 
-def _exit_code(problems: Sequence[str]) -> int:
+def _exit_code(problems: Sequence[str], secrets: "Secrets") -> int:
     """Print what could not be written. Returns the exit code."""
     from atp.stats.summary import INCOMPLETE
 
     for problem in problems:
-        click.echo(f"atp: {printable(problem)}", err=True)
+        click.echo(f"atp: {printable(secrets.mask_text(problem))}", err=True)
     return INCOMPLETE if problems else 0
 
 

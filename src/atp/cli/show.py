@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from atp.base.diagnostics_text import printable, render
-from atp.base.secrets import hider
+from atp.base.secrets import secrets_of
 from atp.cli.inputs import load_files, takes_files
 from atp.cli.streams import print_json
 from atp.loader.outline import lines_text, outline, text
@@ -33,16 +33,16 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
     )
     if other is not None:
         raise click.UsageError(f"--lines shows Markdown files (.test.md) only, and {other.path} is none")
-    hide = hider(loaded.secrets)
+    secrets = secrets_of(loaded.secrets)
     if as_json:
         plain = [outline(one, _wordings, by_line) for one in loaded.files]
         several = {"suites": plain, "diagnostics": [one.as_dict() for one in loaded.path_diagnostics]}
-        print_json(hide(plain[0] if len(plain) == 1 and not loaded.path_diagnostics else several))
+        print_json(secrets.mask(plain[0] if len(plain) == 1 and not loaded.path_diagnostics else several, numbers=True))
     else:
         for number, one in enumerate(loaded.files):
             click.echo("" if number else None, nl=bool(number))
             for line in lines_text(one) if by_line else text(one, _wordings):
-                click.echo(printable(hide(line)))
+                click.echo(printable(secrets.mask_text(line)))
         if found := loaded.diagnostics:
             click.echo("", nl=any(one.suite for one in loaded.files), err=True)
             click.echo(render(found, sys.stderr.isatty(), loaded.secrets), err=True)

@@ -131,7 +131,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
 
         dry = DryRun(run)
         for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
-            click.echo(run.secrets.mask(line))
+            click.echo(run.secrets.mask_text(line))
         run.context.leave()
         return 0
     read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
@@ -148,7 +148,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         return INCOMPLETE
     read.protected.remember_reports()
     for problem in run.problems:
-        click.echo(f"atp: {printable(run.secrets.mask(problem))}", err=True)
+        click.echo(f"atp: {printable(run.secrets.mask_text(problem))}", err=True)
     return code
 
 

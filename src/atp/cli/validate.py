@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from atp.base.diagnostics_text import printable, render, summary
-from atp.base.secrets import hider
+from atp.base.secrets import secrets_of
 from atp.cli.inputs import load_files, takes_files
 from atp.cli.streams import print_json
 
@@ -25,7 +25,7 @@ def command(as_json: bool, **files: Any) -> int:
     found = loaded.diagnostics
     cases = sum(len(one.suite.cases) for one in loaded.files if one.suite)
     if as_json:
-        shown = hider(loaded.secrets)([one.as_dict() for one in found])
+        shown = secrets_of(loaded.secrets).mask([one.as_dict() for one in found], numbers=False)
         print_json({"files": len(loaded.files), "cases": cases, "diagnostics": shown})
     else:
         if found:

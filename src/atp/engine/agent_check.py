@@ -9,7 +9,7 @@ from typing import Any
 from atp.agents.adapter import Adapter, AgentError, Finding
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.base.secrets import mask
+from atp.base.secrets import masking
 from atp.engine.agent_under_test import NamedAgent
 from atp.engine.prepare.agents import Project, resolve_agents
 from atp.engine.prepare.sources import Input, load_context, open_input
@@ -45,20 +45,9 @@ class AgentCheck:
         """Raises `LoadError` when a suite can't be read, or has no agent."""
         given_input = Input((), paths)
         self._context = context = RunContext.of_project(given_input.anchor, flags)
-        options = context.options
-        given = replace(load_context(options, context.env), simulator=True, assessor=True)
-        sources, _ = open_input(given_input, given, lambda _: True)
-        notes = Diagnostics()
-        project = Project(context.root, context.env)
-        self._agents: dict[tuple[str, str], NamedAgent] = {}
-        for source in sources:
-            for named in resolve_agents(source, options, project, notes):
-                self._agents[str(named.base), named.agent.model_dump_json()] = named
-        if has_errors(notes):
-            raise LoadError(notes)
-        for source in sources:
-            context.secrets.add(source.suite.secrets)
-        self._services = context.services
+        with masking(context.secrets):
+            self._agents = _agents_of(given_input, context)
+            self._services = context.services
 
     async def run(self, seconds: float) -> list[Checked]:
         """Contact all agents at the same time, each for `seconds` at most, and close them."""
@@ -78,12 +67,28 @@ class AgentCheck:
         return self._checked(named, [*await _findings(adapter, seconds), *warned])
 
     def _checked(self, named: NamedAgent, findings: Iterable[Finding]) -> Checked:
-        hidden = self._context.secrets
+        hide = self._context.secrets.mask_text
         shown = [
-            Finding(what=one.what, ok=one.ok, detail=mask(one.detail, hidden), hint=mask(one.hint, hidden))
+            Finding(what=one.what, ok=one.ok, detail=hide(one.detail), hint=one.hint and hide(one.hint))
             for one in findings
         ]
         return Checked(name=named.agent.name, type=named.agent.type, findings=shown)
+
+
+def _agents_of(given_input: Input, context: RunContext) -> dict[tuple[str, str], NamedAgent]:
+    """The agents that some suites name. Raises `LoadError`."""
+    options, notes, agents = context.options, Diagnostics(), dict[tuple[str, str], NamedAgent]()
+    given = replace(load_context(options, context.env), simulator=True, assessor=True)
+    sources, _ = open_input(given_input, given, lambda _: True)
+    project = Project(context.root, context.env)
+    for source in sources:
+        for named in resolve_agents(source, options, project, notes):
+            agents[str(named.base), named.agent.model_dump_json()] = named
+    if has_errors(notes):
+        raise LoadError(notes)
+    for source in sources:
+        context.secrets.add(source.suite.secrets)
+    return agents
 
 
 async def _findings(adapter: Adapter, seconds: float) -> list[Finding]:

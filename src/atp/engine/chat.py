@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from atp.base.files import write_file
-from atp.base.secrets import Hide
+from atp.base.secrets import Hide, hider
 from atp.checks.tools import arguments_of
 from atp.engine.prepare.prepare import prepare_sources
 from atp.engine.prepare.sources import Input, in_memory
@@ -38,7 +38,7 @@ class Chat:
         self._run = prepare_sources(Input(("chat",)), [in_memory(suite, context.filter.wants)], [], context)
         self._trial = next(self._run.plan.trials())
         self.transcript = Transcript()
-        self.hide: Hide = context.secrets.mask
+        self.hide: Hide = hider(context.secrets)
         """Masks the secrets that are known to the agent."""
         watch = Watch(self._trial.case.limits, self.transcript)
         self._conversation = Conversation(self._trial, watch, Workspace(WorkFolder(folder.parent), folder.name), "chat")

@@ -296,4 +296,4 @@ class _Started:
 
 def _to_stderr(line: str) -> None:
     """Print a line of a hook of the whole run, which belongs to no trial."""
-    print(current_secrets().mask(line), file=sys.stderr)  # noqa: T201
+    print(current_secrets().mask_text(line), file=sys.stderr)  # noqa: T201

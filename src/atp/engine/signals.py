@@ -2,21 +2,36 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
 import threading
+import traceback
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, TypeVar
 
 from atp.base.errors import Error
+from atp.base.secrets import every_secret
 from atp.stats.summary import INTERRUPTED
 from atp.usercode import exits
 from atp.usercode.threads import DaemonExecutor
 
 Result = TypeVar("Result")
+
+
+def log_unhandled(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an exception that nothing in a loop has handled, as asyncio does, but without secrets.
+
+    It may belong to no trial: asyncio only notices when the task that raised it is deleted.
+    """
+    lines = [str(context.get("message") or "Unhandled exception in event loop")]
+    lines += [f"{name}: {value!r}" for name, value in context.items() if name not in ("message", "exception")]
+    if (error := context.get("exception")) is not None:
+        lines.append("".join(traceback.format_exception(error)).rstrip())
+    logging.getLogger("asyncio").error("%s", every_secret().mask_text("\n".join(lines)))
 
 
 SIGNAL_TICK = 0.1
@@ -42,6 +57,7 @@ def run_to_end(
     test has broken the loop, or exits by a function of Python's that it has replaced.
     """
     loop = asyncio.new_event_loop()
+    loop.set_exception_handler(log_unhandled)
     loop.set_default_executor(DaemonExecutor())  # what agents put there must not hold up the end either
     asyncio.set_event_loop(loop)
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
@@ -75,6 +75,18 @@ class Listener:
         """The run ended."""
 
 
+Result = TypeVar("Result", TrialResult, CaseResult)
+
+
+def _without_secret_numbers(result: Result) -> Result:
+    """The result with secrets masked that are read as numbers. Listeners can't tell which numbers are an agent's."""
+    secrets = current_secrets()
+    if not secrets.has_numbers:
+        return result
+    masked: Result = secrets.mask(result, numbers=False)
+    return masked
+
+
 class Listeners(Listener):
     """All listeners of a run. One that raises is called no more and reported as a problem; the run goes on."""
 
@@ -104,12 +116,11 @@ class Listeners(Listener):
 
     def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """Call `ended` of every listener."""
-        self._dispatch("ended", trial, result)
+        self._dispatch("ended", trial, _without_secret_numbers(result))
 
     def case(self, result: CaseResult) -> None:
         """Call `case` of every listener."""
-        secrets = current_secrets()  # listeners mask texts, but can't tell which numbers are an agent's
-        self._dispatch("case", secrets.mask(result) if secrets.has_numbers else result)
+        self._dispatch("case", _without_secret_numbers(result))
 
     async def finish(self, end: RunEnd) -> None:
         """Call `finish` of every listener."""

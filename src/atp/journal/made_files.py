@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from atp.base.files import NotRegularFile, in_place_of, open_untrusted
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.suite.result import MadeFile
 
 LARGEST = 1_000_000
@@ -73,7 +73,7 @@ class MadeFiles:
 
     def _has_secret(self, content: bytes) -> bool:
         text = content.decode(errors="surrogateescape")
-        return bool(mask(text, self.secrets) != text)
+        return secrets_of(self.secrets).mask_text(text) != text
 
     def _write(self, digest: str, content: bytes) -> None:
         path = self._folder / digest

@@ -99,7 +99,7 @@ class Journal:
             self._buffer.clear()
             _ENCODER.encode_into(_without_surrogates(msgspec.to_builtins(line)), self._buffer)
         if self._secrets.may_be_in(self._buffer):  # searching the bytes is much faster than walking through the record
-            masked = _without_surrogates(msgspec.to_builtins(self._secrets.mask(line)))
+            masked = _without_surrogates(msgspec.to_builtins(self._secrets.mask(line, numbers=False)))
             self._buffer.clear()
             _ENCODER.encode_into(masked, self._buffer)
 

@@ -30,6 +30,8 @@ class Loaded:
     diagnostics: list[Diagnostic]
     markdown: str | None = field(default=None, repr=False, compare=False)
     """The text of a Markdown file, for `lines`."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Values that no output may show, also those of a file whose suite can't be read."""
 
     def lines(self) -> "list[Line] | None":
         """What became of each line of a Markdown file, which is read again for that; None in other dialects."""
@@ -72,7 +74,7 @@ def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
             source = read_source(path, notes)
             suite = _load_source(source, dialect or "yaml", context, notes) if source else None
             markdown = source.text if source and dialect == "markdown" else None
-    return Loaded(str(path), suite, notes.in_order(), markdown)
+    return Loaded(str(path), suite, notes.in_order(), markdown, frozenset(notes.secrets))
 
 
 def load_text(
@@ -85,7 +87,8 @@ def load_text(
         source = None if checked is None else Source(checked.removeprefix("\ufeff"), path)
         dialect = dialect or (sniff(source.text) if source else None)
         suite = _load_source(source, dialect, context or LoadContext(), notes) if source and dialect else None
-    return Loaded(path, suite, notes.in_order(), source.text if source and dialect == "markdown" else None)
+    markdown = source.text if source and dialect == "markdown" else None
+    return Loaded(path, suite, notes.in_order(), markdown, frozenset(notes.secrets))
 
 
 def load_message(text: str) -> Suite:

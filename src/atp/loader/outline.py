@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.base.text import cut
 from atp.loader.load import Loaded
 from atp.suite.assertion import Assertion
@@ -39,7 +39,7 @@ def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -
     plain = {"suite": head, "cases": cases, "diagnostics": diagnostics}
     if by_line:
         plain["lines"] = [asdict(one) for one in loaded.lines() or ()]
-    return mask(plain, suite.secrets) if suite else plain
+    return secrets_of(suite.secrets).mask(plain, numbers=True) if suite else plain
 
 
 def suite_outline(suite: Suite) -> dict[str, Any]:
@@ -108,10 +108,10 @@ def lines_text(loaded: Loaded) -> Iterator[str]:
     """The lines of a Markdown file, each beside what it was read as."""
     lines = loaded.lines() or []
     roles = [_role(one) for one in lines]
-    secrets = loaded.suite.secrets if loaded.suite else ()
+    secrets = secrets_of(loaded.suite.secrets if loaded.suite else ())
     wide = max(map(len, roles), default=0)
     for one, role in zip(lines, roles, strict=True):
-        yield f"{one.number:>4}  {role:<{wide}} | {mask(one.text, secrets)}".rstrip()
+        yield f"{one.number:>4}  {role:<{wide}} | {secrets.mask_text(one.text)}".rstrip()
 
 
 def _role(line: "Line") -> str:

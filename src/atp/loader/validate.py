@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from atp.base.diagnostics import Diagnostics, Place
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.loader.error_messages import CommandText, Mistake, either, mistake_of
 from atp.suite.kinds import OneOf
 from atp.suite.record import Defaulted, Filled
@@ -223,7 +223,8 @@ def _mistakes(
     for error in failure.errors(include_url=False, include_input=False):
         path = _place_in(raw, error)
         key = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
-        shown = mask(_at(raw, path), secrets)  # before a message cuts it off and it can't be recognised
+        # Masked before a message cuts it off and it can't be recognised.
+        shown = secrets_of(secrets).mask(_at(raw, path), numbers=True)
         if spell is not None:
             key = spell(key) if key in shape.model_fields else key
             shown = CommandText(shown) if isinstance(shown, str) else shown

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
 from atp.base.json_text import UNREADABLE, encode
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut, words
 from atp.models.body import LARGEST, Body, too_large
@@ -236,7 +236,9 @@ class HttpModel(Model):
         return TransientError(self._masked(text), retry_after=retry_after, status=status)
 
     def _masked(self, text: str) -> str:
-        return cut(mask(f"{self.connector} ({self._netloc}): {text}", self._connector.secrets), LONGEST_MESSAGE)
+        return cut(
+            secrets_of(self._connector.secrets).mask_text(f"{self.connector} ({self._netloc}): {text}"), LONGEST_MESSAGE
+        )
 
 
 async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limiter, retries: int) -> Result:

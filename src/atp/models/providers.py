@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from atp.base.errors import ConfigurationError, install_extra
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.base.text import cut, words
 from atp.models.client import LONGEST_MESSAGE, RETRYABLE_STATUSES, TransientError, retry_after, with_retries
 from atp.models.connections import ModelContext
@@ -99,7 +99,7 @@ class ProviderModel(Model):
         return ModelError(self._masked(text), retryable=retryable, status=status)
 
     def _masked(self, text: str) -> str:
-        return cut(mask(f"{self.connector}: {words(text)}", self._connector.secrets), LONGEST_MESSAGE)
+        return cut(secrets_of(self._connector.secrets).mask_text(f"{self.connector}: {words(text)}"), LONGEST_MESSAGE)
 
 
 def _infer(connector: Connector, env: Mapping[str, str]) -> "OtherModel":

@@ -80,7 +80,7 @@ class SuiteFile(pytest.File):
                     continue
                 agents = [tested for tested in unit.agents if tested.is_among(case.agents)]
                 for tested in agents:
-                    name = _name(case, tested if len(agents) > 1 else None)
+                    name = run.secrets.mask_text(_name(case, tested if len(agents) > 1 else None))
                     names[name] += 1
                     run.collected.add((tested.name, case.id))
                     unique = name if names[name] == 1 else f"{name}-{names[name]}"
@@ -111,7 +111,7 @@ class CaseItem(pytest.Item):
         item: CaseItem = cls.from_parent(parent, name=name)
         item.planned, case, tested = planned, planned.case, planned.tested
         item.extra_keyword_matches.update({case.name, tested.name, *case.tags})
-        for tag in case.tags:
+        for tag in map(planned.run.secrets.mask_text, case.tags):
             if tag not in _PYTESTS_OWN and not tag.startswith("_"):
                 _register_mark(tag, item.config)
                 item.add_marker(tag)
@@ -129,7 +129,7 @@ class CaseItem(pytest.Item):
         __tracebackhide__ = True
         planned = self.planned
         result = shared_session(self.config).wait(planned.run.run_case(planned.unit, planned.tested, planned.case))
-        self.user_properties.append(("agent", result.agent))
+        self.user_properties.append(("agent", planned.run.secrets.mask_text(result.agent)))
         score = shown_trial(result).score
         if score is not None:
             self.user_properties.append(("score", score))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    import warnings
+
     from atp.engine.scripts.agent import CalledAgent
     from atp.engine.scripts.objects import Context, Judge, T
     from atp.engine.scripts.runner import ScriptRunner
@@ -124,7 +126,33 @@ def pytest_runtest_makereport(
         report.when = "setup"  # by this, pytest and readers of its reports tell errors from failures
     if error is not None and report.failed and _RUNNER in item.stash:
         _show(item.stash[_RUNNER], error, report)
+    if _RUNNER in item.stash or hasattr(item, "planned"):
+        _mask(report)
     return report
+
+
+def _mask(report: pytest.TestReport) -> None:
+    """Mask secrets in a report. A traceback with one is shown as plain text."""
+    shown = report.longrepr
+    if isinstance(shown, tuple):  # where and why a test was skipped
+        report.longrepr = (*shown[:2], _masked(shown[2]))
+    elif shown is not None and (text := str(shown)) != (masked := _masked(text)):
+        report.longrepr = masked
+    report.sections = [(name, _masked(text)) for name, text in report.sections]
+
+
+def _masked(text: str) -> str:
+    """The text without any secret of the session. Without a session there are none."""
+    secrets = sys.modules.get("atp.base.secrets")
+    return text if secrets is None else str(secrets.every_secret().mask_text(text))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_warning_recorded(warning_message: "warnings.WarningMessage") -> None:
+    """Mask secrets in a warning, which pytest takes from the code under test before ATP could."""
+    text = str(warning_message.message)
+    if text != (masked := _masked(text)):
+        warning_message.message = Warning(masked)
 
 
 def _is_atp_error(error: BaseException | None) -> bool:

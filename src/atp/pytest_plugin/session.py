@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.errors import Error
 from atp.base.project import find_root, keeping_working_directory, working_directory
-from atp.base.secrets import Secrets, hider
+from atp.base.secrets import Secrets, hider, remember
 from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
 from atp.engine.keys import CaseFiles
 from atp.engine.prepare.identity import Identities
@@ -25,7 +25,7 @@ from atp.engine.run_context import RunContext
 from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
-from atp.engine.signals import BrokenLoop
+from atp.engine.signals import BrokenLoop, log_unhandled
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import WorkFolder, Workspace
 from atp.journal.listeners import Listener
@@ -51,6 +51,7 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         """The loop."""
+        self.loop.set_exception_handler(log_unhandled)
         self.loop.set_default_executor(DaemonExecutor())
         self._closing = False
         self._waiting: set[Future[Any]] = set()
@@ -262,6 +263,7 @@ class PytestSession:
         """Load and plan a test file. Raises `LoadError`."""
         # As for a dry run: a model without a key must not keep anybody from collecting.
         run = prepare(Input((), (str(path),)), {**self.flags, "dry_run": True})
+        remember(run.secrets)
         self._runs.append(SuiteRun(run, counted=not self._is_worker))
         return self._runs[-1]
 
@@ -283,6 +285,7 @@ class PytestSession:
         context = self._contexts.get(root)
         if context is None:
             context = self._contexts[root] = RunContext.of_project(path.parent, self.flags)
+            remember(context.secrets)
         options, roles = context.options, context.roles
         case = Case(id=name, name=name)
         source = in_memory(Suite(name=path.stem, dialect="script", path=str(path), cases=[case]), lambda _: True)

@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar
 from atp.base.json_text import encode
 from atp.base.project import working_directory
 from atp.base.registry import Registry
-from atp.base.secrets import secrets_of
+from atp.base.secrets import hider, secrets_of
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import Order, Spool, spool_folder, whole_file
@@ -34,7 +34,7 @@ class Reporter(Listener):
         """The file to write, as the user named it; stdout if there is none."""
         self._working_directory = working_directory()
         self._secrets = secrets_of(secrets)
-        self.hide = self._secrets.mask
+        self.hide = hider(self._secrets)
         """Masks secrets. Every text in a report goes through this function."""
         self._problems: list[str] = []
 
@@ -51,7 +51,7 @@ class Reporter(Listener):
     def masked_json(self, record: Any) -> bytes:
         """A record as one line of JSON without secrets. Searching the line is much faster than walking the record."""
         data = encode(record)
-        return encode(self._secrets.mask(record)) if self._secrets.may_be_in(data) else data
+        return encode(self._secrets.mask(record, numbers=False)) if self._secrets.may_be_in(data) else data
 
     def problem(self, error: OSError) -> None:
         """Note that the report could not be written. A reader of stdout that ended (`| head`) is no problem."""

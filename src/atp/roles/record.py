@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.json_text import readable
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.models.parts import decode_arguments
 from atp.suite.result import Event, ToolCall, Transcript
 
@@ -154,7 +154,7 @@ def make_record(
     shown = {**(files or {}), **(about or {})}
     pieces += [_file(name, one, is_judged=about is not None and name in about) for name, one in shown.items()]
     for one in pieces:
-        one.text = mask(one.text, secrets)
+        one.text = secrets_of(secrets).mask_text(one.text)
     record = fitted(pieces)
     if any(isinstance(one, Unshown) and one.is_too_large for one in shown.values()):
         record.is_whole = False

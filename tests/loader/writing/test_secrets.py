@@ -94,7 +94,7 @@ def test_a_secret_is_hidden_in_every_form_that_is_masked(form: str, dialect: Fil
     written = write(suite, dialect)
     assert "it does not say " in written.text
     assert written.text.count("${EXPECTATIONS_SECRET}") == 1
-    assert Secrets({secret}).mask(written.text) == written.text
+    assert Secrets({secret}).mask_text(written.text) == written.text
 
 
 @pytest.mark.parametrize("form", FORMS)

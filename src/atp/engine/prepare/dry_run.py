@@ -6,7 +6,7 @@ from typing import Any
 from atp.base.diagnostics_text import printable
 from atp.base.durations import duration
 from atp.base.numbers import counted
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.checks.before_run import compiled_expectations, wordings
 from atp.checks.case_checks import assertions_of, by_turns
 from atp.checks.judged import AgentAssertion, LlmEval
@@ -54,7 +54,7 @@ class DryRun:
                 ]
             if calls := judge_calls(case, each=self._options.judge_each):
                 event["judge_calls"] = calls
-            yield mask(event, self._secrets, numbers=False)
+            yield secrets_of(self._secrets).mask(event, numbers=False)
         cases, trials = self._plan.counts()
         yield {
             "type": "plan",
@@ -73,7 +73,7 @@ class DryRun:
             if number < MOST:
                 yield _line(trial)
                 if last != (last := (trial.source.suite.path, trial.case.index)):
-                    yield from (printable(mask(line, self._secrets)) for line in _expected(trial.case))
+                    yield from (printable(secrets_of(self._secrets).mask_text(line)) for line in _expected(trial.case))
         cases, trials = self._plan.counts()
         if self._listed > MOST:
             yield f"… and {self._listed - MOST} more"

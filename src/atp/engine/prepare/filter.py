@@ -33,4 +33,6 @@ class Filter:
         if self.only is None or (agent, case.id) in self.only:
             return True
         secrets = current_secrets()
-        return secrets.may_be_in(f"{agent} {case.id}") and (secrets.mask(agent), secrets.mask(case.id)) in self.only
+        if not secrets.may_be_in(f"{agent} {case.id}"):
+            return False
+        return (secrets.mask_text(agent), secrets.mask_text(case.id)) in self.only

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import input_folder, working_directory
+from atp.base.secrets import current_secrets
 from atp.checks.before_run import compiled_expectations
 from atp.engine.case_source import CaseSource, Survey
 from atp.engine.prepare.options import Options
@@ -119,6 +120,7 @@ def _open_file(
     if dialect_of(path) == "jsonl":
         return _open_jsonl(path, given, wants, tools_of)
     loaded = load_path(path, given)
+    current_secrets().add(loaded.secrets)  # the file may be refused, and the error shows its lines
     if loaded.suite is None:
         return None, loaded.diagnostics
     source = in_memory(loaded.suite, wants, tools_of)

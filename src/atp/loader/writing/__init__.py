@@ -1,6 +1,6 @@
 """Writes suites as files of any dialect, with a list of what the dialect can't say."""
 
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.loader.load import FileDialect
 from atp.loader.writing.losses import Written
 from atp.suite.suite import Suite
@@ -11,7 +11,7 @@ __all__ = ["Written", "write"]
 def write(suite: Suite, dialect: FileDialect) -> Written:
     """The suite as the text of a file. What is written is loaded again as it was; the rest is listed."""
     written = _write(suite, dialect)
-    return Written(written.text, mask(written.losses, suite.secrets))
+    return Written(written.text, list(map(secrets_of(suite.secrets).mask_text, written.losses)))
 
 
 def _write(suite: Suite, dialect: FileDialect) -> Written:

@@ -35,14 +35,15 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
         hint = "ATP reads suites with `test_suite`, `agents` and `tests`; `atp init yaml` writes one to start from"
         notes.error("other-format", "this looks like a file of promptfoo's, which ATP does not read", Place(1, 1), hint)
         return None
+    notes.secrets.update(secret_settings(data.get("agents")))  # before any message about the agents
     written: dict[str, str] = {}
     suite = _read_head(data, context, notes, locate, written)
     if suite is None:
         return None
     places: Locator = RenamedKeys(locate, (), written) if written else locate
     suite.path = source.path
-    suite.secrets = secrets.union(*(secret_settings(agent.config.model_dump()) for agent in suite.agents))
-    notes.secrets.update(suite.secrets)
+    notes.secrets.update(secrets, *(secret_settings(agent.config.model_dump()) for agent in suite.agents))
+    suite.secrets = frozenset(notes.secrets)
     reader = CaseReader(
         notes,
         context,

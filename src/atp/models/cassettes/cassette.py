@@ -17,7 +17,7 @@ import msgspec
 
 from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain
 from atp.models.cassettes.store import KeyedLocks
 from atp.models.model import CassetteError, CassetteMiss
@@ -78,7 +78,7 @@ class Cassette:
         recording, the first trial that makes a call gets the answer of `call()`, and other trials that make the same
         call get that answer. A call that fails is not recorded. Raises `CassetteMiss`, `CassetteError`, and as `call`.
         """
-        shown = mask(plain(parts), self._secrets)
+        shown = secrets_of(self._secrets).mask(plain(parts), numbers=True)
         key = key_of(boundary, shown)
         taken = _TAKEN.get(self._taken).setdefault(key, set())
         repeat = next(number for number in count(1) if number not in taken)
@@ -141,7 +141,7 @@ class Cassette:
             answer = plain(value)
         except TypeError as error:
             raise CassetteError(f"an answer at the boundary `{boundary}` can't be recorded: {error}") from error
-        shown = mask(answer, self._secrets)
+        shown = secrets_of(self._secrets).mask(answer, numbers=True)
         line = line_of({"key": key, "boundary": boundary, "parts": parts, "repeat": repeat, "answer": shown})
         file = self._files.setdefault(boundary, LineFile(self.folder / f"{boundary}.jsonl"))
         try:

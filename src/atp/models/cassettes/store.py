@@ -12,7 +12,7 @@ import msgspec
 from atp.base.found_json import MISSING
 from atp.base.json_text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
-from atp.base.secrets import mask
+from atp.base.secrets import secrets_of
 from atp.models.cassettes.parts import key_of, line_of, plain
 
 CACHE_BYTES = 100 * 1024 * 1024
@@ -128,7 +128,7 @@ class Cache:
         segment.close()
 
     def _keep(self, key: str, answer: Any) -> None:
-        line = line_of({"key": key, "answer": mask(answer, self._secrets, numbers=False)})
+        line = line_of({"key": key, "answer": secrets_of(self._secrets).mask(answer, numbers=False)})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             segment = self._newest()

@@ -168,7 +168,7 @@ def _unjudged(question: Question, reason: str, usage: Usage | None) -> Assessmen
 
 def _question(asked: Sequence[str], intent: str) -> Question:
     """The question without the secrets of the run: an expectation may be filled in from a variable."""
-    hide = current_secrets().mask
+    hide = current_secrets().mask_text
     return Question(asked=tuple(map(hide, asked)), intent=hide(intent))
 
 

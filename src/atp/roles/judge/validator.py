@@ -96,7 +96,7 @@ class Validator:
 
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
         """Decide whether the answer passes, or say why that can't be decided."""
-        payload = current_secrets().mask(validation.payload())
+        payload = current_secrets().mask(validation.payload(), numbers=True)
         call = RoleCall(
             role="validator",
             instructions=INSTRUCTIONS,
