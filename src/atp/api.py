@@ -12,7 +12,7 @@ from atp.engine.signals import run_to_end
 from atp.journal.listeners import Listener, RunEnd
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, reads, reports
-from atp.report.protected import of_session
+from atp.report.protected import files_of_run
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
 
@@ -90,7 +90,7 @@ async def _run(prepared: Run) -> Report:
     listeners: list[Listener] = [_Keep(report)]
     read: Reads | None = None
     if prepared.options.output or prepared.options.reporter:
-        read = reads(prepared.given_input, [unit.source for unit in prepared.plan.units], of_session(prepared))
+        read = reads(prepared.given_input, [unit.source for unit in prepared.plan.units], files_of_run(prepared))
         listeners += reports(prepared.options, read, prepared.secrets, prepared.roles)
     report.exit_code = await prepared.run(listeners)
     if read is not None:

@@ -337,7 +337,7 @@ def test_a_run_of_a_project_further_down_is_found_by_what_is_printed(project: Pr
     test = {"id": "t", "task": task, "assertions": [{"type": "contains", "value": "hello"}]}
     ran = project.atp("test", project.suite(agents, [test], file="examples/s.yaml"), "-v")
     assert (ran.code, 'input data: {"log":"one two"}' in ran.out) == (1, True)
-    (line,) = [one for one in ran.out.splitlines() if "All about it: " in one]
+    (line,) = [one for one in ran.out.splitlines() if "Full report: " in one]
     named = line.partition("atp report ")[2].split()[0]
     assert named.startswith("examples/.atp/runs/")
     again = project.atp("report", named, "-o", "report.html")

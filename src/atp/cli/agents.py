@@ -11,13 +11,12 @@ import click
 
 from atp.base.diagnostics import has_errors
 from atp.base.diagnostics_text import printable, render
+from atp.base.exit_codes import INCOMPLETE, PASSED
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
     from atp.agents.adapter import Finding
 
-BROKEN = 3
-"""The exit code when an agent can't be reached."""
 _ENV_FILE = click.option(
     "--env-file", metavar="FILE", help="Variables beside the environment's; default: the project's .env."
 )
@@ -121,7 +120,7 @@ def check_command(
             for one in checked:
                 click.echo(printable(f"{'✓' if one.ok else '✗'} {one.name} ({one.type})"))
                 _print_findings(one.findings)
-    return 0 if well else BROKEN
+    return PASSED if well else INCOMPLETE
 
 
 def _print_findings(findings: "Iterable[Finding]") -> None:

@@ -29,10 +29,10 @@ def command(agent: str, connector: str | None, file: str | None, name: str) -> i
 
 
 def _chat(agent: str, flags: dict[str, Any], path: Path | None, name: str) -> int:
+    from atp.base.exit_codes import INTERRUPTED
     from atp.engine.chat import Chat, save, why_not_saved
     from atp.engine.signals import run_to_end
     from atp.journal.folder import TemporaryFolder
-    from atp.stats.summary import INTERRUPTED
     from atp.usercode.importing import limit_imports
 
     if path is not None and (problem := why_not_saved(path)):

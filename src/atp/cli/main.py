@@ -36,9 +36,10 @@ COMMANDS = {
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """Imports and trials make little garbage. With Python's default of 700, collecting takes a tenth of a case's time."""
+# As in `base/exit_codes.py`, which `--help` need not load.
 UNUSABLE = 2
 """The exit code for an input that can't be used: nothing was run."""
-BROKEN = 3
+INCOMPLETE = 3
 """The exit code when something else broke, a fault of ATP's own included."""
 STDOUT_LOST = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
 """Errors of stdout that are no fault of ATP's."""
@@ -98,7 +99,7 @@ def _show_user_error(error: Exception) -> int | None:
     if isinstance(error, Error):
         said = f"Error: {error}\n  help: {error.hint}" if error.hint else f"Error: {error}"
         click.echo(printable(_known_secrets().mask_text(said)), err=True)
-        return BROKEN
+        return INCOMPLETE
     return None
 
 
@@ -127,7 +128,7 @@ def main() -> None:
     except BaseException as error:  # uncaught, it would be exit code 1
         with contextlib.suppress(BaseException):  # the disk of stderr is full, or the code under test broke the process
             _say(f"atp: {type(error).__name__}: {error}\n")
-        code = BROKEN
+        code = INCOMPLETE
     sys.exit(code)
 
 
@@ -151,19 +152,19 @@ def _run_command() -> int:
         if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
             return READER_GONE
         _say(f"atp: the code under test has tried to end the tests: {type(left).__name__}: {left}\n")
-        return BROKEN
+        return INCOMPLETE
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in STDOUT_LOST:
             from atp.report.files import let_go
 
             let_go(sys.stdout)
             _say(f"atp: stdout: {error.strerror}\n")
-            return BROKEN
+            return INCOMPLETE
         from traceback import format_exc
 
         _say(format_exc())
         _say("atp: this is a fault of ATP's, not of what it tests. Please report it.\n")
-        return BROKEN
+        return INCOMPLETE
     return code if isinstance(code, int) else 0
 
 

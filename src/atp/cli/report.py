@@ -72,7 +72,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
 
 def _exit_code(problems: Sequence[str], secrets: "Secrets") -> int:
     """Print what could not be written. Returns the exit code."""
-    from atp.stats.summary import INCOMPLETE
+    from atp.base.exit_codes import INCOMPLETE
 
     for problem in problems:
         click.echo(f"atp: {printable(secrets.mask_text(problem))}", err=True)

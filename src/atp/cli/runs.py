@@ -24,8 +24,8 @@ def command(path: str, as_json: bool) -> int:
     Without PATH, the project is the one around the working directory. The runs of a project further down are listed
     with its folder as PATH.
     """
+    from atp.base.exit_codes import INCOMPLETE
     from atp.report.files import open_stdout
-    from atp.stats.summary import INCOMPLETE
 
     open_stdout()
     unread: list[Diagnostic] = []

@@ -27,6 +27,8 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
     prompt, an expectation, the intent, or not read, with the code of the diagnostic that says so; with --json it is a
     list `lines`. Exit 0 when all can be used, else 2.
     """
+    from atp.cli.main import UNUSABLE
+
     loaded = load_files(**files)
     other = (
         next((one for one in loaded.files if one.suite and one.suite.dialect != "markdown"), None) if by_line else None
@@ -46,7 +48,7 @@ def command(by_line: bool, as_json: bool, **files: Any) -> int:
         if found := loaded.diagnostics:
             click.echo("", nl=any(one.suite for one in loaded.files), err=True)
             click.echo(render(found, sys.stderr.isatty(), loaded.secrets), err=True)
-    return 0 if loaded.ok else 2
+    return 0 if loaded.ok else UNUSABLE
 
 
 def _wordings(case: Case) -> list[tuple[str | None, str | None]]:

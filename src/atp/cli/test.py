@@ -8,12 +8,16 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
-from typing import Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 import click
 
 from atp.base.diagnostics_text import printable, render
+from atp.base.exit_codes import INCOMPLETE, PASSED
 from atp.engine.prepare.options import settings
+
+if TYPE_CHECKING:
+    from atp.engine.run import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -110,34 +114,27 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
     from atp.engine.signals import ended_by_sigterm, run_to_end
+    from atp.loader.load import no_collection
     from atp.report.choose import choose, reads
-    from atp.report.protected import of_session
-    from atp.stats.summary import INCOMPLETE
+    from atp.report.protected import files_of_run
     from atp.usercode.importing import limit_imports
     from atp.usercode.watchdog import Watchdog
 
     limit_imports()
-    gc.disable()  # imports and loading make hardly any garbage: looking for it takes a tenth of the start-up
-    try:
-        # Importing an agent may print something, and start processes, which are then ended.
-        with ended_by_sigterm(), streams_for_user_code(), redirect_stdout(sys.stderr):
-            run = prepare(Input(texts, paths), flags, own_process=True)
-    except OSError as error:
-        raise unreadable(error.filename or "the input", error) from error
-    if run.warnings:  # with --quiet, too: it is about stdout
-        click.echo(render(run.warnings, colour=sys.stderr.isatty()) + "\n", err=True)
-    if run.options.dry_run:
-        from atp.engine.prepare.dry_run import DryRun
-
-        dry = DryRun(run)
-        for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
-            click.echo(run.secrets.mask_text(line))
-        run.context.leave()
-        return 0
-    read = reads(run.given_input, [unit.source for unit in run.plan.units], of_session(run))
-    listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
-    gc.freeze()  # what is loaded by now stays
-    gc.enable()
+    with no_collection():  # collecting takes a tenth of the start-up
+        try:
+            # Importing an agent may print something, and start processes, which are then ended.
+            with ended_by_sigterm(), streams_for_user_code(), redirect_stdout(sys.stderr):
+                run = prepare(Input(texts, paths), flags, own_process=True)
+        except OSError as error:
+            raise unreadable(error.filename or "the input", error) from error
+        if run.warnings:  # with --quiet, too: it is about stdout
+            click.echo(render(run.warnings, sys.stderr.isatty(), run.secrets) + "\n", err=True)
+        if run.options.dry_run:
+            return _show_plan(run)
+        read = reads(run.given_input, [unit.source for unit in run.plan.units], files_of_run(run))
+        listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
+        gc.freeze()  # what is loaded by now stays
     try:
         watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.plan.longest_timeout, leave=run.context.leave)
         with streams_for_user_code():
@@ -150,6 +147,16 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
     for problem in run.problems:
         click.echo(f"atp: {printable(run.secrets.mask_text(problem))}", err=True)
     return code
+
+
+def _show_plan(run: "Run") -> int:
+    from atp.engine.prepare.dry_run import DryRun
+
+    dry = DryRun(run)
+    for line in map(json.dumps, dry.events()) if run.options.json_events else dry.lines():
+        click.echo(run.secrets.mask_text(line))
+    run.context.leave()
+    return PASSED
 
 
 def _command(argv: list[str]) -> str:

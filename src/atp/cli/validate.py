@@ -21,6 +21,8 @@ def command(as_json: bool, **files: Any) -> int:
     PATH is a file, a folder or a pattern. What `atp test` would refuse because of the files or the project's settings
     is refused here, too. Exit 0 when all can be used, else 2.
     """
+    from atp.cli.main import UNUSABLE
+
     loaded = load_files(**files, check=True)
     found = loaded.diagnostics
     cases = sum(len(one.suite.cases) for one in loaded.files if one.suite)
@@ -36,4 +38,4 @@ def command(as_json: bool, **files: Any) -> int:
             shown = shlex.join(named) if len(named) <= 3 else "FILE…"
             chosen = "".join(f" -n {shlex.quote(name)}" for name in files["name"])
             click.echo(printable(f"The agents were not looked at; this does it: atp agents check {shown}{chosen}"))
-    return 0 if loaded.ok else 2
+    return 0 if loaded.ok else UNUSABLE

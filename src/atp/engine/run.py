@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, load_error
+from atp.base.exit_codes import INCOMPLETE, INTERRUPTED
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
@@ -29,7 +30,6 @@ from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
-from atp.stats.summary import INCOMPLETE, INTERRUPTED
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from atp.base.errors import Error
+from atp.base.exit_codes import INTERRUPTED
 from atp.base.secrets import every_secret
-from atp.stats.summary import INTERRUPTED
 from atp.usercode import exits
 from atp.usercode.threads import DaemonExecutor
 

@@ -176,7 +176,7 @@ def all_runs(root: Path) -> list[Path]:
 
 
 def projects_below(folder: Path) -> list[Path]:
-    """The folders one or two levels below that have runs: a project of its own, beside other things."""
+    """The folders with runs of their own, one or two levels below `folder`."""
     found = [*folder.glob("*/.atp/runs"), *folder.glob("*/*/.atp/runs")]
     return sorted(runs.parents[1] for runs in found if all_runs(runs.parents[1]))
 

@@ -65,7 +65,7 @@ def load_path(path: Path, context: LoadContext | None = None) -> Loaded:
         notes.error("unknown-format", f"{path}: no test file by its name", hint="use .yaml, .test.md, .jsonl or .json")
         return Loaded(str(path), None, list(notes))
     markdown: str | None = None
-    with _no_garbage_collection():
+    with no_collection():
         if dialect == "jsonl":
             from atp.loader.jsonl.records import load_jsonl_file
 
@@ -83,7 +83,7 @@ def load_text(
     """Load a text, in `dialect` or in the dialect that the text looks like."""
     notes = Diagnostics(path)
     checked = check_text(text, notes)
-    with _no_garbage_collection():
+    with no_collection():
         source = None if checked is None else Source(checked.removeprefix("\ufeff"), path)
         dialect = dialect or (sniff(source.text) if source else None)
         suite = _load_source(source, dialect, context or LoadContext(), notes) if source and dialect else None
@@ -130,8 +130,8 @@ def _load_source(source: Source, dialect: FileDialect, context: LoadContext, not
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    # A load makes many objects and no garbage; collecting in between costs a third of its time.
+def no_collection() -> Iterator[None]:
+    """Don't collect garbage inside; afterwards as before. Loading makes many objects and hardly any garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -31,7 +31,7 @@ class LineFile:
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         """Truncate an existing file; with `fresh`, raise `FileExistsError` instead."""
         kind = os.O_EXCL if fresh else os.O_TRUNC
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | kind | getattr(os, "O_BINARY", 0), 0o644)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | kind, 0o644)
         self._size = 0
 
     def write(self, line: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
+from atp.base.numbers import counted
 from atp.base.project import runs_folder, unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
@@ -97,14 +98,14 @@ class RecordedRun:
 
     def _ended(self, summary: Summary, counts: dict[str, Any], damaged: int) -> RunEnd:
         """The end of the run; `counts` are those of the lines. A finished run that lost lines must not look whole."""
-        told = {name: _told_or_counted(summary.counts.get(name), count) for name, count in counts.items()}
+        told = {name: _valid_count(summary.counts.get(name), count) for name, count in counts.items()}
         end = replace(RunEnd.of(self.info, summary), counts=told)
         if not summary.complete:
             return end
         differs = next((name for name in _COUNTED if told[name] != counts[name]), None)
         if damaged:
-            what = "damaged line of the journal was" if damaged == 1 else "damaged lines of the journal were"
-            reason = f"{damaged} {what} passed over"
+            were = "was" if damaged == 1 else "were"
+            reason = f"{counted(damaged, 'damaged line')} of the journal {were} passed over"
         elif differs:
             reason = (
                 "the lines of the journal are not those that its summary counts: "
@@ -169,9 +170,9 @@ def _started_in(info: RunInfo) -> str | None:
     return directory if directory != os.curdir and os.path.isdir(directory) else None
 
 
-def _told_or_counted(told: Any, counted: Any) -> Any:
+def _valid_count(recorded: Any, found: Any) -> Any:
     """The count of a summary, unless it is damaged."""
-    return told if type(told) is type(counted) else counted
+    return recorded if type(recorded) is type(found) else found
 
 
 def _identity(one: _ReadTrial) -> tuple[str, str, int, int, int]:

@@ -66,7 +66,7 @@ class Protected:
             if endings is None or path.suffix.lower() in endings:
                 return why
         if self._root is not None and path.is_relative_to(self._root) and not self._is_report(path):
-            return "it is a file of the project, and no report of ATP's; delete it first if nobody needs it"
+            return "it is a file of the project, and no report of ATP's; delete it or choose another path"
         return None
 
     def remember_reports(self) -> None:
@@ -108,12 +108,12 @@ class Protected:
         return self._was_written(path)
 
 
-def of_session(session: Run) -> Protected:
+def files_of_run(run: Run) -> Protected:
     """The files that a run is about to read."""
-    found = of_project(session.root, session.options)
-    if not session.options.output:
+    found = of_project(run.root, run.options)
+    if not run.options.output:
         return found
-    for unit in session.plan.units:
+    for unit in run.plan.units:
         folder = unit.source.folder
         for tested in unit.agents:
             config, why = tested.agent.model_dump(mode="json"), f"the agent `{tested.name}` is made of it"

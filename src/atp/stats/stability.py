@@ -85,8 +85,6 @@ class Stability(Struct, kw_only=True):
     """The longest duration."""
     std_deviation_ms: float
     """The population's standard deviation of the duration."""
-    avg_score: float | None
-    """The mean of the scores."""
     std_deviation_score: float | None
     """The population's standard deviation of the scores."""
 
@@ -136,7 +134,6 @@ def stability(trials: Sequence[TrialResult], planned: int = 0, min_score: float 
         min_duration_ms=min(took),
         max_duration_ms=max(took),
         std_deviation_ms=deviation(took) or 0.0,
-        avg_score=mean(scores),
         std_deviation_score=deviation(scores),
     )
 

@@ -2,13 +2,9 @@
 
 from typing import Any
 
+from atp.base.exit_codes import FAILED, INCOMPLETE, INTERRUPTED, PASSED, UNUSABLE
 from atp.stats.stability import blames_agent, missed_score, passed_trials
 from atp.suite.result import CaseResult
-
-PASSED, FAILED, BAD_INPUT, INCOMPLETE = range(4)
-"""Exit codes: 0 all passed, 1 agents failed, 2 nothing to run, 3 something else went wrong."""
-INTERRUPTED = 130
-"""The exit code after a signal."""
 
 
 class Summary:
@@ -115,7 +111,7 @@ class Summary:
             return FAILED
         if self.errors or self.blocked or self.cancelled or stopped or unwritten:
             return INCOMPLETE
-        return PASSED if self.passed else BAD_INPUT
+        return PASSED if self.passed else UNUSABLE
 
 
 def percent(part: int, whole: int) -> float:

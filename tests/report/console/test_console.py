@@ -397,7 +397,7 @@ def test_what_to_do_next(story: Any) -> None:
     failed = story.end(counts=story.counts(passed=1, failed=1), exit_code=1)
     text = shown(story, [story.case()], end=failed, command="atp test x.yaml")
     assert "Only what failed: atp test x.yaml --only-failed\n" in text
-    assert "All about it: atp report 20241217-100000-ab12 -o report.html\n" in text
+    assert "Full report: atp report 20241217-100000-ab12 -o report.html\n" in text
     assert "Only what failed" not in shown(story, [story.case()], command="atp test x.yaml")
     outputs = "-o r.html --output r.xml --output=r.json -or.md"
     again = shown(story, [story.case()], end=failed, command=f"atp test 'x y.yaml' {outputs} --runs 2")
@@ -415,7 +415,7 @@ def test_a_run_of_another_project_is_named_by_its_folder(
         ("/elsewhere/.atp/runs/r", "/elsewhere/.atp/runs/r"),
     ):
         failed = story.end(story.info(folder=folder), counts=story.counts(failed=1), exit_code=1)
-        assert f"All about it: atp report {named} -o report.html\n" in shown(story, [story.case()], end=failed)
+        assert f"Full report: atp report {named} -o report.html\n" in shown(story, [story.case()], end=failed)
 
 
 def test_what_a_task_hands_over_is_shown_with_conversations(story: Any) -> None:

@@ -81,8 +81,8 @@ class DryRun:
         asked = f"{counted(self._calls, 'call')} of agents"
         yield f"{counted(cases, 'case')}, {counted(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
         if to_make := trials - self._listed:
-            have = "trial has" if to_make == 1 else "trials have"
-            yield f"{to_make:,} {have} prompts that are still to be made; their calls are not counted"
+            have = "has" if to_make == 1 else "have"
+            yield f"{counted(to_make, 'trial')} {have} prompts that are still to be made; their calls are not counted"
         if self._judge_calls:
             yield f"{counted(self._judge_calls, 'call')} of judges, if nothing is judged already"
         if skipped := self._skipped():

@@ -191,7 +191,7 @@ def _where(end: RunEnd, look: ConsoleOptions) -> list[Line]:
     elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
         found.append(f"Only what failed: {one_line(hide(_only_failed(command)), 1000)}")
         if not look.reports:
-            found.append(f"All about it: atp report {one_line(hide(run_name(end.info)), 1000)} -o report.html")
+            found.append(f"Full report: atp report {one_line(hide(run_name(end.info)), 1000)} -o report.html")
     return [(f"{INFO} {text}", "info") for text in found]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from atp.base.durations import duration
+from atp.base.exit_codes import INTERRUPTED
 from atp.base.json_text import whole_text
 from atp.base.text import harmless, one_line, without_commands
 from atp.engine.prepare.options import Options
@@ -22,7 +23,6 @@ from atp.report.formats.json import JsonReport
 from atp.report.formats.summary import SummaryReport
 from atp.report.from_journal import RecordedRun
 from atp.report.reporter import REPORTERS, Reporter
-from atp.stats.summary import INTERRUPTED
 
 if TYPE_CHECKING:
     from atp.roles.ask import RoleClient

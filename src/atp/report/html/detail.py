@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from atp.base.json_text import encode
-from atp.base.secrets import Hide
+from atp.base.secrets import Hide, fixed_fields
 from atp.journal.made_files import read_kept
 from atp.journal.records import RunInfo
 from atp.report.differences import compared_values
@@ -25,8 +25,6 @@ _LONGEST = (
     (36_000_000, 500, 200),
 )
 """From this many bytes of details on, the longest text of a trial that did not pass, and of one that passed."""
-_FIXED = frozenset({"status", "blame", "outcome", "type", "kind", "origin"})
-"""Fields with our own words. The page depends on these, so they stay even if a secret is the same word."""
 _FREE = frozenset({"input", "output", "arguments", "result", "expected", "found", "data", "payload"})
 """Fields with any JSON value: an empty list in these is a value, not the absence of one."""
 _ELSEWHERE = frozenset({"agent", "case", "index", "base64"})
@@ -123,11 +121,13 @@ class _Shaper:
 
     def struct(self, value: Struct) -> dict[str, Any]:
         made: dict[str, Any] = {}
+        # The page depends on these and on the types of checks and events: they stay even if a secret is the same word.
+        fixed = fixed_fields(type(value)) | {"type"}
         for name in value.__struct_fields__:
             item = getattr(value, name)
             if item is None or name in _ELSEWHERE or (item in ([], {}) and name not in _FREE):
                 continue
-            made[name] = item if name in _FIXED else self._field(name, item)
+            made[name] = item if name in fixed else self._field(name, item)
         if isinstance(value, Artifact) and value.base64 is not None:
             made["binary"] = True
         return made
