@@ -77,14 +77,14 @@ class Diagnostics(list[Diagnostic]):
                 code=code,
                 severity=severity,
                 message=self._masked(message),
-                hint=self._masked(hint),
+                hint=None if hint is None else self._masked(hint),
                 file=self.file,
                 line=max(place.line, 1),
                 column=max(place.column, 1),
             )
         )
 
-    def _masked(self, text: Any) -> Any:
+    def _masked(self, text: str) -> str:
         return current_secrets().mask_text(secrets_of(self.secrets).mask_text(text))
 
     def in_order(self) -> list[Diagnostic]:
