@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,7 @@ from tests.deep import TOO_LONG, make_deep
 from tests.engine.support.project import Project
 
 from atp.base.project import runs_folder
-from atp.journal.folder import Purpose, RunFolder, TemporaryFolder, new_run, sweep
+from atp.journal.folder import BusyRun, Purpose, RunFolder, TemporaryFolder, new_run, sweep
 
 
 def killed_run(root: Path, lock: str) -> Path:
@@ -37,7 +38,7 @@ def test_a_lock_names_host_and_process(tmp_path: Path) -> None:
         (f"marker-of-nobody {os.uname().nodename} 1", True),
         ("marker-of-nobody another-host 1", False),
         ("marker-of-nobody", True),  # as earlier versions wrote it
-        ("", True),
+        ("", False),  # of a run that is being started
     ],
 )
 def test_only_runs_of_this_host_are_swept(tmp_path: Path, lock: str, swept: bool) -> None:
@@ -45,6 +46,21 @@ def test_only_runs_of_this_host_are_swept(tmp_path: Path, lock: str, swept: bool
     sweep(tmp_path)
     assert (run / "work").exists() is not swept
     assert (run / "lock").exists() is not swept
+
+
+def test_a_start_waits_while_another_start_looks_at_its_new_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run(tmp_path)
+    run.mkdir(parents=True)
+    other = os.open(run / "lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(other, fcntl.LOCK_UN))
+    made = RunFolder(run, "mine")
+    os.close(other)
+    with pytest.raises(BusyRun):
+        RunFolder(run, "another")
+    made.close()
 
 
 def test_who_goes_on_with_a_run_of_another_host_is_told(tmp_path: Path) -> None:
@@ -56,7 +72,7 @@ def test_who_goes_on_with_a_run_of_another_host_is_told(tmp_path: Path) -> None:
 
 
 def test_folders_of_any_depth_are_swept(tmp_path: Path) -> None:
-    run = killed_run(tmp_path, "")
+    run = killed_run(tmp_path, "marker-of-nobody")
     make_deep(run / "work" / "1", *TOO_LONG)
     sweep(tmp_path)
     assert not (run / "work").exists()

@@ -53,12 +53,7 @@ class RunFolder:
             _hide_from_git(path.parent.parent)
         self.path = path
         self.id = path.name
-        self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise BusyRun(path.name) from None
+        self._lock = _lock(path)
         _LOCKS.add(self._lock)
         self._about = os.stat(path)
         try:
@@ -93,6 +88,25 @@ class RunFolder:
                 (self.path / _LOCK).unlink(missing_ok=True)
         _LOCKS.discard(self._lock)
         os.close(self._lock)
+
+
+def _lock(run: Path) -> int:
+    """Lock a run for this process. Raises `BusyRun`.
+
+    A run that starts at the same time looks at all locks (`sweep`), and may hold one that is new for a moment.
+    """
+    handle = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    for _ in range(50):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if _read_lock(handle):
+                break
+            time.sleep(0.02)
+        else:
+            return handle
+    os.close(handle)
+    raise BusyRun(run.name)
 
 
 @contextlib.contextmanager
@@ -147,10 +161,9 @@ def sweep(root: Path) -> None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: an OSError
                 said = _read_lock(handle)
-                if _other_host(said):
+                if not said or _other_host(said):  # empty while its run is being started
                     continue
-                if said:
-                    end_leftovers(said[0])
+                end_leftovers(said[0])
                 remove_folder(lock.parent / _WORK)
                 lock.unlink(missing_ok=True)
             finally:
