@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atp.agents.adapter import Adapter
 from atp.agents.running import RunningAgent
 from atp.base.secret_values import secret_settings
-from atp.journal.records import AgentInputs
 from atp.suite.agent import AGENTS, CONFIGURATIONS, AnyAgent, capabilities_of
 from atp.suite.capabilities import Capabilities
+
+if TYPE_CHECKING:
+    from atp.journal.records import AgentInputs
 
 
 class DescribedAgent:
@@ -63,7 +66,7 @@ class AgentUnderTest(RunningAgent, DescribedAgent):
     Made by `RunServices.agent_under_test` when the plan is made, started by its first trial, closed by the run.
     """
 
-    def __init__(self, named: NamedAgent, adapter: Adapter, inputs: AgentInputs) -> None:
+    def __init__(self, named: NamedAgent, adapter: Adapter, inputs: "AgentInputs") -> None:
         agent = named.agent
         super().__init__(adapter, agent.name, agent.config.model_dump(exclude_unset=True))
         self.agent = agent

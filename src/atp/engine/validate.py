@@ -7,10 +7,7 @@ from atp.base.diagnostics import Diagnostics
 from atp.engine.prepare.agents import Project, agent_tools, resolve_agents
 from atp.engine.prepare.impossible_cases import check_cases, check_hooks, unknown_connectors
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.roles import missing_roles
 from atp.engine.prepare.sources import hook_folders, in_memory
-from atp.engine.role_clients import RoleLookup
-from atp.engine.run_context import RunContext
 from atp.suite.agent import NEEDS_ENTRY, CustomConfig
 from atp.suite.suite import Suite
 
@@ -35,6 +32,11 @@ def check_suite(suite: Suite, options: Options, root: Path, env: Mapping[str, st
     found.extend(check_hooks(hooks, hook_folders(anchor, root), root))
     survey = source.survey
     if survey.connectors or survey.deciders or survey.simulators or survey.varied:
+        # Only here: most suites need none of what a run is made of.
+        from atp.engine.prepare.roles import missing_roles
+        from atp.engine.role_clients import RoleLookup
+        from atp.engine.run_context import RunContext
+
         roles = RunContext(options, root, env, anchor).roles
         found.extend(unknown_connectors(source, agents, options, roles.services.models.described))
         found.extend(missing_roles(source, RoleLookup(roles)))
