@@ -164,6 +164,40 @@ def test_a_folder_is_no_file(judge: Judge, folder: MakeFolder) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in the file system")
+@pytest.mark.parametrize(
+    ("made", "seeded", "given", "outcome"),
+    [
+        ({"d/a.txt": "x"}, set(), {"path": "d"}, "unjudged"),
+        ({"d/e/a.txt": "x"}, set(), {"path": "./d/e"}, "unjudged"),
+        ({"d/a.txt": "x"}, {"d/a.txt"}, {"path": "d"}, "passed"),
+        ({"d/a.txt": "x"}, {"d/a.txt"}, {"path": "d", "untouched": True}, "unjudged"),
+        ({"d/a.txt": "x", "d/b.txt": "x"}, {"d/a.txt"}, {"path": "d"}, "unjudged"),
+        ({"d/a.txt": "x"}, set(), {"path": "d/"}, "failed"),
+        ({"d/a.txt": "x"}, set(), {"path": "d", "contains": "x"}, "unjudged"),
+        ({"dd/a.txt": "x"}, set(), {"path": "d"}, "passed"),
+        ({"d": "x"}, set(), {"path": "d"}, "failed"),
+    ],
+)
+def test_a_folder_does_not_speak_for_the_absence_of_its_name(
+    judge: Judge, folder: MakeFolder, made: dict[str, str], seeded: set[str], given: dict[str, Any], outcome: str
+) -> None:
+    negated = {"type": "artifact_exists", "negate": True, **given}
+    verdict = judge(negated, workspace=folder(made, seeded=seeded))
+    assert verdict.outcome == outcome, verdict.message
+    if outcome == "unjudged":
+        assert "/` asks for its files" in verdict.message
+        around = {"type": "none_of", "assertions": [{"type": "artifact_exists", **given}]}
+        assert judge(around, workspace=folder(made, seeded=seeded)).outcome == "unjudged"
+
+
+def test_an_empty_folder_or_one_of_artifacts_leaves_the_absence_open(judge: Judge, folder: MakeFolder) -> None:
+    workspace = folder({"a.txt": "x"})
+    (workspace.path() / "d").mkdir()
+    negated = {"type": "artifact_exists", "path": "d", "negate": True}
+    assert judge(negated, workspace=workspace).outcome == "unjudged"
+    assert judge(negated, artifacts=[{"name": "d/a.txt", "type": "file", "content": "x"}]).outcome == "unjudged"
+
+
 def test_a_pipe_is_no_file_and_nobody_waits_for_it(judge: Judge, folder: MakeFolder) -> None:
     workspace = folder({})
     os.mkfifo(workspace.path() / "out.txt")

@@ -86,7 +86,24 @@ def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence)
         unlike = unlike or verdict
     if absent_is_good and open_question is None and (listed := _only_listed(assertion.path, evidence)):
         open_question = unjudged(f"the agent listed `{listed}` as an artifact, and its content is not there to be read")
+    if absent_is_good and open_question is None and unlike is None and _is_folder(assertion, evidence):
+        open_question = unjudged(f"`{assertion.path}` is a folder: `{normal_path(assertion.path)}/` asks for its files")
     return open_question or unlike or _not_made(assertion.path, evidence)
+
+
+def _is_folder(assertion: ArtifactExists, evidence: Evidence) -> bool:
+    """Whether a path is that of a folder of the agent's. One without files may be: nobody knows who made it."""
+    wanted = normal_path(assertion.path)
+    if is_glob(wanted):
+        return False
+    below, workspace = f"{wanted}/", evidence.workspace
+    names = [*evidence.changed_files, *(normal_path(one.name) for one in evidence.artifacts)]
+    if any(name.startswith(below) for name in names):
+        return True
+    there = _path_in_workspace(wanted, evidence)
+    if workspace is None or there is None or not there.is_dir():
+        return False
+    return assertion.untouched or not any(name.startswith(below) for name in workspace.files())
 
 
 def _only_listed(path: str, evidence: Evidence) -> str | None:
