@@ -97,6 +97,10 @@ _WITHIN = re.compile(rf"(?<=\S)\s+(?P<mark>\*\*|__)(?P<word>{_WORD})\s?(?::(?P=m
 _FARTHEST_WITHIN = 1_000
 """How many characters of a line are looked at for a label in its midst, to bound the cost."""
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_PHRASE = re.compile(
+    r"[\W_]{0,9}(?P<words>[^\W\d_]+(?:[ /-][^\W\d_]+){0,3})[*_]{0,3}\s?(?:[:\uff1a]|[–—-]{1,3}(?=\s|$))"
+)
+"""The beginning of a line that has up to four words before a colon or a dash."""
 _ALONE = re.compile(r"(?P<mark>\*{1,3}|_{1,3}|)(?P<word>[^*_`:\n]{2,20}?)\s?(?P<in>:?)(?P=mark)(?P<out>\s?:?)")
 
 
@@ -282,6 +286,12 @@ def label_kinds(text: str) -> set[FieldKind]:
     """What the words of a text label, if it is prompts or expectations: `User Prompt`, `Input/Output`."""
     kinds = {WORDS.get(word) for word in re.findall(r"[^\W\d_]+", text.lower())}
     return {kind for kind in kinds if kind in ("prompts", "chain", "expectations")}
+
+
+def label_phrase(line: str) -> str | None:
+    """The few words before a colon or a dash that a line begins with, if a label is among them: `Test prompts:`."""
+    found = _PHRASE.match(line)
+    return found["words"] if found and label_kinds(found["words"]) else None
 
 
 def is_set_elsewhere(word: str) -> bool:

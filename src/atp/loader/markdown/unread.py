@@ -13,7 +13,7 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, Kind, unboxed
 from atp.loader.markdown.items import chain_of
 from atp.loader.markdown.label_words import LabelWord, key_of_frontmatter, label_word
-from atp.loader.markdown.labels import FieldKind, advice, is_remark, label_kinds, label_within
+from atp.loader.markdown.labels import FieldKind, advice, is_remark, label_kinds, label_phrase, label_within
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page, width
 
@@ -111,6 +111,8 @@ class _Reporter:
             if section.is_case:
                 for run in unread_runs(section):
                     self._report_run(run)
+            else:
+                self._report_phrases(section)
 
     def warn(self, code: str, message: str, line: int, hint: str, at: Place | None = None) -> None:
         """Note a diagnostic, unless its line has one already."""
@@ -176,6 +178,19 @@ class _Reporter:
                     why, hint = _reason(line.text, found)
                 message = f"`{found.word}` is no label here: {why}"
                 self.warn("label-not-read", message, line.number, hint, self._place(line))
+            elif word := label_within(line.text):
+                message = f"`{word}` is no label here: other text stands before it"
+                self.warn("label-not-read", message, line.number, "begin a line with it", self._place(line))
+
+    def _report_phrases(self, section: Section) -> None:
+        """Report `Test prompts: …` and `Test expectations: …` in a section that is no case: both make one."""
+        lines = (line for part in section.parts if isinstance(part, Block) for line in _lines(part))
+        found = [(line, words) for line in lines if (words := label_phrase(line.text))]
+        kinds = {kind for _, words in found for kind in label_kinds(words)}
+        if "expectations" in kinds and kinds & {"prompts", "chain"}:
+            for line, words in found:
+                message = f"`{words}` is no label: it is not read"
+                self.warn("label-not-read", message, line.number, advice(words), self._place(line))
 
     def _place(self, line: _Line) -> Place:
         return self._page.place_of(line.number, line.text.strip())
