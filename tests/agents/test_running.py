@@ -18,7 +18,8 @@ from atp.agents.adapter import Adapter, AgentError, Reply, TurnRequest
 from atp.agents.http import adapter as http_adapter
 from atp.agents.running import RunningAgent
 from atp.agents.turns import TurnBuilder
-from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
+from atp.engine.agent_under_test import AgentUnderTest
+from atp.engine.named_agent import NamedAgent
 from atp.journal.records import AgentInputs
 from atp.roles.ask import AgentClient, RoleCall
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.canonical_json import canonical
+from atp.base.errors import Error
 from atp.base.files import open_untrusted
 from atp.base.found_json import SearchCutShort, read_whole
 from atp.checks.evidence import Subject
@@ -21,18 +22,18 @@ LARGEST_SHOWN = 1024 * 1024
 """Bytes; of a larger file, a judge is told only the size."""
 
 
-class Unreadable(Exception):
+class Unreadable(Error):
     """The file can't be read, so what is in it is unknown."""
 
 
 NOT_TEXT = "it is not UTF-8 text"
 
 
-class NoFile(Exception):
+class NoFile(Error):
     """The path is not a regular file in the workspace."""
 
 
-class NotShown(Exception):
+class NotShown(Error):
     """A judge can't be shown the file. The reason is in words of ATP's, without any that the agent chose."""
 
     def __init__(self, why: str, *, is_too_large: bool = False) -> None:

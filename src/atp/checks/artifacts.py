@@ -17,11 +17,10 @@ from atp.base.text import cut
 from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
 from atp.checks.evidence import Evidence
 from atp.checks.globs import is_glob, matches_glob, normal_path
-from atp.checks.groups import favourable_outcome
 from atp.checks.output import has, has_match
 from atp.checks.patterns import TooSlow, time_limit
 from atp.checks.run_check import in_background
-from atp.checks.verdicts import failed, passed, unjudged
+from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.record import Unshown
 from atp.suite.assertion import Assertion
 from atp.suite.paths import ArtifactPath, JsonSchemaObject

@@ -4,9 +4,7 @@ Exact parts are checked first. A part that a model or the user's code has to jud
 still open, because asking costs time and money.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
@@ -15,29 +13,10 @@ from pydantic_core import PydanticCustomError
 from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
-from atp.suite.assertion import Assertion, Group
+from atp.checks.verdicts import in_group
+from atp.suite.assertion import Group
 from atp.suite.record import Count
 from atp.suite.result import Outcome, Verdict
-
-_negated: ContextVar[bool] = ContextVar("negated", default=False)
-"""Whether the groups around the assertion that is being checked turn its verdict round."""
-
-
-@contextmanager
-def _parts_of(group: Group) -> Iterator[None]:
-    token = _negated.set(_negated.get() ^ group.negates_parts)
-    try:
-        yield
-    finally:
-        _negated.reset(token)
-
-
-def favourable_outcome(assertion: Assertion) -> Outcome:
-    """The outcome of the check itself, before `negate`, that is in the agent's favour.
-
-    A check that can't be sure of what it found needs to know: such a doubt must not speak for the agent.
-    """
-    return "failed" if _negated.get() ^ assertion.negate else "passed"
 
 
 class AllOf(Group):
@@ -117,7 +96,7 @@ async def _parts(group: Group, evidence: Evidence, wanted: int) -> list[Verdict]
         outcomes = [verdict.outcome for verdict in found.values()]
         if assertion.needs_judge and at_least_outcome(wanted, total, outcomes) in ("passed", "failed"):
             continue
-        with _parts_of(group):
+        with in_group(group):
             found[place] = await run_check(assertion, evidence)
     return [found[place] for place in sorted(found)]
 

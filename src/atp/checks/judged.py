@@ -8,9 +8,8 @@ from atp.base.text import cut
 from atp.checks.agent_files import NotShown
 from atp.checks.artifacts import Versions, files_at, files_of
 from atp.checks.evidence import Evidence
-from atp.checks.groups import favourable_outcome
 from atp.checks.run_check import last_line
-from atp.checks.verdicts import failed, passed, unjudged
+from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
 from atp.roles.judge.validator import Validation
 from atp.roles.record import Given, Record, make_record

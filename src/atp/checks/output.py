@@ -11,10 +11,9 @@ from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort
 from atp.checks.compare import contained, difference, fits_one, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence, Subject
-from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up, unlike
 from atp.checks.patterns import search
-from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
+from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.matcher import check_matchers, check_no_matchers, is_matcher
 from atp.suite.paths import JsonPathText, JsonSchemaObject

@@ -13,10 +13,9 @@ from atp.base.found_json import MISSING, SearchCutShort
 from atp.base.text import cut
 from atp.checks.compare import difference
 from atp.checks.evidence import Evidence, Subject
-from atp.checks.groups import favourable_outcome
 from atp.checks.json_paths import look_up
 from atp.checks.output import Contained, Matched, has, has_match, is_at_path, is_value
-from atp.checks.verdicts import SHORT, failed, passed, show, unjudged
+from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
 from atp.models.parts import decode_arguments
 from atp.suite.assertion import Assertion, Need
 from atp.suite.matcher import check_matchers

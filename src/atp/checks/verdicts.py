@@ -4,9 +4,13 @@ A check says only what it found. `run_check` adds what every assertion has: type
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from atp.base.text import cut, masked_beginning
+from atp.suite.assertion import Assertion, Group
 from atp.suite.result import Outcome, Verdict
 
 READABLE = 300
@@ -59,6 +63,28 @@ def _verdict(
         where=where,
         score=score,
     )
+
+
+_negated: ContextVar[bool] = ContextVar("negated", default=False)
+"""Whether the groups around the assertion that is being checked turn its verdict round."""
+
+
+@contextmanager
+def in_group(group: Group) -> Iterator[None]:
+    """Note that the parts of a group are being checked, whose verdicts the group may turn round."""
+    token = _negated.set(_negated.get() ^ group.negates_parts)
+    try:
+        yield
+    finally:
+        _negated.reset(token)
+
+
+def favourable_outcome(assertion: Assertion) -> Outcome:
+    """The outcome of the check itself, before `negate`, that is in the agent's favour.
+
+    A check that can't be sure of what it found needs to know: such a doubt must not speak for the agent.
+    """
+    return "failed" if _negated.get() ^ assertion.negate else "passed"
 
 
 def small(value: Any, most: int = READABLE) -> Any:

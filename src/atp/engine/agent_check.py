@@ -10,7 +10,7 @@ from atp.agents.adapter import Adapter, AgentError, Finding
 from atp.base.diagnostics import Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.secrets import masking
-from atp.engine.agent_under_test import NamedAgent
+from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.agents import Project, resolve_agents
 from atp.engine.prepare.sources import Input, load_context, open_input
 from atp.engine.run_context import RunContext

@@ -19,7 +19,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.files import walk_files
 from atp.base.project import working_directory
 from atp.checks.script import named_scripts
-from atp.engine.agent_under_test import NamedAgent
+from atp.engine.named_agent import NamedAgent
 from atp.journal.records import AgentInputs, NamedFile
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case

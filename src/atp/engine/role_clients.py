@@ -12,9 +12,9 @@ from atp.agents.running import RunningAgent
 from atp.base.errors import ConfigurationError
 from atp.base.project import working_directory
 from atp.checks.before_run import deciders
-from atp.engine.agent_under_test import NamedAgent
 from atp.engine.case_source import CaseSource
 from atp.engine.keys import agent_inputs, digest
+from atp.engine.named_agent import NamedAgent
 from atp.engine.services import RunServices, close_all
 from atp.journal.folder import TemporaryFolder
 from atp.suite.assertion import Decider

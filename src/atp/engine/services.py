@@ -12,9 +12,10 @@ from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
 from atp.base.project import working_directory
 from atp.base.secrets import Secrets
-from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource
 from atp.engine.keys import agent_inputs
+from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.options import Options
 from atp.engine.recordings import Recordings

@@ -14,8 +14,9 @@ from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.errors import Error
 from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secrets import Secrets, hider, remember
-from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.keys import CaseFiles
+from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.plan import Plan, Unit
 from atp.engine.prepare.prepare import prepare

@@ -15,8 +15,8 @@ from atp.base.diagnostics import Diagnostic, Diagnostics, Place, has_errors
 from atp.base.errors import ConfigurationError
 from atp.base.near import near_miss
 from atp.base.project import working_directory
-from atp.engine.agent_under_test import NamedAgent
 from atp.engine.case_source import CaseSource
+from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config, table_offset
 from atp.loader.validate import NoLocator, validate

@@ -15,8 +15,8 @@ from atp.base.numbers import counted
 from atp.base.project import is_below
 from atp.checks.before_run import EARLIER_MESSAGES, met, unjudgeable
 from atp.checks.verdicts import SHORT, show
-from atp.engine.agent_under_test import DescribedAgent
 from atp.engine.case_source import CaseSource
+from atp.engine.named_agent import DescribedAgent
 from atp.engine.prepare.options import Options
 from atp.suite.agent import CustomConfig, PromptConfig
 

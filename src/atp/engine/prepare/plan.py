@@ -8,9 +8,10 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.engine.agent_under_test import AgentUnderTest, NamedAgent
+from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource, listed
 from atp.engine.keys import CaseFiles, case_text, digest
+from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, resolve_agents
 from atp.engine.prepare.filter import Filter

@@ -51,7 +51,7 @@ class WorkFolder:
     def make(self) -> None:
         """Make the folder if it is not there. Raises `OSError`."""
         if self._made is None or not os.path.lexists(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=self._made is None, exist_ok=True)  # not again where the run's folder was moved
             self._made = os.stat(self.path)
         if not self.is_there():
             raise OSError(errno.ENOTDIR, f"an agent has put something else in the place of {self.path}")
