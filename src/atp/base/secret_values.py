@@ -42,10 +42,10 @@ _HEADER = re.compile(r"([A-Za-z][\w-]*):\s*(\S.*)")
 _WRITTEN_NAME = re.compile(r"""(?<![\w.-])([A-Za-z_][\w.-]{0,99})["']?\s*[:=]\s*(?:[&!][\w.-]+\s+)?""")
 _SCHEME = r"(?:(?:Bearer|Basic|Token)\s+)?"
 _WRITTEN_VALUE = re.compile(
-    rf"""(?:"{_SCHEME}((?:[^"\\]|\\.)*)|'{_SCHEME}((?:[^']|'')*)"""
-    rf"""|{_SCHEME}([^\s"'$,}}\[\]](?:[^\s,}}\]]|[,}}\]](?![\s,}}\]]|$)|\s(?!\s*(?:\#|$)))*))"""
+    rf"""(?:"{_SCHEME}((?:[^"\\]|\\.)*+)|'{_SCHEME}((?:[^']|'')*+)"""
+    rf"""|{_SCHEME}([^\s"'$,}}\[\]](?:[^\s,}}\]]|[,}}\]](?![\s,}}\]]|$)|\s(?!\s*(?:\#|$)))*+))"""
 )
-"""A value after its name: in quotes, or up to what ends a value in YAML or JSON."""
+"""A value after its name: in quotes, or up to what ends a value in YAML or JSON. A value may have megabytes."""
 
 
 def is_secret_name(name: str) -> bool:

@@ -201,7 +201,9 @@ def test_a_score_that_passes_needs_words_of_the_agents(threshold: float, score: 
 @pytest.mark.parametrize("more", [{"score": 0}, {"verdict": "not met"}, {"Met": False}, {"passed": False}])
 def test_an_answer_that_says_more_than_was_asked_may_say_the_opposite(more: dict[str, Any]) -> None:
     assert complaints(THERE, "met", True, "I booked flight") == []
-    assert complaints(THERE, "met", True, "I booked flight", **more)[0].endswith(f"absence, met: {list(more)}")
+    assert complaints(THERE, "met", True, "I booked flight", **more)[0].endswith(
+        f"absence, met: {json.dumps(list(more))}"
+    )
     entry = {"number": 1, "reason": "so it is", "met": True, "evidence": ["I booked flight"]}
     reading = read_answer({"verdicts": [entry], **more}, Question(asked=(THERE,)), Shown(RECORD))
     assert (reading.judgements[0].met, reading.complaints) == (None, ["it has keys beside `verdicts`"])

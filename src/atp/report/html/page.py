@@ -72,7 +72,7 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
         "made_with": _made_with(end.info, hide),
         "notes": [hide(note) for note in end.info.notes],
         "damaged": end.damaged,
-        "planned": {"cases": end.info.cases, "trials": end.info.trials},
+        "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
     }
 
 

@@ -52,15 +52,14 @@ function aboutRun(summary, metadata) {
     given,
     agents.length > 0 && [" against ", agents.map((one, place) => [place ? ", " : "", one])],
     summary.connector && [" on ", say(summary.connector, 60)],
-    summary.runs_per_case > 1 && `, ${runsEach(summary)}`,
+    data.run.planned.runs > 1 && `, ${runsEach(summary)}`,
     h("span", { class: "dim" }, ` · ${when(metadata.started_at)}`),
   ];
 }
 
 /** `6 runs each`, or `up to 6 runs each` where cases differ. */
 function runsEach(summary) {
-  const same = data.rows.every((row) => row.planned % summary.runs_per_case === 0); // of variations, each has as many
-  return `${same ? "" : "up to "}${summary.runs_per_case} runs each`;
+  return `${summary.runs_per_case === null ? "up to " : ""}${data.run.planned.runs} runs each`;
 }
 
 function baseName(path) {

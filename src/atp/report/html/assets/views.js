@@ -94,7 +94,7 @@ function makeRun() {
     ["Connector", summary.connector],
     ...Object.entries(made.roles),
     ["Models", made.models.join(", ")],
-    ["Runs", summary.runs_per_case > 1 ? runsEach(summary) : "1 of each case"],
+    ["Runs", data.run.planned.runs > 1 ? runsEach(summary) : "1 of each case"],
     ["Trials at a time", metadata.parallel],
     ["Began", when(metadata.started_at)],
     ["Ended", when(metadata.completed_at)],
