@@ -49,6 +49,13 @@ BROKEN_JSON = {
     "a list": "[1, 2, oh",
 }
 """Texts that hold JSON which can't be read, so that what it says is not known."""
+SEVERAL_JSON = {
+    "behind a longer one": '{"answer": "a long text"} {"leak": 1}',
+    "before a longer one": 'first {"leak": 1}, then [1, 2, 3, 4, 5, 6, 7, 8]',
+    "beside a fence": '```json\n{"answer": 1}\n```\nand {"leak": 1}',
+    "in two fences": '```json\n{"answer": 1}\n```\n```json\n{"leak": 1}\n```',
+}
+"""Texts with several JSON values, of which a check looks at one."""
 DEEP: Any = []
 for _ in range(100_000):
     DEEP = [DEEP]
@@ -165,6 +172,10 @@ def tool_result() -> Iterator[GivenUp]:
                 calls: list[ToolCall | str] = [ToolCall(name="pay", result=text)]
                 yield {"type": "tool_result", "name": "pay", **rule}, make_evidence("x", calls=calls)
     yield {"type": "tool_result", "name": "pay"}, make_evidence("x", calls=["pay"])
+    begun: list[ToolCall | str] = [ToolCall(name="pay", unfinished=True)]
+    for status in ("success", "error"):
+        ended = {"type": "tool_result", "name": "pay", "status": status, "negate": True}
+        yield ended, make_evidence("x", calls=begun)
     slow: list[ToolCall | str] = [ToolCall(name="pay", result=SLOW_ON)]
     yield {"type": "tool_result", "name": "pay", "pattern": SLOW}, make_evidence("x", calls=slow)
     untold = {"type": "tool_result", "name": "refund", "value": 1}
@@ -345,3 +356,40 @@ def test_json_that_is_nested_too_deep(
 def test_a_text_without_json_is_looked_at(assertion: dict[str, Any], text: str) -> None:
     assert outcome(assertion, make_evidence(text)) == "failed"
     assert outcome({**assertion, "negate": True}, make_evidence(text)) == "passed"
+
+
+@pytest.mark.parametrize("text", SEVERAL_JSON.values(), ids=SEVERAL_JSON)
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        {"type": "not_contains", "value": {"leak": 1}},
+        {"type": "contains", "value": {"leak": 1}, "negate": True},
+        {"type": "equals", "value": {"leak": 1}, "negate": True},
+        {"type": "json_path", "path": "$.leak", "negate": True},
+    ],
+    ids=lambda one: one["type"],
+)
+def test_what_is_not_in_one_of_several_json_values_is_not_absent(assertion: dict[str, Any], text: str) -> None:
+    verdict = asyncio.run(run_check(make_assertion(assertion), make_evidence(text)))
+    assert (verdict.outcome, "several JSON values" in verdict.message) == ("unjudged", True)
+
+
+def test_what_is_in_the_json_that_is_looked_at_is_found_beside_others() -> None:
+    text = SEVERAL_JSON["behind a longer one"]
+    for rule in ({"type": "contains", "value": {"answer": "a long text"}}, {"type": "json_path", "path": "$.answer"}):
+        assert asyncio.run(run_check(make_assertion(rule), make_evidence(text))).passed
+
+
+@pytest.mark.parametrize(
+    ("assertion", "outcome"),
+    [
+        ({"type": "tool_result", "name": "pay", "status": "success"}, "failed"),
+        ({"type": "behavior", "check": "no_errors"}, "unjudged"),
+        ({"type": "tool_called", "name": "pay"}, "passed"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one["type"],
+)
+def test_a_call_whose_outcome_never_came_is_no_success(assertion: dict[str, Any], outcome: str) -> None:
+    begun: list[ToolCall | str] = [ToolCall(name="pay", unfinished=True)]
+    verdict = asyncio.run(run_check(make_assertion(assertion), make_evidence("x", calls=begun)))
+    assert verdict.outcome == outcome

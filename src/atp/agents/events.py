@@ -138,6 +138,7 @@ def tool_call(payload: dict[str, Any], turn: int) -> ToolCall:
         else None,
         turn=turn,
         duration_ms=payload.get("duration_ms"),
+        unfinished=payload.get("status") == "started",
     )
 
 
@@ -173,6 +174,7 @@ class PairedCalls:
         closed = tool_call(first.payload, call.turn)
         for name in ("arguments", "result", "error", "duration_ms"):
             setattr(call, name, getattr(closed, name))
+        call.unfinished = False
         return None
 
     def unfinished(self) -> list[str]:

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 DEEPEST = 200
@@ -118,6 +119,13 @@ def has_broken_json(text: str) -> bool:
     return _FIRST_MEMBER.search(text) is not None
 
 
+def has_several_json(text: str) -> bool:
+    """Whether a text has several objects or lists in it, of which `find_json` gives one. Raises `SearchCutShort`."""
+    if read_whole(text) is not MISSING:
+        return False
+    return len(list(islice(_all_in_prose(text), 2))) > 1
+
+
 def _decode(text: str) -> tuple[Any, int]:
     """The value that a text begins with, and its end. Raises `JSONDecodeError`, or `SearchCutShort` at a limit."""
     try:
@@ -152,16 +160,25 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _in_prose(text: str) -> Any:
+    """The longest object or list in a text, of equally long ones the first; or `MISSING`."""
     best: Any = MISSING
     longest = 0
+    for value, length in _all_in_prose(text):
+        if length > longest:
+            best, longest = value, length
+    return best
+
+
+def _all_in_prose(text: str) -> Iterator[tuple[Any, int]]:
+    """The objects and lists in a text that are in none of the others, each with its length."""
     position = 0
     for _ in range(MOST_TRIES):
         begin = _BEGINS.search(text, position)
         if begin is None:
-            return best
+            return
         value, end = _read_at(text, begin.start())
-        if end - begin.start() > longest and value is not MISSING and _sound(value, text, begin.start(), end):
-            best, longest = value, end - begin.start()
+        if value is not MISSING and _sound(value, text, begin.start(), end):
+            yield value, end - begin.start()
         # What was read is not read again: a part of something that is broken as a whole is no answer, and megabytes
         # of broken JSON must not be read once for each bracket.
         position = max(end, begin.start() + 1)

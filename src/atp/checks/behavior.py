@@ -16,6 +16,7 @@ from atp.checks.tools import (
     first_call,
     in_words,
     out_of_order,
+    unfinished_call,
     unless_calls_are_unreported,
 )
 from atp.checks.verdicts import SHORT, failed, passed, show
@@ -114,6 +115,8 @@ class Behavior(Assertion):
             sure.append("failed")
         compares = self.check_ in ("no_repeated_actions", "efficient_tool_use")
         unreadable = broken_arguments(calls) if compares else None
+        if self.check_ == "no_errors":
+            unreadable = unfinished_call(calls)
         return unless_calls_are_unreported(
             verdict, self, evidence, f"whether it kept to `{expected}`", sure, unreadable
         )

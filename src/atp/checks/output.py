@@ -102,11 +102,20 @@ def _is_json(operand: Any) -> bool:
 
 
 def if_json_was_read(verdict: Verdict, assertion: Assertion, subject: Subject) -> Verdict:
-    """The verdict of a check that needs JSON; unjudged if it is in the agent's favour because the JSON is broken."""
-    if verdict.outcome != favourable_outcome(assertion) or not subject.has_broken_json:
+    """The verdict of a check that needs JSON; unjudged if it is in the agent's favour because not all was looked at.
+
+    That is so if the JSON is broken, or if something is not in one of several JSON values of a text.
+    """
+    favourable = favourable_outcome(assertion)
+    if verdict.outcome != favourable:
         return verdict
-    reason = f"{subject.name} has broken JSON in it, so what it says is not known: {show(subject.value, SHORT)}"
-    return unjudged(reason, where=verdict.where)
+    if subject.has_broken_json:
+        reason = "broken JSON in it, so what it says is not known"
+    elif (favourable == "failed") != isinstance(assertion, NotContains) and subject.has_several_json:
+        reason = "several JSON values in it, of which only one is looked at"
+    else:
+        return verdict
+    return unjudged(f"{subject.name} has {reason}: {show(subject.value, SHORT)}", where=verdict.where)
 
 
 def _no_json(expected: str, value: Any, subject: Subject) -> Verdict:

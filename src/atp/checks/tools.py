@@ -4,7 +4,7 @@ An agent may report more calls than it described. A verdict in its favour that o
 is unjudged then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
@@ -337,6 +337,8 @@ def _unreadable_result(assertion: ToolResult, evidence: Evidence) -> str | None:
     for call in evidence.tool_calls:
         if not call.is_of(assertion.name):
             continue
+        if call.unfinished:
+            return _no_outcome(call)
         if call.result is None and call.error is None and (asks_for_content or assertion.status is None):
             return f"the agent reported no result of a call of `{cut(call.name, 60)}`"
         if asks_for_json and Subject(call.result, "", "").has_broken_json:
@@ -344,9 +346,20 @@ def _unreadable_result(assertion: ToolResult, evidence: Evidence) -> str | None:
     return None
 
 
+def _no_outcome(call: ToolCall) -> str:
+    return f"the agent reported no outcome of a call of `{cut(call.name, 60)}`"
+
+
+def unfinished_call(calls: Iterable[ToolCall]) -> str | None:
+    """Say that a call began whose outcome was never reported, if there is one."""
+    return next((_no_outcome(call) for call in calls if call.unfinished), None)
+
+
 def _result(assertion: ToolResult, call: ToolCall, where: str) -> Verdict:
     """The verdict on the result of one call. If the call failed, the error is the result."""
     name = assertion.name
+    if call.unfinished:
+        return failed(_no_outcome(call), expected=assertion.status, where=where)
     wanted = None if assertion.status is None else assertion.status == "success"
     if wanted is not None and wanted != (call.error is None):
         ended = "success" if call.error is None else f"the error {show(call.error, SHORT)}"

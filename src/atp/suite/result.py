@@ -35,6 +35,8 @@ class ToolCall(Struct, omit_defaults=True, kw_only=True):
     """The turn of the conversation, from 1."""
     duration_ms: float | None = None
     """How long it took, if the agent says."""
+    unfinished: bool = False
+    """True if the agent reported that the call began, and never its outcome."""
 
     def is_of(self, tool: str) -> bool:
         """Whether this is a call of `tool`; the tool `server__tool` also goes by `tool`."""
