@@ -135,6 +135,18 @@ def test_forks_are_ended_also_those_that_have_closed_every_file(talk: Talk) -> N
     os.close(heard)
 
 
+def test_a_fork_is_known_before_it_has_run(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that forked may look for forks at once, when on a busy machine the fork has done nothing yet."""
+    own = os.getpid()
+    monkeypatch.setattr("os.getpid", lambda: own)  # what the fork records is not its own number
+    forks = Forks()
+    if not (fork := os.fork()):
+        signal.pause()
+    assert fork in forks
+    assert end_leftovers(talk.marker, forks=forks) == 1
+    assert ended(fork) == -signal.SIGKILL
+
+
 def test_a_process_that_got_the_number_of_a_fork_is_not_ended(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     forks = Forks()
     if not (fork := os.fork()):

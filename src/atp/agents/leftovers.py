@@ -9,6 +9,7 @@ import contextlib
 import mmap
 import os
 import signal
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -40,8 +41,8 @@ def marked(marker: str, variable: str = OF_RUN) -> Iterator[int]:
 class Forks:
     """The forks of this process (`os.fork`) that are made from now on, and their forks.
 
-    Each fork writes the time to its place in memory that all of them share. There is no descriptor that a daemon could
-    close. A process that got the number of a fork later has started after that time.
+    The time of each fork is written to its place in memory that all of them share. There is no descriptor that a daemon
+    could close. A process that got the number of a fork later has started after that time.
     """
 
     def __init__(self, *, only_of_user_code: bool = False) -> None:
@@ -59,10 +60,10 @@ class Forks:
         recorded: int = _TIME.unpack_from(self._times, pid * _TIME.size)[0]
         return recorded > 0 and _started_ns(pid) <= recorded
 
-    def record(self) -> None:
-        """Add this process, which has just been forked."""
+    def record(self, pid: int) -> None:
+        """Add a process that the code which is running has just forked."""
         if self._times is not None and (runs_foreign() or not self._only_of_user_code):
-            _TIME.pack_into(self._times, os.getpid() * _TIME.size, clock_gettime_ns(time.CLOCK_BOOTTIME))
+            _TIME.pack_into(self._times, pid * _TIME.size, clock_gettime_ns(time.CLOCK_BOOTTIME))
 
 
 _PID_MAX = _PROC / "sys" / "kernel" / "pid_max"
@@ -71,13 +72,45 @@ _TIME = Struct("Q")
 _RECORDING: "weakref.WeakSet[Forks]" = weakref.WeakSet()
 
 
-def _record_fork() -> None:
+class _Forking(threading.local):
+    """The children that a thread had before it forked."""
+
+    before: frozenset[int] = frozenset()
+
+
+_FORKING = _Forking()
+
+
+def _record(pid: int) -> None:
     for forks in _RECORDING:
-        forks.record()
+        forks.record(pid)
+
+
+def _before_fork() -> None:
+    _FORKING.before = _children() if _RECORDING else frozenset()
+
+
+def _after_fork_in_parent() -> None:
+    # The parent may look for forks, or end, before the fork has run at all: the fork can't be left to record itself.
+    # But it does, too: its parent may be killed, and not every kernel tells of a thread's children.
+    for pid in _children() - _FORKING.before if _RECORDING else ():
+        _record(pid)
+
+
+def _children() -> frozenset[int]:
+    """The children that this thread has started."""
+    try:
+        return frozenset(map(int, (_PROC / "thread-self" / "children").read_bytes().split()))
+    except OSError:
+        return frozenset()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_record_fork)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=lambda: _record(os.getpid()),
+    )
 
 
 def _started_ns(pid: int) -> float:
