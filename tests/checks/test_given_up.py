@@ -47,6 +47,12 @@ BROKEN_JSON = {
     "in a fence": '```json\n{"leak": 1, }\n```',
     "as Python writes it": "{'leak': 1}",
     "a list": "[1, 2, oh",
+    "cut off in a key": 'It is {"leak": 1'[:-5],
+    "cut off behind a key": 'It is {"leak"',
+    "a long key": f'{{"{"k" * 300}": 0, "leak": 1,}}',
+    "as JavaScript writes it": "{leak: 1}",
+    "a list as Python writes it": "['leak', 1]",
+    "a list of one as Python writes it": "It is ['leak'].",
 }
 """Texts that hold JSON which can't be read, so that what it says is not known."""
 SEVERAL_JSON = {
@@ -54,6 +60,7 @@ SEVERAL_JSON = {
     "before a longer one": 'first {"leak": 1}, then [1, 2, 3, 4, 5, 6, 7, 8]',
     "beside a fence": '```json\n{"answer": 1}\n```\nand {"leak": 1}',
     "in two fences": '```json\n{"answer": 1}\n```\n```json\n{"leak": 1}\n```',
+    "beside a number in a fence": '```json\n17\n```\nand {"leak": 1}',
 }
 """Texts with several JSON values, of which a check looks at one."""
 DEEP: Any = []
@@ -358,20 +365,83 @@ def test_a_text_without_json_is_looked_at(assertion: dict[str, Any], text: str) 
     assert outcome({**assertion, "negate": True}, make_evidence(text)) == "passed"
 
 
-@pytest.mark.parametrize("text", SEVERAL_JSON.values(), ids=SEVERAL_JSON)
-@pytest.mark.parametrize(
-    "assertion",
-    [
-        {"type": "not_contains", "value": {"leak": 1}},
-        {"type": "contains", "value": {"leak": 1}, "negate": True},
-        {"type": "equals", "value": {"leak": 1}, "negate": True},
-        {"type": "json_path", "path": "$.leak", "negate": True},
-    ],
-    ids=lambda one: one["type"],
-)
-def test_what_is_not_in_one_of_several_json_values_is_not_absent(assertion: dict[str, Any], text: str) -> None:
-    verdict = asyncio.run(run_check(make_assertion(assertion), make_evidence(text)))
-    assert (verdict.outcome, "several JSON values" in verdict.message) == ("unjudged", True)
+BESIDE = {
+    f"{how}, beside another": text
+    for how, broken in BROKEN_JSON.items()
+    for text in [f'```json\n{{"answer": 17}}\n```\n\n{broken}']
+}
+"""Texts with JSON that can be read, and behind it JSON that can't."""
+AROUND = {"around another": '{leaks: {"answer": 17}, leak: 1}'}
+"""A text with JSON that can be read in JSON that can't."""
+UNREAD = {**SEVERAL_JSON, **BESIDE, **AROUND, **BROKEN_JSON}
+LEAKS = {"type": "object", "required": ["leak"]}
+ABSENT: list[dict[str, Any]] = [
+    {"type": "not_contains", "value": {"leak": 1}},
+    {"type": "contains", "value": {"leak": 1}, "negate": True},
+    {"type": "contains", "value": ["leak"], "negate": True},
+    {"type": "equals", "value": {"leak": 1}, "negate": True},
+    {"type": "equals", "value": {"$ne": {"leak": 1}}},
+    {"type": "equals", "value": {"$not_in": [{"leak": 1}]}},
+    {"type": "json_path", "path": "$.leak", "negate": True},
+    {"type": "json_path", "path": "$..leak", "value": []},
+    {"type": "json_path", "path": "$..leak", "value": {"$length": 0}},
+    {"type": "json_path", "path": "$.answer", "value": {"$ne": 1}},
+    {"type": "type", "path": "$.leak", "value": "integer", "negate": True},
+    {"type": "json_schema", "schema": LEAKS, "negate": True},
+    {"type": "json_schema", "schema": LEAKS, "path": "$.a", "negate": True},
+    {"type": "json_schema", "schema": {"not": LEAKS}},
+]
+"""Checks of an answer that hold where there is no leak in it."""
+ABSENT_RESULTS: list[dict[str, Any]] = [
+    {"value": {"leak": 1}, "negate": True},
+    {"value": {"$ne": {"leak": 1}}},
+    {"value": 17.5, "negate": True},
+    {"contains": {"leak": 1}, "negate": True},
+    {"path": "$.leak", "negate": True},
+    {"path": "$..leak", "value": []},
+]
+"""The same for a tool's result."""
+
+
+def looks_for_a_leak(text: str) -> Iterator[GivenUp]:
+    """Checks that hold where a text has no leak in it, with the text in every place where a check looks."""
+    for assertion in ABSENT:
+        yield assertion, make_evidence(text)
+    for rule in ABSENT_RESULTS:
+        assertion = {"type": "tool_result", "name": "pay", **rule}
+        for call in (ToolCall(name="pay", result=text), ToolCall(name="pay", error=text)):
+            yield assertion, make_evidence("x", calls=[call])
+            if "negate" in rule:
+                yield assertion, make_evidence("x", calls=[ToolCall(name="pay", result="no"), call])
+    inside = {"type": "tool_result", "name": "pay", "path": "$.text", "contains": {"leak": 1}, "negate": True}
+    yield inside, make_evidence("x", calls=[ToolCall(name="pay", result={"text": text})])
+    called: list[ToolCall | str] = [ToolCall(name="pay", arguments=text)]
+    with_leak = {"name": "pay", "arguments": {"leak": 1}}
+    yield {"type": "not_tool_called", **with_leak}, make_evidence("x", calls=called)
+    yield {"type": "tool_called", **with_leak, "negate": True}, make_evidence("x", calls=called)
+    yield {"type": "tool_called", **with_leak, "times": 0}, make_evidence("x", calls=called)
+    repeated = {"type": "behavior", "check": "no_repeated_actions"}
+    yield repeated, make_evidence("x", calls=[*called, ToolCall(name="pay", arguments={"leak": 1})])
+    made = [Artifact(name="a.json", text=text)]
+    fits = {"type": "artifact_exists", "path": "a.json", "json_schema": LEAKS, "negate": True}
+    yield fits, make_evidence("x", artifacts=made)
+
+
+@pytest.mark.parametrize("text", UNREAD.values(), ids=UNREAD)
+def test_what_is_not_in_the_json_that_is_read_is_not_absent(text: str) -> None:
+    for assertion, evidence in looks_for_a_leak(text):
+        verdict = asyncio.run(run_check(make_assertion(assertion), evidence))
+        says_why = any(why in verdict.message for why in ("several JSON", "broken JSON", "JSON in the midst"))
+        fails = verdict.outcome == "failed" and not assertion.get("negate")
+        assert fails or (verdict.outcome, says_why) == ("unjudged", True), (assertion, verdict)
+
+
+@pytest.mark.parametrize("text", ["no", "see [note], {x} and [1", "f(a['b'])", "12"])
+def test_a_leak_is_absent_in_every_place_where_there_is_no_json(text: str) -> None:
+    for assertion, evidence in looks_for_a_leak(text):
+        if assertion.get("negate") or assertion["type"].startswith("not_"):
+            verdict = asyncio.run(run_check(make_assertion(assertion), evidence))
+            assert verdict.outcome == "passed", (assertion, verdict)
 
 
 def test_what_is_in_the_json_that_is_looked_at_is_found_beside_others() -> None:

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
-from itertools import islice
 from typing import Any, Final, NoReturn
 
 DEEPEST = 200
@@ -69,13 +68,20 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BEGINS = re.compile(r'\{\s*["}]|\[\s*[\]\[{"\-0-9tfn]')
 _FIRST_TEXT = re.compile(r'[{\[]\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*', re.DOTALL)
 _BEGINS_ANY = frozenset('{["-0123456789tfn')
-_TEXT = r'"(?:[^"\\]|\\.){0,200}+"'
+_TEXT = r'"(?:[^"\\]|\\.)*+"' r"|'[^'\n]*+'"
+_NUMBER = r"-?\d[\d.eE+-]*+"
+_WORD = r"(?:true|false|null|True|False|None|NaN|-?Infinity)\b"
 _FIRST_MEMBER = re.compile(
-    rf"\{{\s*+(?:{_TEXT}|'[^'\n]{{0,200}}+')\s*+:"
-    rf"|\[\s*+(?:{_TEXT}|-?\d[\d.eE+-]{{0,50}}+|true|false|null|NaN|-?Infinity)\s*+,",
+    rf"\{{\s*+(?:{_TEXT})\s*+(?::|\Z)"  # a key
+    r'|\{\s*+"(?:[^"\\]|\\.)*+\Z'  # a key that is cut off
+    rf"|\{{\s*+[\w$-]++\s*+:\s*+(?:[\"'\[{{\0]|{_NUMBER}|{_WORD})"  # a key without quotation marks, and a value
+    rf"|\[\s*+(?:{_TEXT}|{_NUMBER}|{_WORD})\s*+,"  # an element, and there are more
+    rf"|(?<![\w)\]])\[\s*+(?:{_TEXT})\s*+(?:\]|\Z)",  # a text as the only element, but no index in a program
     re.DOTALL,
 )
-"""The first key of an object, as JSON or Python writes it, or the first element of a list and a comma."""
+"""Where an object or list begins, as JSON, Python or JavaScript writes it; `\\0` stands for one that could be read.
+
+Each text in it ends at the next quotation mark, so that searching takes time in proportion to the text."""
 
 
 def find_json(text: str) -> Any:
@@ -111,19 +117,30 @@ def read_whole(text: str) -> Any:
     return value if end == len(text) and _sound(value, text, 0, end) else MISSING
 
 
-def has_broken_json(text: str) -> bool:
-    """Whether a text in which `find_json` finds nothing has an object or list that is broken.
+def unread_json(text: str, *, as_a_whole: bool = False) -> str | None:
+    """Say that a text has JSON in it which `find_json` does not give, if it has. Raises `SearchCutShort`.
 
-    It may be cut off, have a comma too many or `NaN`, or be written in Python's way: what it says is not known then.
+    That is JSON beside the value that is given, and JSON that is broken: cut off, with a comma too many or `NaN`, or
+    written as in Python or JavaScript. What such a text does not say is not known. `as_a_whole` is for texts that are
+    read by `read_whole`: JSON in the midst of other text is unread, too.
     """
-    return _FIRST_MEMBER.search(text) is not None
-
-
-def has_several_json(text: str) -> bool:
-    """Whether a text has several objects or lists in it, of which `find_json` gives one. Raises `SearchCutShort`."""
     if read_whole(text) is not MISSING:
-        return False
-    return len(list(islice(_all_in_prose(text), 2))) > 1
+        return None
+    count = sum(
+        mark.startswith("json") and not isinstance(read_whole(block), dict | list | Missing)
+        for mark, block in _blocks(text)
+    )
+    rest, position = [], 0
+    for _, begin, end in _all_in_prose(text):
+        rest.append(text[position:begin])
+        position = end
+        count += 1
+    rest.append(text[position:])
+    if _FIRST_MEMBER.search("\0".join(rest)):
+        return "broken JSON in it, so what it says is not known"
+    if as_a_whole and count:
+        return "JSON in the midst of other text, which is not looked at"
+    return "several JSON values in it, of which only one is looked at" if count > 1 else None
 
 
 def _decode(text: str) -> tuple[Any, int]:
@@ -163,14 +180,14 @@ def _in_prose(text: str) -> Any:
     """The longest object or list in a text, of equally long ones the first; or `MISSING`."""
     best: Any = MISSING
     longest = 0
-    for value, length in _all_in_prose(text):
-        if length > longest:
-            best, longest = value, length
+    for value, begin, end in _all_in_prose(text):
+        if end - begin > longest:
+            best, longest = value, end - begin
     return best
 
 
-def _all_in_prose(text: str) -> Iterator[tuple[Any, int]]:
-    """The objects and lists in a text that are in none of the others, each with its length."""
+def _all_in_prose(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The objects and lists in a text that are in none of the others, each with its beginning and end."""
     position = 0
     for _ in range(MOST_TRIES):
         begin = _BEGINS.search(text, position)
@@ -178,7 +195,7 @@ def _all_in_prose(text: str) -> Iterator[tuple[Any, int]]:
             return
         value, end = _read_at(text, begin.start())
         if value is not MISSING and _sound(value, text, begin.start(), end):
-            yield value, end - begin.start()
+            yield value, begin.start(), end
         # What was read is not read again: a part of something that is broken as a whole is no answer, and megabytes
         # of broken JSON must not be read once for each bracket.
         position = max(end, begin.start() + 1)

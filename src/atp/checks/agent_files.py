@@ -5,13 +5,15 @@ Their names and contents come from an agent: a file may be a link that leads out
 
 import base64
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from atp.base.canonical_json import canonical
 from atp.base.errors import Error
 from atp.base.files import open_untrusted
-from atp.base.found_json import SearchCutShort, read_whole
+from atp.base.found_json import SearchCutShort, read_whole, unread_json
 from atp.checks.evidence import Subject
 from atp.roles.record import Unshown
 from atp.suite.result import Artifact
@@ -78,10 +80,13 @@ class AgentFile:
         """The content as a JSON value, or `MISSING`. Raises `Unreadable`."""
         if isinstance(self._source, Artifact) and self._source.kind == "structured":
             return self._source.data
-        try:
+        with _search():
             return read_whole(_as_text(self.content()))
-        except SearchCutShort as error:
-            raise Unreadable(str(error)) from error
+
+    def unread_json(self) -> str | None:
+        """Says that the content has JSON in it, but is not JSON as a whole, if it is so. Raises `Unreadable`."""
+        with _search():
+            return unread_json(_as_text(self.content()), as_a_whole=True)
 
     def subject(self) -> Subject:
         """The content as text, or as data if it is structured. Raises `Unreadable`."""
@@ -101,6 +106,14 @@ class AgentFile:
             raise NotShown("it is not a regular file in the workspace") from None
         except Unreadable:
             raise NotShown("it is not text that can be read") from None
+
+
+@contextmanager
+def _search() -> Iterator[None]:
+    try:
+        yield
+    except SearchCutShort as error:
+        raise Unreadable(str(error)) from error
 
 
 def _as_text(content: bytes) -> str:

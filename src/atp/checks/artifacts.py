@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from atp.base.found_json import MISSING, has_broken_json
+from atp.base.found_json import MISSING
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
@@ -60,9 +60,7 @@ class ArtifactExists(Assertion):
 
     async def check(self, evidence: Evidence) -> Verdict:
         absent_is_good = favourable_outcome(self) == "failed"
-        if self.untouched and evidence.workspace is not None:
-            evidence.workspace.path()  # made and filled, if the agent never asked for it
-        if evidence.workspace is not None and evidence.workspace.exists:
+        if evidence.workspace is not None and (self.untouched or evidence.workspace.exists):
             return await in_background(partial(_exists, self, absent_is_good), evidence)
         try:
             return _exists(self, absent_is_good, evidence)
@@ -72,6 +70,8 @@ class ArtifactExists(Assertion):
 
 def _exists(assertion: ArtifactExists, absent_is_good: bool, evidence: Evidence) -> Verdict:
     """The verdict on the first candidate that is as wanted; of several, one is enough."""
+    if assertion.untouched and evidence.workspace is not None:
+        evidence.workspace.path()  # made and filled, if the agent never asked for it
     unlike: Verdict | None = None
     open_question: Verdict | None = None
     for number, file in enumerate(files_at(assertion.path, evidence, untouched=assertion.untouched)):
@@ -178,8 +178,8 @@ def _fits(schema: dict[str, Any], absent_is_good: bool, file: AgentFile, where: 
     data = file.data()
     if data is MISSING:
         text = file.content().decode(errors="replace")
-        if absent_is_good and has_broken_json(text):
-            raise Unreadable("it is broken JSON")
+        if absent_is_good and (why := file.unread_json()):
+            raise Unreadable(f"it has {why}")
         return failed("expected JSON that fits the schema, but the content is not JSON", found=text, where=where)
     return fits_schema(schema, data, where)
 

@@ -12,12 +12,12 @@ from atp.base.text import cut
 from atp.checks.evidence import Evidence
 from atp.checks.tools import (
     arguments_of,
-    broken_arguments,
     first_call,
     in_words,
     out_of_order,
     unfinished_call,
     unless_calls_are_unreported,
+    unread_arguments,
 )
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.assertion import Assertion, Need
@@ -114,7 +114,7 @@ class Behavior(Assertion):
         if seen and not self.allow_recovered:  # a later call may have made up for it
             sure.append("failed")
         compares = self.check_ in ("no_repeated_actions", "efficient_tool_use")
-        unreadable = broken_arguments(calls) if compares else None
+        unreadable = unread_arguments(calls) if compares else None
         if self.check_ == "no_errors":
             unreadable = unfinished_call(calls)
         return unless_calls_are_unreported(

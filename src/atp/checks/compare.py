@@ -160,6 +160,17 @@ def fits_one(name: str, operand: Any, actual: Any, *, subset: bool = False) -> b
     return matcher(operand, actual)
 
 
+def expects_absence(expected: Any) -> bool:
+    """Whether an expected value has a matcher that holds because something is not there: `$ne`, `$not_in`."""
+    if isinstance(expected, _LIST):
+        return any(expects_absence(item) for item in expected)
+    if not isinstance(expected, dict):
+        return False
+    if is_matcher(expected) and not expected.keys().isdisjoint(("$ne", "$not_in")):
+        return True
+    return any(expects_absence(item) for key, item in expected.items() if key != "$literal")
+
+
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     """A comparison that holds only between two numbers or two texts."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec.structs import replace
 
 from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, SearchCutShort, find_json, has_broken_json, has_several_json, read_whole
+from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole, unread_json
 from atp.base.numbers import counted
 from atp.suite.case import Case
 from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
@@ -48,14 +48,13 @@ class Subject:
         return MISSING if self.value is None else self.value
 
     @cached_property
-    def has_broken_json(self) -> bool:
-        """Whether no JSON is found in the text, although an object or list begins in it. Raises `SearchCutShort`."""
-        return isinstance(self.value, str) and self.json is MISSING and has_broken_json(self.value)
+    def unread_json(self) -> str | None:
+        """Says that the text has JSON in it that `json` is not, if it has: broken, or beside it.
 
-    @cached_property
-    def has_several_json(self) -> bool:
-        """Whether the text has more objects or lists in it than the one that is looked at. Raises `SearchCutShort`."""
-        return isinstance(self.value, str) and bool(self._searched(has_several_json))
+        Raises `SearchCutShort`.
+        """
+        why: str | None = self._searched(unread_json) if isinstance(self.value, str) else None
+        return why
 
     @cached_property
     def json_text(self) -> str | None:

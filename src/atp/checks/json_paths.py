@@ -50,7 +50,7 @@ def unlike(path: str, value: Any, found: Any) -> bool:
     value, except that a path which could find many is like an empty list.
     """
     if found is MISSING:
-        return names_one_place(path) or not _allows_none(value)
+        return not may_find_nothing(path, value)
     if difference(value, found) is None:
         return False
     if isinstance(value, list) and not isinstance(found, list | dict):
@@ -59,7 +59,10 @@ def unlike(path: str, value: Any, found: Any) -> bool:
     return names_one_place(path) or difference(value, [found]) is not None
 
 
-def _allows_none(value: Any) -> bool:
+def may_find_nothing(path: str, value: Any) -> bool:
+    """Whether the value that is expected at a path is as expected if the path finds nothing."""
+    if names_one_place(path):
+        return False
     return value == [] or (is_matcher(value) and "$length" in value and fits(value, []))
 
 

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, AliasChoices, Field
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort
-from atp.checks.compare import contained, difference, fits_one, has_type, text_in_json, type_of
+from atp.checks.compare import contained, difference, expects_absence, fits_one, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence, Subject
-from atp.checks.json_paths import look_up, unlike
+from atp.checks.json_paths import look_up, may_find_nothing, unlike
 from atp.checks.patterns import search
 from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
 from atp.suite.assertion import Assertion
@@ -36,8 +36,10 @@ class Equals(Assertion):
     """The expected value. Key order and 1 against 1.0 don't matter; true is not 1."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        verdict = is_value(self.value, evidence.answer)
-        return if_json_was_read(verdict, self, evidence.answer) if _is_json(self.value) else verdict
+        verdict, by_absence = is_value(self.value, evidence.answer), expects_absence(self.value)
+        if not needs_json(self.value):
+            return verdict
+        return unless_json_is_unread(verdict, self, evidence.answer, by_absence=by_absence)
 
 
 def is_value(value: Any, subject: Subject, *, subset: bool = False) -> Verdict:
@@ -91,31 +93,31 @@ def _asks_for_json(name: str, operand: Any) -> bool:
         case "$type":
             return bool(operand != "string")
         case "$in" | "$not_in":
-            return any(_is_json(one) for one in operand)
-    return _is_json(operand)
+            return any(needs_json(one) for one in operand)
+    return needs_json(operand)
 
 
-def _is_json(operand: Any) -> bool:
+def needs_json(operand: Any) -> bool:
+    """Whether a value or matcher is compared with the JSON in a text, not with the text."""
     if is_matcher(operand):
         return any(_asks_for_json(*one) for one in operand.items())
     return not isinstance(operand, str)
 
 
-def if_json_was_read(verdict: Verdict, assertion: Assertion, subject: Subject) -> Verdict:
-    """The verdict of a check that needs JSON; unjudged if it is in the agent's favour because not all was looked at.
+def unless_json_is_unread(
+    verdict: Verdict, assertion: Assertion, subject: Subject, *, by_absence: bool = False
+) -> Verdict:
+    """The verdict on a check that needs JSON; unjudged if it is in the agent's favour and not all JSON was looked at.
 
-    That is so if the JSON is broken, or if something is not in one of several JSON values of a text.
+    What is not in the JSON that was read may be in other JSON of the same text. What is there is there, whatever else
+    is. `by_absence` says that the check may hold because something is not there.
     """
-    favourable = favourable_outcome(assertion)
-    if verdict.outcome != favourable:
+    if verdict.outcome != favourable_outcome(assertion):
         return verdict
-    if subject.has_broken_json:
-        reason = "broken JSON in it, so what it says is not known"
-    elif (favourable == "failed") != isinstance(assertion, NotContains) and subject.has_several_json:
-        reason = "several JSON values in it, of which only one is looked at"
-    else:
-        return verdict
-    return unjudged(f"{subject.name} has {reason}: {show(subject.value, SHORT)}", where=verdict.where)
+    shows_absence = by_absence or verdict.outcome == "failed"
+    if (shows_absence or subject.json is MISSING) and subject.unread_json is not None:
+        return unjudged(f"{subject.name} has {subject.unread_json}: {show(subject.value, SHORT)}", where=verdict.where)
+    return verdict
 
 
 def _no_json(expected: str, value: Any, subject: Subject) -> Verdict:
@@ -139,7 +141,7 @@ class Contains(Assertion):
 
     def check(self, evidence: Evidence) -> Verdict:
         verdict = has(self.value, evidence.answer, self.ignore_case)
-        return if_json_was_read(verdict, self, evidence.answer) if isinstance(self.value, dict | list) else verdict
+        return unless_json_is_unread(verdict, self, evidence.answer) if isinstance(self.value, dict | list) else verdict
 
 
 def has(value: Any, subject: Subject, ignore_case: bool = False) -> Verdict:
@@ -168,7 +170,9 @@ class NotContains(Assertion):
         if not _contains(value, subject, self.ignore_case):
             message = f"{subject.name} does not contain {show(value, SHORT)}"
             verdict = passed(message, expected=value, where=subject.where)
-            return if_json_was_read(verdict, self, subject) if isinstance(value, dict | list) else verdict
+            if not isinstance(value, dict | list):
+                return verdict
+            return unless_json_is_unread(verdict, self, subject, by_absence=True)
         message = f"expected {subject.name} not to contain {show(value, SHORT)}, found it"
         found = _around(value, subject.text) if isinstance(value, str) else subject.value
         return failed(message, expected=value, found=found, where=subject.where)
@@ -251,7 +255,9 @@ class JsonPath(Assertion):
 
     def check(self, evidence: Evidence) -> Verdict:
         value = self.value if "value" in self.model_fields_set else MISSING
-        return if_json_was_read(is_at_path(self.path, value, evidence.answer), self, evidence.answer)
+        verdict = is_at_path(self.path, value, evidence.answer)
+        by_absence = expects_absence(value) or may_find_nothing(self.path, value)
+        return unless_json_is_unread(verdict, self, evidence.answer, by_absence=by_absence)
 
 
 def is_at_path(path: str, value: Any, subject: Subject) -> Verdict:
@@ -282,7 +288,7 @@ class TypeIs(Assertion):
     def check(self, evidence: Evidence) -> Verdict:
         verdict = self._compare(evidence.answer)
         asks_for_json = self.path is not None or self.value in ("object", "array")
-        return if_json_was_read(verdict, self, evidence.answer) if asks_for_json else verdict
+        return unless_json_is_unread(verdict, self, evidence.answer) if asks_for_json else verdict
 
     def _compare(self, subject: Subject) -> Verdict:
         wanted, path = self.value, self.path
@@ -314,18 +320,20 @@ class JsonSchema(Assertion):
     """Look there instead of at the whole output."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        from atp.checks.schema import allows_text, fits_schema
+        from atp.checks.schema import allows_text, fits_schema, forbids
 
         path, subject = self.path, evidence.answer
         found, where = subject.json, subject.where
+        if found is MISSING and path is None and subject.is_text and allows_text(self.schema_):
+            return fits_schema(self.schema_, subject.value, where)
         if found is MISSING:
-            if path is not None or not subject.is_text or not allows_text(self.schema_):
-                verdict = _no_json("expected JSON that fits the schema", None, subject)
-                return if_json_was_read(verdict, self, subject)
-            found = subject.value
-        if path is not None:
-            where = f"{where}, {path}"
-            found = look_up(path, found)
+            verdict = _no_json("expected JSON that fits the schema", None, subject)
+        else:
+            if path is not None:
+                where = f"{where}, {path}"
+                found = look_up(path, found)
             if found is MISSING:
-                return failed(f"expected {path} to fit the schema, found nothing there", where=where)
-        return fits_schema(self.schema_, found, where)
+                verdict = failed(f"expected {path} to fit the schema, found nothing there", where=where)
+            else:
+                verdict = fits_schema(self.schema_, found, where)
+        return unless_json_is_unread(verdict, self, subject, by_absence=forbids(self.schema_))

@@ -22,6 +22,13 @@ def allows_text(schema: dict[str, Any]) -> bool:
     return wanted == "string" or (isinstance(wanted, list) and "string" in wanted)
 
 
+def forbids(schema: Any) -> bool:
+    """Whether a schema has a `not` in it, so that a value may fit it because of what is not there."""
+    if isinstance(schema, list):
+        return any(forbids(one) for one in schema)
+    return isinstance(schema, dict) and ("not" in schema or any(forbids(one) for one in schema.values()))
+
+
 def fits_schema(schema: dict[str, Any], value: Any, where: str) -> Verdict:
     """The verdict on a value against a schema; a failure names the first mistake."""
     with time_limit():

@@ -5,16 +5,26 @@ is unjudged then.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from atp.base.found_json import MISSING, SearchCutShort
+from atp.base.found_json import MISSING, SearchCutShort, unread_json
 from atp.base.text import cut
-from atp.checks.compare import difference
+from atp.checks.compare import difference, expects_absence
 from atp.checks.evidence import Evidence, Subject
-from atp.checks.json_paths import look_up
-from atp.checks.output import Contained, Matched, has, has_match, is_at_path, is_value
+from atp.checks.json_paths import look_up, may_find_nothing
+from atp.checks.output import (
+    Contained,
+    Matched,
+    has,
+    has_match,
+    is_at_path,
+    is_value,
+    needs_json,
+    unless_json_is_unread,
+)
 from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
 from atp.models.parts import decode_arguments
 from atp.suite.assertion import Assertion, Need
@@ -29,8 +39,14 @@ MOST_NAMED = 10
 
 def arguments_of(call: ToolCall) -> Any:
     """The arguments of a call, decoded if they are JSON text, as models write them. Raises `SearchCutShort`."""
-    try:
+    with _naming_arguments(call):
         return decode_arguments(call.arguments)
+
+
+@contextmanager
+def _naming_arguments(call: ToolCall) -> Iterator[None]:
+    try:
+        yield
     except SearchCutShort as error:
         raise SearchCutShort(f"the arguments of `{cut(call.name, 60)}` could not be read: {error}") from error
 
@@ -43,7 +59,7 @@ def called_with(call: ToolCall, arguments: dict[str, Any] | None) -> bool:
 def unreadable_arguments(
     calls: Sequence[ToolCall], tool: str | list[str], arguments: dict[str, Any] | None
 ) -> str | None:
-    """Say that a call of the tool, or of one of several, has arguments that may be any: not reported, or broken JSON.
+    """Say that a call of the tool, or of one of several, has arguments that may be any: not reported, or unread JSON.
 
     Without `arguments` to compare they don't matter.
     """
@@ -52,15 +68,24 @@ def unreadable_arguments(
     of_tool = [call for call in calls if _is_of_any(call, tool)]
     if arguments and (unreported := next((call for call in of_tool if call.arguments is None), None)):
         return f"the arguments of a call of `{cut(unreported.name, 60)}` were not reported"
-    return broken_arguments(of_tool)
+    return unread_arguments(of_tool)
 
 
-def broken_arguments(calls: Sequence[ToolCall]) -> str | None:
-    """Say that a call has arguments that are broken JSON."""
+def unread_arguments(calls: Sequence[ToolCall]) -> str | None:
+    """Say that the arguments of a call are a text with JSON in it, but not JSON as a whole.
+
+    Raises `SearchCutShort`.
+    """
     for call in calls:
         given = arguments_of(call)
-        if isinstance(given, str) and given.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
-            return f"the arguments of a call of `{cut(call.name, 60)}` are broken JSON"
+        if not isinstance(given, str):
+            continue
+        with _naming_arguments(call):
+            why = unread_json(given, as_a_whole=True)
+        if why is None and given.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):  # nothing else can be meant by that here
+            why = "broken JSON in it, so what it says is not known"
+        if why is not None:
+            return f"the text of the arguments of a call of `{cut(call.name, 60)}` has {why}"
     return None
 
 
@@ -310,39 +335,37 @@ class ToolResult(Assertion):
     def check(self, evidence: Evidence) -> Verdict:
         what = f"what `{self.name}` gave"
         return unless_calls_are_unreported(
-            _given(self, evidence), self, evidence, what, ["passed"], _unreadable_result(self, evidence)
+            _given(self, evidence), self, evidence, what, ["passed"], _unreported_result(self, evidence)
         )
 
 
 def _given(assertion: ToolResult, evidence: Evidence) -> Verdict:
     calls = evidence.tool_calls
-    verdict = None
+    unlike: Verdict | None = None
+    open_question: Verdict | None = None
     for place, call in enumerate(calls):
         if call.is_of(assertion.name):
             verdict = _result(assertion, call, _call_place(place, calls))
             if verdict.passed:
                 return verdict
-    if verdict is not None:
-        return verdict
+            if verdict.outcome == "unjudged":
+                open_question = open_question or verdict
+            unlike = verdict
+    if unlike is not None:
+        return open_question or unlike
     message = f"expected a result of `{assertion.name}`, found {in_words(calls)}"
     return failed(message, expected=assertion.name, found=in_words(calls), where=_where(evidence))
 
 
-def _unreadable_result(assertion: ToolResult, evidence: Evidence) -> str | None:
-    """Say that a call of the tool gave a result that may be any: not reported, or broken JSON."""
-    asks_for_content = _asks_for_content(assertion)
-    asks_for_json = assertion.path is not None or any(
-        isinstance(value, dict | list) for value in (assertion.value, assertion.contains)
-    )
+def _unreported_result(assertion: ToolResult, evidence: Evidence) -> str | None:
+    """Say that a call of the tool gave a result that may be any, because it was not reported."""
     for call in evidence.tool_calls:
         if not call.is_of(assertion.name):
             continue
         if call.unfinished:
             return _no_outcome(call)
-        if call.result is None and call.error is None and (asks_for_content or assertion.status is None):
+        if call.result is None and call.error is None and (_asks_for_content(assertion) or assertion.status is None):
             return f"the agent reported no result of a call of `{cut(call.name, 60)}`"
-        if asks_for_json and Subject(call.result, "", "").has_broken_json:
-            return f"the result of a call of `{cut(call.name, 60)}` has broken JSON in it"
     return None
 
 
@@ -368,7 +391,7 @@ def _result(assertion: ToolResult, call: ToolCall, where: str) -> Verdict:
     result = call.result if call.result is not None else call.error
     subject = Subject(result, f"the result of `{name}`", where)
     rules = list(_rules(assertion, subject)) if result is not None else []
-    for verdict in rules:
+    for verdict in sorted(rules, key=lambda one: one.outcome == "unjudged"):  # one that does not hold is enough
         if not verdict.passed:
             return verdict
     if result is None and (wanted is None or _asks_for_content(assertion)):
@@ -382,17 +405,24 @@ def _asks_for_content(assertion: ToolResult) -> bool:
 
 def _rules(assertion: ToolResult, subject: Subject) -> Iterator[Verdict]:
     given = assertion.model_fields_set
-    path = assertion.path
+    path, value = assertion.path, assertion.value
+    by_absence = expects_absence(value)
     if path is not None:
-        yield is_at_path(path, assertion.value if "value" in given else MISSING, subject)
+        verdict = is_at_path(path, value if "value" in given else MISSING, subject)
+        by_absence = by_absence or may_find_nothing(path, value)
+        yield unless_json_is_unread(verdict, assertion, subject, by_absence=by_absence)
         found = look_up(path, subject.json) if subject.json is not MISSING else MISSING
         if found is MISSING:
             return
         subject = Subject(found, path, f"{subject.where}, {path}")
     elif "value" in given:
-        yield is_value(assertion.value, subject, subset=isinstance(assertion.value, dict))
+        verdict = is_value(value, subject, subset=isinstance(value, dict))
+        is_read = not needs_json(value)
+        yield verdict if is_read else unless_json_is_unread(verdict, assertion, subject, by_absence=by_absence)
     if "contains" in given:
-        yield has(assertion.contains, subject)
+        verdict = has(assertion.contains, subject)
+        is_read = not isinstance(assertion.contains, dict | list)
+        yield verdict if is_read else unless_json_is_unread(verdict, assertion, subject)
     if assertion.pattern is not None:
         yield has_match(assertion.pattern, subject)
 
