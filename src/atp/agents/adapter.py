@@ -55,7 +55,7 @@ class TurnRequest:
     state: Any = None
     """The `state` of the agent's last reply."""
     workspace: Callable[[], Path]
-    """Returns the trial's folder, which is made by the first call."""
+    """Returns the trial's folder, which is made by the first call if the adapter does not say that it uses it."""
     emit: Callable[[Event], None]
     """Passes an event to the engine as it happens. Raises when a limit is passed, which ends the turn."""
     log: Callable[[str], None]
@@ -159,6 +159,8 @@ class Adapter(ABC):
     """What the adapter can report."""
     takes_schema: ClassVar[bool] = False
     """True if the adapter asks for an answer by the `schema` of a request. Other agents are told it in words."""
+    uses_workspace: bool = True
+    """False if turns hardly ever call `request.workspace`: then files are copied into it only when one does."""
     files: Sequence[Path] = ()
     """Files that decide what the agent does, beside those in its configuration."""
     variables: Mapping[str, str] = MappingProxyType({})

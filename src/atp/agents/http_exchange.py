@@ -48,6 +48,7 @@ class Dialect(Protocol):
 
     accept: str
     streams: bool
+    uses_workspace: bool
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the body of a turn's request."""
@@ -61,6 +62,7 @@ class AtpDialect:
 
     accept = "text/event-stream, application/json"
     streams = True
+    uses_workspace = True
 
     def body(self, request: TurnRequest) -> bytes:
         """Return the protocol's request object."""
@@ -97,6 +99,8 @@ class HttpExchange:
         self._verify_ssl = verify_ssl
         self._dialect = _dialect(protocol, speech, context)
         self.capabilities = capabilities_of(speech)
+        self.uses_workspace = self._dialect.uses_workspace
+        """True if requests have the path of the trial's folder in them."""
         self.headers = _headers(speech, self._dialect.accept)
         """The headers of every request."""
         self._session: aiohttp.ClientSession | None = None

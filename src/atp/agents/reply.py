@@ -56,6 +56,7 @@ class Answer:
 
     def finish(self) -> Reply:
         """Return the reply. Called at the end of the turn, however it ends."""
+        self._request.so_far = None  # else the request and this object would hold each other
         text, self._pieces = "".join(self._pieces), []
         if text and not self._whole:
             self.reply.output = text

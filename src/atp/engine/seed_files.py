@@ -17,6 +17,8 @@ MOST_FILES = 200_000
 """A folder with more files is not copied."""
 MOST_BYTES = 8 * 2**30
 """Bytes; a larger folder is not copied."""
+PART = 64 * 2**20
+"""Bytes of a large file that are copied at once."""
 OWN_FOLDER = ".atp"
 """The folder of the project root that is never copied: it holds the runs, and the workspace itself."""
 
@@ -38,24 +40,22 @@ def why_unusable(folder: Path, root: Path) -> str | None:
     return None
 
 
-def copy_seed(
-    folder: Path, target: Path, root: Path, copy: Callable[[str, str], object] | None = None
-) -> frozenset[str]:
-    """Copy the content of a folder, each file with `copy`, and return the paths of the files in it.
+def copy_seed(folder: Path, target: Path, root: Path, check: Callable[[], None] = lambda: None) -> frozenset[str]:
+    """Copy the content of a folder, and return the paths of the files in it.
 
-    Raises `UnusableSeed`, `OSError`, and what `copy` raises.
+    `check` is called before each file and folder. Raises `UnusableSeed`, `OSError`, and what `check` raises.
     """
-    copy = copy or copy_file
     _refuse_whole_machine(folder, root)
     copied: set[str] = set()
     folders: list[tuple[Path, Path]] = []
     for source, name in _walk(folder, root):
+        check()
         to = target / name
         if source.is_dir():
             to.mkdir(parents=True, exist_ok=True)
             folders.append((source, to))
         else:
-            copy(str(source), str(to))
+            copy_file(str(source), str(to), check)
             copied.add(name)
     for source, to in reversed(folders):  # a folder that may not be written to must be filled first
         shutil.copystat(source, to)
@@ -115,13 +115,14 @@ def _link_target(link: Path, allowed: tuple[Path, ...], around: tuple[Path, ...]
     return real
 
 
-def copy_file(source: str, target: str) -> str:
-    """Copy a file, sharing its bytes where the file system can."""
+def copy_file(source: str, target: str, check: Callable[[], None] = lambda: None) -> str:
+    """Copy a file, sharing its bytes where the file system can. `check` is called before each part of a large file."""
     if hasattr(os, "copy_file_range") and stat.S_ISREG(os.stat(source).st_mode):  # a pipe would never open
         with suppress(OSError), open(source, "rb") as read, open(target, "wb") as written:
             left = os.fstat(read.fileno()).st_size
-            while left > 0 and (copied := os.copy_file_range(read.fileno(), written.fileno(), left)):
+            while left > 0 and (copied := os.copy_file_range(read.fileno(), written.fileno(), min(left, PART))):
                 left -= copied
+                check()
             if left == 0:
                 shutil.copystat(source, target)
                 return target

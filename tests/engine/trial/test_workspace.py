@@ -1,15 +1,19 @@
 """The folder of a trial: what it starts with, what the agent made of it, and what the agent put in its place."""
 
+import asyncio
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.support.project import Project
 
 from atp.engine import seed_files
 from atp.engine.seed_files import why_unusable
+from atp.engine.trial import workspace as workspace_module
 from atp.engine.trial.workspace import WorkFolder, Workspace, WorkspaceError, WorkspaceReplaced
 
 ECHO = """
@@ -134,6 +138,16 @@ def test_a_workspace_that_is_the_machine_is_refused_before_anything_runs(project
     assert "contains the whole project" in ran.err
 
 
+def test_files_are_not_copied_for_an_agent_that_does_not_use_them(project: Project) -> None:
+    project.write("fixtures/data.csv", "data")
+    project.write(
+        "agent.py", f"{ECHO}\n    def looks(prompt, workspace):\n        return sorted(map(str, workspace.iterdir()))"
+    )
+    for name, folders in (("run", 0), ("looks", 1)):
+        project.test(project.cases({"id": name, "input": "a"}), "-n", f"agent.py:{name}", "--keep-workspaces")
+        assert len(list(project.folder.glob(".atp/runs/*/work/*/fixtures/data.csv"))) == folders
+
+
 MakeWorkspace = Callable[..., Workspace]
 
 
@@ -179,12 +193,99 @@ def test_a_workspace_that_the_agent_replaced_is_not_used(
     (elsewhere / "mine.txt").write_text("mine")
     workspace = new()
     act(workspace.path(), elsewhere)
-    for use in (workspace.path, workspace.changed_files, lambda: workspace.copy_to(tmp_path / "kept")):
+    for use in (workspace.path, workspace.changed_files, lambda: asyncio.run(workspace.copy_to(tmp_path / "kept"))):
         with pytest.raises(WorkspaceReplaced, match="the agent"):
             use()
     workspace.remove()
     assert (elsewhere / "mine.txt").read_text() == "mine"
     assert not os.path.lexists(tmp_path / "work" / "1") or act is parent_replaced_by_a_link
+
+
+class HeldCopy:
+    """Copies no file until it is told to go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        original = seed_files.copy_file
+
+        def copy_file(*args: Any) -> str:
+            self.begun.set()
+            assert self.go_on.wait(60), "the event loop waits for the copy"
+            return original(*args)
+
+        for module in (seed_files, workspace_module):
+            monkeypatch.setattr(module, "copy_file", copy_file)
+
+    async def has_begun(self) -> None:
+        await asyncio.to_thread(self.begun.wait)
+
+
+Copying = Callable[[Workspace, Path], Coroutine[Any, Any, Any]]
+COPYING: dict[str, Copying] = {
+    "made": lambda workspace, folder: workspace.prepare(),
+    "copied": lambda workspace, folder: workspace.copy_to(folder),
+}
+
+
+def made_for(what: str, new: MakeWorkspace, tmp_path: Path) -> Workspace:
+    folder = seed(tmp_path)
+    for number in range(3):
+        (folder / f"{number}.txt").write_text("x")
+    workspace = new(seed=folder)
+    if what == "copied":
+        workspace.path()
+    return workspace
+
+
+@pytest.mark.parametrize("what", COPYING)
+def test_the_event_loop_goes_on_while_files_are_copied(
+    what: str, new: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = made_for(what, new, tmp_path)
+
+    async def run() -> None:
+        held = HeldCopy(monkeypatch)
+        copying = asyncio.ensure_future(COPYING[what](workspace, tmp_path / "work" / "kept"))
+        await held.has_begun()
+        held.go_on.set()
+        await copying
+
+    asyncio.run(run())
+    folder = workspace.path() if what == "made" else tmp_path / "work" / "kept"
+    assert sorted(one.name for one in folder.iterdir()) == ["0.txt", "1.txt", "2.txt"]
+    assert workspace.changed_files() == {}
+
+
+@pytest.mark.parametrize("what", COPYING)
+def test_a_copy_that_is_cancelled_leaves_nothing_behind(
+    what: str, new: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = made_for(what, new, tmp_path)
+
+    async def run() -> None:
+        held = HeldCopy(monkeypatch)
+        copying = asyncio.ensure_future(COPYING[what](workspace, tmp_path / "work" / "kept"))
+        await held.has_begun()
+        copying.cancel()
+        asyncio.get_running_loop().call_soon(held.go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await copying
+
+    monkeypatch.setattr(workspace_module, "STOP_LIMIT", 60)
+    asyncio.run(run())
+    why = f"the workspace could not be {what}: the trial's time was up before all its files were copied"
+    assert str(workspace.cut_short) == why
+    left = [] if what == "made" else ["1"]  # the folder that was to be copied, which the trial removes
+    assert [one.name for one in (tmp_path / "work").iterdir()] == left
+
+
+def test_a_copy_of_what_a_before_left_stops_when_time_is_up(new: MakeWorkspace, tmp_path: Path) -> None:
+    workspace = made_for("copied", new, tmp_path)
+    workspace.time_is_up = lambda: True
+    with pytest.raises(WorkspaceError, match="could not be copied: the trial's time was up"):
+        asyncio.run(workspace.copy_to(tmp_path / "work" / "kept"))
+    assert [one.name for one in (tmp_path / "work").iterdir()] == ["1"]
 
 
 def test_a_workspace_that_the_agent_made_anew_is_its_workspace(new: MakeWorkspace) -> None:

@@ -30,6 +30,7 @@ class SharedContainer(DockerAdapter):
         self._port = self._config.port
         self._http = self._exchange("127.0.0.1", self._port)  # until the published port is known
         self.capabilities = self._http.capabilities
+        self.uses_workspace = self._http.uses_workspace
         self._server: Container | None = None
         self._log_reader: asyncio.Task[None] | None = None
         self._log: deque[bytes] = deque()

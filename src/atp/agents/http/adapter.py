@@ -29,6 +29,7 @@ class HttpAdapter(Adapter):
             key, url = "stream_endpoint", config.stream_endpoint
         self._http = HttpExchange(key, url, config, config.protocol, context, verify_ssl=config.verify_ssl)
         self.capabilities = self._http.capabilities
+        self.uses_workspace = self._http.uses_workspace
 
     async def start(self) -> None:
         """Wait until the agent is healthy, if the configuration has a `health_endpoint`."""

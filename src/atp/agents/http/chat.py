@@ -19,6 +19,7 @@ class ChatDialect:
 
     accept = "application/json"
     streams = False
+    uses_workspace = False
 
     def __init__(self, config: HttpSpeech, context: AdapterContext) -> None:
         self._model = config.model

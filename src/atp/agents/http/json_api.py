@@ -62,6 +62,7 @@ class JsonDialect:
     def __init__(self, config: HttpSpeech) -> None:
         _check_template(config.body)
         self._body = config.body
+        self.uses_workspace = "workspace" in json_text(config.body)
         self._output = _path(config.output_path)
         self._tool_calls = _path(config.tool_calls_path)
         self._usage = _path(config.usage_path)

@@ -81,6 +81,7 @@ class PromptAdapter(Adapter):
         """Why the model must not judge; None if it may."""
         self.is_only_prompts = not own and not written.head.mcp
         """True if the agent has no tools, so that its files and its model decide its answers."""
+        self.uses_workspace = not self.is_only_prompts
 
     def _model(self, connector: str | None) -> Model:
         return self._services.model(connector, f"the agent `{self._name}`")

@@ -21,6 +21,7 @@ class FunctionAdapter(Adapter):
         self._callee = callee
         self._values = values
         self.capabilities = Capabilities(history=takes_history(callee.parameters.names))
+        self.uses_workspace = "workspace" in callee.parameters.names
 
     async def check(self) -> list[Finding]:
         """Report that the import worked: it was done before the adapter was made. A call would already be a test."""

@@ -110,6 +110,7 @@ class WorkerAdapter(Adapter):
             await process.ask({"load": self._spec}, on_message)
             parameters = self._parameters(reply)
             self.capabilities = replace(self.capabilities, history=takes_history(parameters))
+            self.uses_workspace = "workspace" in parameters
         except WorkerDied as died:
             printed = cut_start(process.printed(), 1000).strip()
             if "loading" in reply:

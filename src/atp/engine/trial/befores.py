@@ -39,10 +39,10 @@ class Snapshot:
         _extend(transcript, self.seen)
 
 
-def take_snapshot(
+async def take_snapshot(
     start: Snapshot | None, conversation: "Conversation", workspace: Workspace, folder: Path, *, says_nothing: bool
 ) -> Snapshot:
-    """Keep what a trial has left; a copy of its workspace goes to `folder`.
+    """Keep what a trial has left; a copy of its workspace goes to `folder`. Raises `AgentError`, `WorkspaceError`.
 
     `start` is what the trial itself went on from. A case that `says_nothing` adds nothing to what was seen.
     """
@@ -60,7 +60,7 @@ def take_snapshot(
         messages=list(transcript.messages),
         turns=conversation.turns,
         state=state,
-        workspace=workspace.copy_to(folder),
+        workspace=await workspace.copy_to(folder),
         seen=seen,
         gap=unreported_calls(transcript) or (start.gap if start is not None else None),
     )

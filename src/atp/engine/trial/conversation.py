@@ -86,6 +86,7 @@ class Conversation:
         """`start` is the snapshot of befores that the conversation continues from."""
         self._trial = trial
         self._watch = watch
+        self._workspace = workspace
         self.transcript = watch.transcript
         """All that was said and seen so far."""
         self.session = task_id
@@ -141,7 +142,10 @@ class Conversation:
         return [*self._doubts, *self._watch.unfinished_calls()]
 
     async def say(self, messages: list[dict[str, Any]]) -> None:
-        """Add messages, ask the agent, and record its answer. Raises `AgentError`, `LimitExceeded`."""
+        """Add messages, ask the agent, and record its answer.
+
+        Raises `AgentError`, `LimitExceeded`, `WorkspaceError`.
+        """
         watch, transcript = self._watch, self.transcript
         self.turns += 1
         watch.turn = number = self.turns
@@ -149,6 +153,8 @@ class Conversation:
             raise AgentError(
                 f"agent `{self._trial.agent}` is never given {EARLIER_MESSAGES.why}, only the newest", "environment"
             )
+        if self._trial.tested.adapter.uses_workspace:
+            await self._workspace.prepare()
         transcript.messages.extend(messages)
         request = self._turns.request(list(transcript.messages), turn=number, state=self.state)
         began = time.perf_counter()
@@ -183,7 +189,7 @@ class Conversation:
         trial, case = self._trial, self._trial.case
         return {
             **trial.context,
-            "connector": trial.connector,
+            "connector": trial.tested.connector,
             "run": trial.run,
             "iteration": trial.variation,
             "session_id": self.session,

@@ -100,3 +100,8 @@ class Deadline:
     def cancel(self) -> None:
         """Forget the deadline: the trial has ended."""
         self._deadlines.remove(self)
+        self._give_up = _nothing  # the trial holds its deadline, and would be held in turn
+
+
+def _nothing() -> None:
+    """Stands for the `give_up` of a deadline that was cancelled."""

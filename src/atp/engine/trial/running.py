@@ -6,8 +6,9 @@ Whatever happens is contained here, and becomes the `Ending` of the trial.
 import asyncio
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -35,6 +36,7 @@ from atp.engine.trial.ending import Actor, Ending, conclude, ending_of, out_of_t
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.workspace import WorkspaceError, WorkspaceReplaced
 from atp.suite.result import NO_ASSERTIONS, Status, Transcript, TrialResult, Verdict
+from atp.usercode.threads import in_thread
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -91,7 +93,7 @@ class RunningTrial:
         self._needs_after_hook = True  # also if the hook before it fails: it may have done half of its work
         await self._call_hook(trial.case.before_hook, status=None)
         if self._start is not None and self._start.workspace is not None:
-            self._workspace.path()  # what it holds is judged, whether or not this agent looks at it
+            await self._workspace.prepare()  # what it holds is judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits, result.transcript)
         conversation = Conversation(trial, watch, self._workspace, task_id, self._start)
         again: AgentError | None = None
@@ -99,7 +101,9 @@ class RunningTrial:
             await self._converse(conversation)
             if trial.is_before and result.status == "passed":
                 folder, silent = self._context.new_folder(), trial.case.says_nothing
-                self.snapshot = take_snapshot(self._start, conversation, self._workspace, folder, says_nothing=silent)
+                self.snapshot = await take_snapshot(
+                    self._start, conversation, self._workspace, folder, says_nothing=silent
+                )
         except (Exception, LimitExceeded) as error:
             if isinstance(error, AgentError) and self._may_retry(error):
                 again = error
@@ -113,7 +117,7 @@ class RunningTrial:
         if again is not None:
             self._actor = "nobody"
             await asyncio.sleep(_backoff(again, result.attempt))
-            self._start_over(again)
+            await self._start_over(again)
         return again is None
 
     async def _start_agent(self, task_id: str, deadline: Deadline) -> None:
@@ -259,6 +263,12 @@ class RunningTrial:
 
     def time_out(self) -> None:
         """End the trial because its time is up, and blame whoever it was waiting for."""
+        if (copying := self._workspace.cut_short) is not None:
+            if self._result.status == "passed":
+                self._end_with(copying)
+            else:
+                self._result.warnings.append(str(copying))  # for the hook of a trial that had failed already
+            return
         limit = START_LIMIT if self._actor == "start" else self._trial.timeout
         ending = out_of_time(f"timeout after {duration(limit)}", self._actor)
         if self._actor in ("hook", "judge") and self._result.status != "passed":
@@ -288,18 +298,20 @@ class RunningTrial:
             return False
         return True
 
-    def _start_over(self, error: AgentError) -> None:
+    async def _start_over(self, error: AgentError) -> None:
         self._result.retries.append(str(error))
         self._result.status, self._result.error, self._result.blame = "passed", None, None
         self._result.transcript = Transcript()
         self._result.checkpoints = []
-        self._workspace.remove()
+        if self._workspace.exists:
+            await in_thread(self._workspace.remove)
         self._workspace = self._context.workspace(self._trial, self._start)
 
     async def _call_hook(self, name: str | None, *, status: Status | None) -> None:
         if name is None:
             return
         trial = self._trial
+        await self._workspace.prepare()
         about = {**trial.context, "case_id": trial.case.id, "agent": trial.agent, "run": trial.run}
         about |= {"workspace": str(self._workspace.path()), "status": status}
         self._actor = "hook"
@@ -327,16 +339,23 @@ class RunningTrial:
             hook.cancel()
         if not self._workspace.exists:
             return
+        list_files = self._workspace.changed_files
         try:
-            made = self._workspace.changed_files()
+            made = await _in_thread(list_files) if self._workspace.has_copies else list_files()
         except (WorkspaceReplaced, OSError) as error:
             made = None
             self._result.warnings.append(f"the files that the agent made are not kept: {error}")
-        if made and self._result.status != "cancelled":
-            kept = await _in_thread(lambda: self._context.made_files.keep(made))
-            self._result.files, warnings = kept or ([], ["the files that the agent made are not kept: a stop came"])
-            self._result.warnings.extend(warnings)
+        else:
+            await self._keep_files(made)
         await self._leave_workspace(empty=made == {})
+
+    async def _keep_files(self, made: Mapping[str, Path] | None) -> None:
+        """Keep the files that the agent made in the run's folder. None if a stop came while they were listed."""
+        if self._result.status == "cancelled" or made == {}:
+            return
+        kept = await _in_thread(lambda: self._context.made_files.keep(made)) if made is not None else None
+        self._result.files, warnings = kept or ([], ["the files that the agent made are not kept: a stop came"])
+        self._result.warnings.extend(warnings)
 
     async def _leave_workspace(self, *, empty: bool) -> None:
         """Keep the workspace if the options ask for it, else remove it."""

@@ -1,22 +1,33 @@
 """The workspace of a trial: a folder of its own, made when it is first asked for.
 
+Files are copied in a thread, since the event loop belongs to all trials. A copy stops before its next file when the
+trial is cancelled or its time is up, and the thread removes what it has copied.
+
 The agent may do to the folder whatever it likes, also put a link in its place. So the folder is looked at before each
 use, and nothing is read or written through a link.
 """
 
+import asyncio
 import errno
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from atp.agents.adapter import AgentError
 from atp.base.errors import Error
 from atp.base.files import remove_folder, walk_files
 from atp.engine.seed_files import UnusableSeed, copy_file, copy_seed
+from atp.usercode.threads import Raised, Thread
+
+Result = TypeVar("Result")
+STOP_LIMIT = 0.5
+"""Seconds that a trial which was cancelled waits for its copy to stop. A file that never ends can't hold it up."""
 
 
 class WorkspaceError(Error):
@@ -24,7 +35,10 @@ class WorkspaceError(Error):
 
 
 class _TimeUp(Error):
-    """The trial's time was up before all files were copied."""
+    """The trial's time was up, or the trial was cancelled, before all files were copied."""
+
+    def __init__(self) -> None:
+        super().__init__("the trial's time was up before all its files were copied")
 
 
 class WorkspaceReplaced(AgentError):
@@ -87,7 +101,13 @@ class Workspace:
         self._start = start
         self._root = root
         self.time_is_up: Callable[[], bool] = lambda: False
-        """Asked before each file is copied into the folder: whether the trial's time is up."""
+        """Asked before each file is copied, in the thread that copies: whether the trial's time is up."""
+        self._copying: str | None = None
+        """What is not done while files are copied, and was not done if that was stopped."""
+        self._stopped = False
+        """True if the trial was cancelled while files were copied."""
+        self._lock = threading.Lock()
+        """Held to set `_stopped`, and by the copying thread while it finds that it was not stopped and is done."""
         self._is_made = False
         """True once the folder was made, until it is removed."""
         self._seeded: dict[str, tuple[int, int, int, int]] | None = None
@@ -101,6 +121,38 @@ class Workspace:
     def exists(self) -> bool:
         """True once the folder was asked for."""
         return self._seeded is not None
+
+    @property
+    def has_copies(self) -> bool:
+        """True if files are copied into the folder when it is made. There may be very many."""
+        return self._seed is not None or self._fixtures is not None or self._start is not None
+
+    @property
+    def cut_short(self) -> WorkspaceError | None:
+        """The reason if the trial was cancelled while files were copied."""
+        return WorkspaceError(f"the workspace could not be {self._copying}: {_TimeUp()}") if self._stopped else None
+
+    async def prepare(self) -> None:
+        """Make and seed the folder if files are to be copied into it. Raises as `path` does."""
+        if self._seeded is None and self.has_copies:
+            await self._in_thread("made", self.path)
+
+    async def _in_thread(self, what: str, copy: Callable[[], Result]) -> Result:
+        self._copying = what
+        work = Thread().call(copy, last=True)
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            with self._lock:
+                self._stopped = True
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({work}, timeout=STOP_LIMIT)
+            raise
+        outcome = work.result()
+        if isinstance(outcome, Raised):
+            raise outcome.error
+        result: Result = outcome
+        return result
 
     def path(self) -> Path:
         """The folder, made and seeded the first time. Raises `WorkspaceError`, `WorkspaceReplaced`."""
@@ -132,33 +184,57 @@ class Workspace:
         self._is_made = True
         made: frozenset[str] = frozenset()
         if self._start is not None:
-            _copy(self._start.folder, self._folder, self._copy_in_time)
+            self._copy(self._start.folder, self._folder)
             made = frozenset(_files(self._folder)) - self._start.seeded
         if self._seed is not None:
-            made -= copy_seed(self._seed, self._folder, self._root or self._seed, self._copy_in_time)
+            made -= copy_seed(self._seed, self._folder, self._root or self._seed, self._check_time)
         if self._fixtures is not None:
-            copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures, self._copy_in_time)
-        copied = self._seed or self._fixtures or self._start
-        found = _files(self._folder) if copied else {}
+            copy_seed(self._fixtures, self._folder / "fixtures", self._root or self._fixtures, self._check_time)
+        found = _files(self._folder) if self.has_copies else {}
         stamps = {name: _stamp(path) for name, path in found.items()}
         self._made_by_befores = {name: stamps.pop(name) for name in made & stamps.keys()}
-        self._seeded = stamps
+        with self._lock:
+            if self._stopped:
+                raise _TimeUp
+            self._seeded = stamps
 
-    def _copy_in_time(self, source: str, target: str) -> str:
-        if self.time_is_up():
-            raise _TimeUp("the trial's time was up before all its files were copied")
-        return copy_file(source, target)
+    def _check_time(self) -> None:
+        """Called before each file and folder is copied. Raises `_TimeUp`."""
+        if self._stopped or self.time_is_up():
+            raise _TimeUp
 
-    def copy_to(self, folder: Path) -> KeptWorkspace | None:
-        """Copy the workspace for the cases that go on from here; nothing if it was never asked for."""
-        if self._seeded is None:
-            return None
-        made = self.changed_files()
+    def _copy(self, source: Path, target: Path) -> None:
+        """Copy what an agent has left, links as links."""
+
+        def copy(one: str, to: str) -> str:
+            self._check_time()
+            return copy_file(one, to, self._check_time)
+
+        def look(_folder: str, _names: list[str]) -> set[str]:
+            self._check_time()
+            return set()
+
+        shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, ignore=look, copy_function=copy)
+
+    async def copy_to(self, folder: Path) -> KeptWorkspace | None:
+        """Copy the workspace for the cases that go on from here; nothing if it was never asked for.
+
+        Raises `WorkspaceError`, `WorkspaceReplaced`.
+        """
+        return await self._in_thread("copied", lambda: self._copy_to(folder)) if self._seeded is not None else None
+
+    def _copy_to(self, folder: Path) -> KeptWorkspace:
+        seeded = self._seeded or {}
         try:
-            _copy(self._own_folder(), folder)
-        except (OSError, shutil.Error, RecursionError) as error:
+            made = self.changed_files()
+            self._copy(self._own_folder(), folder)
+            with self._lock:
+                if self._stopped:
+                    raise _TimeUp
+        except (OSError, shutil.Error, RecursionError, _TimeUp) as error:
+            self._parent.remove(folder)
             raise WorkspaceError(f"the workspace could not be copied: {_why(error)}") from error
-        return KeptWorkspace(folder, frozenset(name for name in self._seeded if name not in made))
+        return KeptWorkspace(folder, frozenset(name for name in seeded if name not in made))
 
     def files(self) -> Mapping[str, Path]:
         """All files and links in the folder. Raises as `changed_files` does."""
@@ -179,11 +255,6 @@ class Workspace:
         """Remove the folder if it was made."""
         if self._is_made:
             self._parent.remove(self._folder)
-
-
-def _copy(source: Path, target: Path, copy: Callable[[str, str], str] = copy_file) -> None:
-    """Copy what an agent has left, links as links."""
-    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, copy_function=copy)
 
 
 def _why(error: Exception) -> str:
