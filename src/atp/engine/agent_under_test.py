@@ -17,7 +17,9 @@ class AgentUnderTest(RunningAgent, DescribedAgent):
     Made by `RunServices.agent_under_test` when the plan is made, started by its first trial, closed by the run.
     """
 
-    def __init__(self, named: NamedAgent, adapter: Adapter, inputs: "AgentInputs") -> None:
+    def __init__(
+        self, named: NamedAgent, adapter: Adapter, inputs: "AgentInputs", connector: str | None = None
+    ) -> None:
         agent = named.agent
         super().__init__(adapter, agent.name, agent.config.model_dump(exclude_unset=True))
         self.agent = agent
@@ -25,6 +27,8 @@ class AgentUnderTest(RunningAgent, DescribedAgent):
         self.inputs = inputs
         """What decides the agent's answers; its hash is part of the key of the agent's trials."""
         self.ad_hoc = named.ad_hoc
+        self.connector = connector
+        """The model connector that replaces the agent's own."""
         self.limit: int | None = getattr(agent.config, "parallel", None)
         """The largest number of trials at a time."""
         self.active = 0

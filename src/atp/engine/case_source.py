@@ -17,6 +17,8 @@ from atp.suite.suite import Suite
 
 Narrowed = tuple[str, ...] | None
 """The agents that a case is limited to; None means all agents of the suite."""
+Variations = list[tuple[list[str] | None, Origin | None]]
+"""The prompts of a case, each with where it comes from; no prompt for a task and a message history."""
 MOST_EXAMPLES = 20
 """The most examples that a message names."""
 
@@ -81,16 +83,10 @@ class Survey:
         runs = case.runs
         self.variations[runs] = self.variations.get(runs, 0) + how_many(case)
         self.narrowed = self.narrowed or case.agents is not None
-        for reason in unjudgeable(case, ()):
-            self.doubtful.setdefault((reason, _narrowed(case)), case)
-        if len(self.pattern_mistakes) < MOST_EXAMPLES:
-            self.pattern_mistakes.extend((case, *mistake) for mistake in pattern_mistakes(case))
         for need in needs(case):
             _example(self.needs.setdefault((need, _narrowed(case)), []), case)
-        if self.in_words is None and (judged := compiled_expectations(case)[1]):
-            self.in_words = case, judged[0]
-        for decider in deciders(case):
-            _example(self.deciders.setdefault(decider, []), case)
+        if case.expectations or any(one.needs_judge for one in case.asserted):
+            self._add_judged(case)
         if case.simulator is not None or case.checkpoints:
             named = case.simulator.use if case.simulator is not None else None
             _example(self.simulators.setdefault(named, []), case)
@@ -98,6 +94,17 @@ class Survey:
         if is_varied(case):
             _example(self.varied, case)
         self._add_names(case)
+
+    def _add_judged(self, case: Case) -> None:
+        """Collect what is known of the expectations and of the assertions that a judge decides."""
+        for reason in unjudgeable(case, ()):
+            self.doubtful.setdefault((reason, _narrowed(case)), case)
+        if len(self.pattern_mistakes) < MOST_EXAMPLES:
+            self.pattern_mistakes.extend((case, *mistake) for mistake in pattern_mistakes(case))
+        if self.in_words is None and (judged := compiled_expectations(case)[1]):
+            self.in_words = case, judged[0]
+        for decider in deciders(case):
+            _example(self.deciders.setdefault(decider, []), case)
 
     def _add_names(self, case: Case) -> None:
         """Collect what a case names outside of its file."""
@@ -122,7 +129,7 @@ def _example(examples: list[tuple[str, Place]], case: Case) -> None:
         examples.append((case.id, case.place))
 
 
-def listed(case: Case) -> list[tuple[list[str] | None, Origin | None]]:
+def listed(case: Case) -> Variations:
     """Return the chains that a case lists. A task and a message history have one variation."""
     if not case.chains or case.task is not None or case.messages:
         return [(None, None)]

@@ -30,11 +30,7 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 def digest(*parts: Any) -> str:
     """Hash JSON values."""
-    found = blake2b(digest_size=16)
-    for part in parts:
-        found.update(_ENCODER.encode(part))
-        found.update(b"\0")
-    return found.hexdigest()
+    return blake2b(b"\0".join([*map(_ENCODER.encode, parts), b""]), digest_size=16).hexdigest()
 
 
 def case_text(case: Case) -> msgspec.Raw:

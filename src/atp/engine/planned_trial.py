@@ -16,8 +16,6 @@ class Trial(TrialRef, kw_only=True):
     """Seconds that it may take."""
     context: dict[str, Any]
     """The identity and test environment of the trial."""
-    connector: str | None
-    """The model connector that the command line names."""
     before: "Trial | None" = None
     """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
     is_before: bool = False

@@ -162,7 +162,10 @@ class RunServices:
     def agent_under_test(self, named: NamedAgent, source: CaseSource) -> AgentUnderTest:
         """An agent with its adapter, for the trials of a source. Raises `ConfigurationError`."""
         adapter = self.adapter(named, search=(working_directory(), source.folder, self.root))
-        return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root))
+        # A prompt agent has a connector of its own, which only a flag replaces.
+        own = named.agent.type == "prompt" and not self.options.given("connector")
+        connector = None if own else self.options.connector
+        return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root), connector)
 
     async def close(self) -> list[str]:
         """Close the agents, the models and the recordings. Returns what could not be closed, and why."""

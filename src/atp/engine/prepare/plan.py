@@ -9,7 +9,7 @@ import msgspec
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.case_source import CaseSource, listed
+from atp.engine.case_source import CaseSource, Variations, listed
 from atp.engine.keys import CaseFiles, case_text, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
@@ -20,7 +20,6 @@ from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unk
 from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
 from atp.suite.case import Case
-from atp.suite.result import Origin
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class Plan:
     identities: Identities
     filter: Filter
     warnings: list[Diagnostic] = field(default_factory=list)
-    variations: dict[tuple[int, int], list[tuple[list[str] | None, Origin | None]]] = field(default_factory=dict)
+    variations: dict[tuple[int, int], Variations] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
 
     def trials(self) -> Iterator[Trial]:
@@ -114,56 +113,47 @@ class Plan:
 
     def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
         """The trials of one case."""
-        runs = self._runs(case.runs)
-        shared = self._shared(case)
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
+        shared = self._shared(case, varied, self._runs(case.runs))
         for tested in unit.agents:
-            if not tested.is_among(case.agents):
-                continue
-            if not self.filter.wants_pair(tested.name, case):
-                continue
-            before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
-            case_digest, key = self._digests(unit, tested, case, shared, before)
-            for number, (chain, origin) in enumerate(varied):
-                of_variation = key if origin is None or origin == "listed" else digest(key, chain)
-                for run in range(1, runs + 1):
-                    yield self._trial(
-                        *(unit, tested, case, shared),
-                        chain=chain,
-                        variation=number,
-                        run=run,
-                        runs=runs,
-                        key=f"{of_variation}-{number}-{run}",
-                        case_digest=case_digest,
-                        siblings=len(varied) * runs,
-                        origin=origin,
-                        before=before,
-                        is_before=not number and run == 1 and case.index in unit.source.survey.leading,
-                    )
+            if tested.is_among(case.agents) and self.filter.wants_pair(tested.name, case):
+                before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
+                yield from self._against(unit, tested, case, shared, before)
 
-    def _trial(self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", **about: Any) -> Trial:
-        """Make a trial; `about` are the fields that tell it from the other trials of the case against the agent."""
-        return Trial(
-            agent=tested.name,
-            ad_hoc=tested.ad_hoc,
-            suite=unit.source.suite,
-            tested=tested,
-            case=case,
-            source=unit.source,
-            timeout=shared.timeout,
-            context=shared.context,
-            connector=self._connector(tested),
-            **about,
-        )
+    def _against(
+        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
+    ) -> Iterator[Trial]:
+        """The trials of a case against one agent."""
+        source, varied, runs = unit.source, shared.varied, shared.runs
+        case_digest, key = self._digests(unit, tested, case, shared, before)
+        leads = case.index in source.survey.leading
+        for number, (chain, origin) in enumerate(varied):
+            of_variation = key if origin is None or origin == "listed" else digest(key, chain)
+            for run in range(1, runs + 1):
+                yield Trial(
+                    key=f"{of_variation}-{number}-{run}",
+                    case_digest=case_digest,
+                    agent=tested.name,
+                    ad_hoc=tested.ad_hoc,
+                    suite=source.suite,
+                    case=case,
+                    chain=chain,
+                    variation=number,
+                    origin=origin,
+                    run=run,
+                    runs=runs,
+                    siblings=len(varied) * runs,
+                    tested=tested,
+                    source=source,
+                    timeout=shared.timeout,
+                    context=shared.context,
+                    before=before,
+                    is_before=leads and not number and run == 1,
+                )
 
-    def _shared(self, case: Case) -> "_Shared":
+    def _shared(self, case: Case, varied: Variations, runs: int) -> "_Shared":
         timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
-        return _Shared(case_text(case), self.identities.of(case), timeout)
-
-    def _connector(self, tested: AgentUnderTest) -> str | None:
-        """Return the connector that replaces the agent's own: of a prompt agent, only a flag replaces it."""
-        options = self.options
-        return options.connector if tested.agent.type != "prompt" or options.given("connector") else None
+        return _Shared(case_text(case), self.identities.of(case), timeout, varied, runs)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
@@ -181,22 +171,9 @@ class Plan:
         """
         before = self._before(unit, tested, sequence[:-1]) if len(sequence) > 1 else None
         case = unit.source.suite.cases[sequence[-1]]
-        shared = self._shared(case)
-        chain, origin = listed(case)[0]
-        case_digest, key = self._digests(unit, tested, case, shared, before)
-        return self._trial(
-            *(unit, tested, case, shared),
-            chain=chain,
-            variation=0,
-            run=1,
-            runs=1,
-            key=f"{key}-0-1",
-            case_digest=case_digest,
-            siblings=1,
-            origin=origin,
-            before=before,
-            is_before=True,
-        )
+        trial = next(self._against(unit, tested, case, self._shared(case, listed(case)[:1], 1), before))
+        trial.is_before = True
+        return trial
 
 
 class _Shared(NamedTuple):
@@ -206,6 +183,8 @@ class _Shared(NamedTuple):
     """The case as JSON."""
     context: dict[str, Any]
     timeout: float
+    varied: Variations
+    runs: int
 
 
 def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices) -> Plan:
