@@ -21,6 +21,7 @@ ORDER = [
         "roles",
         "checks",
         "journal",
+        "history",
         "engine",
         "report",
     ),

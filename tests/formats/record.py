@@ -1,4 +1,4 @@
-"""Records the journal and the JSON report of `project/` in the format that this version writes.
+"""Records the journal, the JSON report and a baseline of `project/` in the formats that this version writes.
 
     .venv/bin/python tests/formats/record.py
 
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import atp
+from atp.history import baselines
 from atp.report.records import FORMAT
 
 SOURCE = Path(atp.__file__).parent.parent
@@ -23,8 +24,12 @@ TEST = ("test", "cases.jsonl", "ocean.test.md", "-n", "agent.py:answer")
 """The command that was recorded."""
 
 
-def record(command: str, folder: Path) -> None:
-    """Run the project with `command`, and keep its journal and its report in `folder`."""
+BASELINES = HERE / "baselines"
+"""A baseline of each format, `<format>.json.gz`. Their numbers are not those of journals and reports."""
+
+
+def record(command: str, folder: Path, baseline: Path) -> None:
+    """Run the project with `command`, and keep its journal and its report in `folder`, and a baseline of the run."""
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary).resolve() / "project"
         shutil.copytree(PROJECT, root)
@@ -34,7 +39,10 @@ def record(command: str, folder: Path) -> None:
         for file in (journal, root / "report.json"):
             text = file.read_text(encoding="utf-8").replace(str(root), ROOT).replace(str(SOURCE), "/site-packages")
             (folder / file.name).write_text(text, encoding="utf-8")
+        subprocess.run([command, "baseline", "save", "recorded", "--with-answers"], cwd=root, check=True)
+        baseline.parent.mkdir(exist_ok=True)
+        shutil.copy(root / "baselines" / "recorded.json.gz", baseline)
 
 
 if __name__ == "__main__":
-    record(str(Path(sys.executable).with_name("atp")), HERE / str(FORMAT))
+    record(str(Path(sys.executable).with_name("atp")), HERE / str(FORMAT), BASELINES / f"{baselines.FORMAT}.json.gz")

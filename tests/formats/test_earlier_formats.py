@@ -1,4 +1,4 @@
-"""A journal and a JSON report of every format that ATP ever wrote are read, or refused by name.
+"""A journal, a JSON report and a baseline of every format that ATP ever wrote are read, or refused by name.
 
 `record.py` wrote them. Those without a `format` are in the folder `0`.
 """
@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from tests.engine.support.project import Project
-from tests.formats.record import HERE, PROJECT, ROOT, TEST
+from tests.formats.record import BASELINES, HERE, PROJECT, ROOT, TEST
 
+from atp.history import baselines
 from atp.journal import records as journal
 from atp.report.records import FORMAT, ReportError, read_report, report_schema
 from atp.report.reporter import REPORTERS
@@ -130,3 +131,15 @@ def test_a_newer_journal_is_refused_by_name(project: Project) -> None:
     done = project.atp("report", "last")
     assert done.code == 2
     assert f"has format {journal.FORMAT + 1}, and this version of ATP reads journals up to" in done.err
+
+
+def test_a_baseline_of_every_format_is_read() -> None:
+    numbers = range(1, baselines.FORMAT + 1)
+    assert sorted(path.name for path in BASELINES.iterdir()) == [f"{number}.json.gz" for number in numbers]
+    for number in numbers:
+        found = baselines.read(BASELINES / f"{number}.json.gz")
+        assert found.format == number
+        assert {case.id: case.status for case in found.cases} == STATUSES
+        unstable = next(case for case in found.cases if case.id == "unstable")
+        assert (unstable.passed, unstable.judged) == (2, 3)
+        assert unstable.answers.keys() == {"passed", "failed"}

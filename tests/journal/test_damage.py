@@ -13,9 +13,9 @@ from atp.engine.prepare.options import Options
 from atp.engine.prepare.resume import FinishedTrials
 from atp.journal.listeners import Listeners
 from atp.journal.read import bounds, read_lines
+from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import FORMAT, NAME, Before, Kept, RunInfo, Skipped, Summary, Trial
 from atp.report.choose import Reads, reports
-from atp.report.from_journal import RecordedRun
 from atp.suite.result import CaseInfo, Event, Status, ToolCall, Transcript, TrialResult, Turn, Usage, Verdict
 
 START = RunInfo(

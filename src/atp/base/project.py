@@ -48,6 +48,12 @@ def find_root(start: Path) -> Path:
     return working_directory()
 
 
+def project_at(folder: Path) -> Path:
+    """The root of the project that a folder names: the folder itself, if nothing around it looks like a project."""
+    root = find_root(folder)
+    return root if folder.resolve().is_relative_to(root) else folder.resolve()
+
+
 def is_below(path: Path, folders: Iterable[Path]) -> bool:
     """True if a path is one of the folders, or in one. Links are not followed: a link is where somebody has put it."""
     plain = Path(os.path.normpath(path))
@@ -64,6 +70,12 @@ def _has_settings(path: Path) -> bool:
 def runs_folder(root: Path) -> Path:
     """The folder of all runs."""
     return root / ".atp" / "runs"
+
+
+def project_of_run(folder: Path) -> Path | None:
+    """The root of the project whose run is in a folder; None if the folder was moved out of its project."""
+    found = len(folder.parents) > 2 and runs_folder(folder.parents[2]) == folder.parent
+    return folder.parents[2] if found else None
 
 
 def unreadable(path: Path | str, error: OSError) -> LoadError:

@@ -10,7 +10,7 @@ from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
     from atp.base.secrets import Secrets
-    from atp.report.from_journal import RecordedRun
+    from atp.journal.recorded_run import RecordedRun
 
 
 @click.command("report")
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bool, project: str) -> int:
     """Report on an earlier run, from its journal alone.
 
-    RUN is a run's id, the beginning of one, `last`, or the path of its folder; `atp runs` lists them. Without -o and
-    -r, its summary is printed. Exit 0 when all is written, 2 when there is no such run, 3 when a report can't be
-    written.
+    RUN is a run's id, the beginning of one, `last`, `last~1` (the one before), `commit:SHA` (the newest run of that
+    commit), or the path of its folder; `atp runs` lists them. Without -o and -r, its summary is printed. Exit 0 when
+    all is written, 2 when there is no such run, 3 when a report can't be written.
     """
     from atp.cli.streams import stdout_reserved
 
@@ -36,23 +36,22 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
-    from atp.base.project import find_root
+    from atp.base.project import project_at
     from atp.base.secret_values import secret_variables
     from atp.base.secrets import Secrets, masking
     from atp.engine.prepare.settings import environment, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
+    from atp.journal.find import find_run
+    from atp.journal.recorded_run import RecordedRun
     from atp.report.choose import Reads, reports
-    from atp.report.from_journal import RecordedRun
     from atp.report.protected import of_run
 
-    root = find_root(project)
-    if not project.resolve().is_relative_to(root):  # nothing looks like a project there: it is one nevertheless
-        root = project.resolve()
+    root = project_at(project)
     env = environment(root, None)
     secrets = Secrets(secret_variables(env))  # they may be newer than the journal
     with masking(secrets):
-        recorded = RecordedRun(_find(root, name))
+        recorded = RecordedRun(find_run(root, name))
         if not flags.get("output") and not flags.get("reporter"):
             return _exit_code(_show(recorded, secrets, verbose=bool(flags.get("verbose"))), secrets)
         context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
@@ -105,15 +104,3 @@ def _show(recorded: "RecordedRun", secrets: "Secrets", *, verbose: bool) -> Sequ
     screen = console(stdout, ConsoleOptions(quiet=not verbose, verbose=verbose, secrets=secrets), live=False)
     screen.end(recorded.repeat(screen))
     return screen.problems
-
-
-def _find(root: Path, name: str) -> Path:
-    from atp.engine.prepare.resume import find_run, last_run
-    from atp.journal.records import NAME
-
-    path = Path(name)
-    if path.name == NAME and path.is_file():
-        return path.resolve().parent
-    if (path / NAME).is_file():
-        return path.resolve()
-    return last_run(root) if name == "last" else find_run(root, name)

@@ -9,19 +9,20 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
 from atp.base.near import near_miss
-from atp.base.project import find_root, keeping_working_directory
+from atp.base.project import find_root, keeping_working_directory, runs_folder
 from atp.base.secrets import masking
 from atp.base.text import one_line
 from atp.engine.case_source import CaseSource
 from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
-from atp.engine.prepare.resume import find_run, find_unfinished, last_failures
+from atp.engine.prepare.resume import find_unfinished, last_failures
 from atp.engine.prepare.roles import resolve_roles
 from atp.engine.prepare.settings import environment, environment_warnings
 from atp.engine.prepare.sources import Input, in_memory, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
+from atp.journal.find import find_run
 from atp.journal.read import bounds
 from atp.suite.suite import Suite
 from atp.usercode.environment import extended_environ
@@ -101,11 +102,19 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     run = Run(context, given_input, plan, found)
     if not options.dry_run:
         if options.resume_from:
-            run.resumes = find_run(root, options.resume_from)
+            run.resumes = _run_to_resume(root, options.resume_from)
         elif options.resume:
             run.resumes = find_unfinished(root, given_input.identity(root))
         if run.resumes is not None:
             _check_filters(run.resumes, options)
+    return run
+
+
+def _run_to_resume(root: Path, name: str) -> Path:
+    """The run that `--resume-from` names. Its results belong to this project, and are written to its folder."""
+    run = find_run(root, name)
+    if run.parent != runs_folder(root).resolve():
+        raise load_error("no-run", f"{name}: it is no run of the project in {root}", "atp runs lists them")
     return run
 
 

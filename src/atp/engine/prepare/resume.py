@@ -1,15 +1,13 @@
 """Going on with a run: what it has done already, and what has to be done again."""
 
 import os
-import shlex
 from pathlib import Path
 from typing import BinaryIO
 
 from atp.base.diagnostics import LoadError, load_error
 from atp.base.json_text import UNREADABLE
-from atp.base.project import runs_folder
 from atp.base.secrets import MASK
-from atp.journal.folder import all_runs, projects_below
+from atp.journal.folder import all_runs
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
 from atp.journal.records import NAME, Kept, RunInfo, Trial
 from atp.journal.write import JournalError
@@ -89,24 +87,6 @@ def _same(start: RunInfo, identity: list[str], root: Path) -> bool:
     """Whether a run had the same input. Earlier versions wrote absolute paths."""
     known = [os.path.relpath(one, root) if one.startswith(f"{root}/") else one for one in start.identity]
     return [one if one != str(root) else "." for one in known] == identity
-
-
-def last_run(root: Path) -> Path:
-    """The newest run."""
-    for run in all_runs(root):
-        return run
-    below = [shlex.quote(os.path.relpath(one)) for one in projects_below(root)]
-    hint = f"there are runs in {below[0]}: --project {below[0]}" if below else "run something: atp test"
-    raise load_error("no-run", f"there are no runs in {runs_folder(root)}", hint)
-
-
-def find_run(root: Path, name: str) -> Path:
-    """A run by its id, or the beginning of one."""
-    found = [run for run in all_runs(root) if run.name.startswith(name)]
-    if len(found) != 1:
-        known = "several runs begin so" if found else "there is no such run"
-        raise load_error("no-run", f"{name}: {known} in {runs_folder(root)}", "atp runs lists them")
-    return found[0]
 
 
 def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:

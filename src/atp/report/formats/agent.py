@@ -18,10 +18,10 @@ from atp.base.text import harmless, one_line, without_commands
 from atp.engine.prepare.options import Options
 from atp.journal.folder import TemporaryFolder
 from atp.journal.listeners import RunEnd
+from atp.journal.recorded_run import RecordedRun
 from atp.report.files import whole_file
 from atp.report.formats.json import JsonReport
 from atp.report.formats.summary import SummaryReport
-from atp.report.from_journal import RecordedRun
 from atp.report.reporter import REPORTERS, Reporter
 
 if TYPE_CHECKING:

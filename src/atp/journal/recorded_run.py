@@ -8,7 +8,7 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
 from atp.base.numbers import counted
-from atp.base.project import runs_folder, unreadable
+from atp.base.project import project_of_run, unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
 from atp.journal.listeners import Listener, RunEnd
@@ -35,7 +35,8 @@ class _ReadTrial:
 class RecordedRun:
     """A run in a journal. Raises `LoadError` if the journal has no run."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, *, relocate: bool = True) -> None:
+        """`relocate`: give the paths of test files from the working directory, and not as the journal has them."""
         self._journal = run / NAME
         self._running = is_running(run)
         self._earlier: dict[str, int] = {}
@@ -45,7 +46,7 @@ class RecordedRun:
         except OSError as error:
             raise unreadable(self._journal, error) from error
         self.info.folder = str(run)
-        self.info.started_in = _started_in(self.info)
+        self.info.started_in = _started_in(self.info) if relocate else None
         self.info.input = [self._path(one) if self._is_file(one) else one for one in self.info.input]
         self.info.files = [self._path(one) for one in self.info.files]
 
@@ -163,10 +164,10 @@ class RecordedRun:
 
 def _started_in(info: RunInfo) -> str | None:
     """The directory of the run, from the working directory; None if it is the same, unknown, or no longer there."""
-    folder = Path(info.folder).resolve()
-    if info.directory is None or len(folder.parents) < 3 or runs_folder(folder.parents[2]) != folder.parent:
+    root = project_of_run(Path(info.folder).resolve())
+    if info.directory is None or root is None:
         return None
-    directory = os.path.relpath(folder.parents[2] / info.directory)
+    directory = os.path.relpath(root / info.directory)
     return directory if directory != os.curdir and os.path.isdir(directory) else None
 
 
