@@ -101,23 +101,25 @@ def test_a_baseline_that_can_not_be_written_says_so(tmp_path: Path) -> None:
         baselines.save(tmp_path, "main", run())
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"not packed",
-        gzip.compress(b""),
-        gzip.compress(b"[]"),
-        gzip.compress(b'{"results": []}'),
-        gzip.compress(b"\xff"),
-        gzip.compress(b"[" * 100_000),
-        gzip.compress(b'{"type": "atp baseline", "format": 1}'),
-        gzip.compress(b'{"type": "atp baseline", "format": 1, "run": "1", "at": 1, "cases": [{}]}'),
-        baselines.pack(run())[:-20],
-        gzip.compress(gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":2')),
-        gzip.compress(gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":-5')),
-    ],
-)
+DAMAGED = {
+    "empty": b"",
+    "not packed": b"not packed",
+    "nothing packed": gzip.compress(b""),
+    "a list": gzip.compress(b"[]"),
+    "another object": gzip.compress(b'{"results": []}'),
+    "no text": gzip.compress(b"\xff"),
+    "deep": gzip.compress(b"[" * 100_000),
+    "no run": gzip.compress(b'{"type": "atp baseline", "format": 1}'),
+    "an empty case": gzip.compress(b'{"type": "atp baseline", "format": 1, "run": "1", "at": 1, "cases": [{}]}'),
+    "cut off": baselines.pack(run())[:-20],
+    "more passed than judged": gzip.compress(
+        gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":2')
+    ),
+    "a negative count": gzip.compress(gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":-5')),
+}
+
+
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_what_is_damaged_or_foreign_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "main.json.gz"
     path.write_bytes(data)
