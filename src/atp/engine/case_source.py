@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from atp.base.diagnostics import Place
 from atp.base.project import working_directory
@@ -23,6 +24,18 @@ MOST_EXAMPLES = 20
 """The most examples that a message names."""
 
 
+class AskedGate(NamedTuple):
+    """What a case and its suite say about a gate, and how many trials that is decided by."""
+
+    pass_rate: float | None
+    confidence: float | None
+    margin: float | None
+    runs: int | None
+    """The runs of the case, if it says."""
+    variations: int
+    """How many trials a run has."""
+
+
 class Survey:
     """Counts and needs of the cases that are to run, collected in one pass."""
 
@@ -34,6 +47,8 @@ class Survey:
         """Cases that the file marks as skipped."""
         self.variations: dict[int | None, int] = {}
         """The number of variations, by the `runs` of their case."""
+        self.gates: dict[AskedGate, tuple[Case, int]] = {}
+        """What cases say about their gates, each with the first case that says so and how many do."""
         self.longest_timeout = 0.0
         """The longest timeout that a case gives, befores included, in seconds."""
         self.needs_timeout = False
@@ -80,8 +95,11 @@ class Survey:
         if case.only_before:
             return
         self.count += 1
-        runs = case.runs
-        self.variations[runs] = self.variations.get(runs, 0) + how_many(case)
+        runs, variations = case.runs, how_many(case)
+        self.variations[runs] = self.variations.get(runs, 0) + variations
+        asked = AskedGate(case.pass_rate, case.confidence, case.margin, runs, variations)
+        first, number = self.gates.get(asked, (case, 0))
+        self.gates[asked] = (first, number + 1)
         self.narrowed = self.narrowed or case.agents is not None
         for need in needs(case):
             _example(self.needs.setdefault((need, _narrowed(case)), []), case)

@@ -17,7 +17,7 @@ from atp.journal.records import Before, Kept
 from atp.journal.records import Trial as TrialLine
 from atp.journal.write import Journal
 from atp.stats.summary import Summary
-from atp.suite.result import CaseInfo, TrialResult
+from atp.suite.result import CaseInfo, CaseResult, TrialResult
 
 MOST_WAITING = 1000
 """Trials that may be put aside because their agent is busy, so that other agents' trials can go first."""
@@ -165,8 +165,7 @@ class Engine:
     def report_incomplete_cases(self) -> None:
         """Report the cases of which a stop left trials out."""
         for case in self._collector.rest():
-            self.summary.add_case(case)
-            self._listeners.case(case)
+            self._on_case(case)
 
     def _act(self, cancel: bool) -> None:
         """Start no more trials, and cancel those that run if asked to."""
@@ -210,7 +209,7 @@ class Engine:
     def _record(self, trial: Trial, result: TrialResult) -> None:
         about = self._collector.about(trial)
         self._journal.write(TrialLine(result=result, file=trial.file, about=about))
-        self._stop.on_result(result)
+        self._stop.on_result(result, trial.gate)
         self._on_result(trial, result, about)
 
     def _take_over(self, trial: Trial, result: TrialResult) -> None:
@@ -225,5 +224,9 @@ class Engine:
         self._listeners.ended(trial, result)
         case = self._collector.add(trial, result, about)
         if case is not None:
-            self.summary.add_case(case)
-            self._listeners.case(case)
+            self._on_case(case)
+
+    def _on_case(self, case: CaseResult) -> None:
+        self.summary.add_case(case)
+        self._stop.on_case(case)
+        self._listeners.case(case)

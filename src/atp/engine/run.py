@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from atp.base.diagnostics import Diagnostic, load_error
-from atp.base.exit_codes import INCOMPLETE, INTERRUPTED
+from atp.base.exit_codes import INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
@@ -203,7 +203,7 @@ class Run:
         self.problems += started.listeners.problems
         if self.stop.interrupted:
             return INTERRUPTED
-        return INCOMPLETE if self.problems and code == 0 else code
+        return INCOMPLETE if self.problems and code in (PASSED, INCONCLUSIVE) else code
 
     def _summary(self) -> Summary:
         counts = self._running.engine.summary
@@ -214,7 +214,7 @@ class Run:
             complete=self.stop.reason is None,
             reason=self.stop.reason,
             counts=counts.counts(),
-            exit_code=INCOMPLETE if broken or (self.problems and code == 0) else code,
+            exit_code=INCOMPLETE if broken or (self.problems and code in (PASSED, INCONCLUSIVE)) else code,
             exhausted=self.stop.exhausted,
         )
 

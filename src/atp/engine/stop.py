@@ -6,8 +6,10 @@ from collections.abc import Callable
 from atp.base.durations import duration
 from atp.engine.prepare.options import Options
 from atp.journal.write import JournalError
+from atp.stats.stability import blames_agent, is_other_error
+from atp.suite.gate import Gate
 from atp.suite.meter import read_meter
-from atp.suite.result import TrialResult
+from atp.suite.result import CaseResult, TrialResult
 
 
 class Stop:
@@ -51,17 +53,24 @@ class Stop:
         self.interrupted = True
         self._stop("interrupted", cancel=True)
 
-    def on_result(self, result: TrialResult) -> None:
-        """Count a trial that ended, and stop the run if that was one too many."""
+    def on_result(self, result: TrialResult, gate: Gate) -> None:
+        """Count a trial that ended, and stop the run if that was one too many.
+
+        A failed trial is no failure where a test decides on the case: then `on_case` is called.
+        """
         options = self._options
-        failed = result.status in ("failed", "timeout") or (result.status == "error" and result.blame == "agent")
-        self._errors += result.status == "error" and result.blame != "agent"
-        if options.fail_fast and failed:
+        self._errors += is_other_error(result)
+        if options.fail_fast and not gate.is_tested and blames_agent(result):
             self._stop(f"first failure: {result.case}", cancel=True)
         if options.max_errors is not None and self._errors >= options.max_errors:
             what = "error that is" if self._errors == 1 else "errors that are"
             self._budget(f"{self._errors} {what} not the agent's", cancel=True)
         self.add_cost(result)
+
+    def on_case(self, case: CaseResult) -> None:
+        """Stop the run at the first case whose gate is missed."""
+        if self._options.fail_fast and case.gate.is_tested and case.status == "failed":
+            self._stop(f"first failure: {case.case}", cancel=True)
 
     def add_cost(self, result: TrialResult) -> None:
         """Count what a trial cost, also one that is taken over from before, and stop when a budget is used up."""

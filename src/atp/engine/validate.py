@@ -5,6 +5,7 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics
 from atp.engine.prepare.agents import Project, agent_tools, resolve_agents
+from atp.engine.prepare.case_gates import check_gates
 from atp.engine.prepare.impossible_cases import check_cases, check_hooks, unknown_connectors
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.sources import hook_folders, in_memory
@@ -28,6 +29,7 @@ def check_suite(suite: Suite, options: Options, root: Path, env: Mapping[str, st
             message, hint = NEEDS_ENTRY
             found.error("agent-configuration", f"agent `{agent.agent.name}`: {message}", agent.agent.place, hint)
     found.extend(check_cases(source, agents, root))
+    found.extend(check_gates(source, options))
     hooks = ((one, source.folder) for one in sorted(source.survey.hooks))
     found.extend(check_hooks(hooks, hook_folders(anchor, root), root))
     survey = source.survey

@@ -17,9 +17,9 @@ from atp.base.secrets import Hide
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import RunInfo
-from atp.stats.stability import blames_agent, mean, missed_score, passed_trials
+from atp.stats.stability import is_judged, is_other_error, mean, missed_score, passed_trials
 from atp.suite.meter import read_meter
-from atp.suite.result import CaseResult, Moment, Status, TrialResult
+from atp.suite.result import CaseResult, CaseStatus, Moment, TrialResult
 
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -58,7 +58,7 @@ class CaseFigures(Struct, omit_defaults=True, kw_only=True):
     """The test file, as a path from the project's root."""
     name: str = ""
     """The case's name, if it is another than its id."""
-    status: Status
+    status: CaseStatus
     """What the runs come to."""
     passed: Count = 0
     """Runs that passed."""
@@ -179,8 +179,9 @@ def project_path(info: RunInfo, file: str) -> str:
 
 def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseFigures:
     """The figures of a case; `file` is its file's path from the project's root."""
-    judged = [trial for trial in case.trials if is_judged(trial)]
-    errors = sum(trial.status == "error" and not blames_agent(trial) for trial in case.trials)
+    trials = case.counted
+    judged = [trial for trial in trials if is_judged(trial)]
+    errors = sum(map(is_other_error, trials))
     return CaseFigures(
         id=case.case,
         agent=case.agent,
@@ -190,7 +191,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
         passed=passed_trials(judged, missed_score(case)),
         judged=len(judged),
         errors=errors,
-        missing=len(case.trials) - len(judged) - errors + case.missing,
+        missing=len(trials) - len(judged) - errors + case.missing,
         rate=_rate(case, judged),
         # A trial that never began has not asked who would judge it.
         case_digest=_first(trial.case_digest for trial in case.trials),
@@ -199,11 +200,6 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
         figures=_figures(judged),
         answers=_answers(judged) if answers else {},
     )
-
-
-def is_judged(trial: TrialResult) -> bool:
-    """True for a trial that says something of the agent: passed, failed, timeout, or an error of the agent."""
-    return trial.status == "passed" or blames_agent(trial)
 
 
 def _rate(case: CaseResult, judged: list[TrialResult]) -> float | None:

@@ -19,7 +19,10 @@ def case_info(trial: TrialRef) -> CaseInfo:
         input=case.input,
         input_data=case.task.input_data if case.task is not None else None,
         expected=case.expected,
-        required_rate=case.pass_rate,
+        required_rate=trial.gate.rate,
+        confidence=trial.gate.confidence if trial.gate.rate is not None else None,
+        margin=trial.gate.margin,
+        other_runs=trial.other_runs,
         min_score=case.min_score,
         user=case.user,
         team=case.team,
@@ -74,6 +77,8 @@ def _place(trial: TrialRef) -> Hashable:
 def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
     if len(case.trials) > 1:
         case.trials.sort(key=lambda one: (one.variation, one.run))
+    if case.gate.is_tested:
+        return _finish_tested(case, complete)
     required, min_score = (case.required_rate, case.min_score) if complete else (None, None)
     case.status = case_status(case.trials, required, min_score)
     if case.status == "passed" and not complete:
@@ -81,4 +86,17 @@ def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
         case.status, case.reason = "cancelled", f"stopped before all its trials had run: {ran}"
     elif case.status == "failed" and case_status(case.trials, required) == "passed":
         case.reason = below(case_score(case.trials), min_score)
+    return case
+
+
+def _finish_tested(case: CaseResult, complete: bool) -> CaseResult:
+    """Set the status of a case whose gate has a confidence: what the gate comes to, if any trial was judged."""
+    from atp.stats.case_gate import case_text, decide_case  # only cases with a confidence need the tests
+
+    case.decision = decide_case(case, complete=complete)
+    case.status = case_status(case.counted, None, case.min_score, case.decision)
+    if case.status == "inconclusive":
+        case.reason = case_text(case)
+    elif case.status == "failed" and case.decision == "passed":
+        case.reason = below(case_score(case.counted), case.min_score)
     return case

@@ -18,7 +18,18 @@ from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.result import CaseInfo, TrialResult
 
-_COUNTED = ("total", "passed", "failed", "errors", "blocked", "cancelled", "skipped", "total_cases", "total_runs")
+_COUNTED = (
+    "total",
+    "passed",
+    "failed",
+    "errors",
+    "blocked",
+    "cancelled",
+    "inconclusive",
+    "skipped",
+    "total_cases",
+    "total_runs",
+)
 """Counts that mean the same in every version."""
 
 

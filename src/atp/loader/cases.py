@@ -1,20 +1,21 @@
 """Reads cases from YAML tests and JSONL records, which have the same keys and the same rules."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
 from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext
 from atp.loader.validate import DataPath, Locator, RenamedKeys, validate
 from atp.suite.case import Case, Checkpoint
+from atp.suite.gate import Gate, gate_mistake, no_rate
 from atp.suite.suite import Defaults
 
 COMMON_KEYS = frozenset(
     {"tags", "skip", "runs", "timeout", "user", "team", "locale", "metadata", "options", "constraints", "scoring"}
-    | {"min_score", "pass_rate", "workspace", "before_hook", "after_hook"}
+    | {"min_score", "pass_rate", "confidence", "margin", "workspace", "before_hook", "after_hook"}
 )
 """The keys of a case in every dialect."""
 _SHARED_KEYS = COMMON_KEYS | {
@@ -29,6 +30,8 @@ NEVER_NULL = frozenset(
     {"id", "task", "input", "messages", "expected", "assertions", "assert", "expectations", "checkpoints"}
 )
 """Keys of a case in which a null is not the same as no key: an empty list of checks is more likely a slip."""
+GATE_KEYS = ("pass_rate", "confidence", "margin")
+"""The keys of a case, of a suite's defaults and of a frontmatter that make a gate."""
 _NO_SIMULATOR_HINT = "add `{}`, or give --simulator: an agent's id, or scripts.file.function, which needs no key"
 _OTHER_SPELLING = {"assert": {"assertions"}, "assertions": {"assert"}, "input": {"messages"}, "messages": {"input"}}
 
@@ -51,7 +54,8 @@ class CaseReader:
     def __post_init__(self) -> None:
         given = self.defaults.given()
         self._limits = self.defaults.limits()
-        fills = {"scoring": "scoring", "min_score": "min_score", "pass_rate": "pass_rate", "runs_per_test": "runs"}
+        same = ("scoring", "min_score", "pass_rate", "confidence", "margin")
+        fills = {**{name: name for name in same}, "runs_per_test": "runs"}
         self._fills = {fills[name]: value for name, value in given.items() if name in fills}
 
     def read(self, raw: Any, index: int, locate: Locator, base: DataPath = ()) -> Case | None:
@@ -150,12 +154,44 @@ def _check_content(
     if case.messages and case.messages[-1].role == "assistant":
         at = locate.value((*base, "messages" if "messages" in raw else "input"))
         notes.warn("nothing-to-answer", "the last message is the assistant's own", at, "end with the user's message")
+    check_gate(case, raw, reader.context, notes, lambda key: locate.key((*base, key)))
     for key in says:
         _check_said(key, raw[key], notes, locate, (*base, key))
     for number, name in enumerate(case.agents or ()):
         if reader.agent_names is not None and name not in reader.agent_names:
             at = locate.value((*base, "agents", number))
             notes.error("unknown-agent-name", f"the suite has no agent `{name}`", at, _meant(name, reader.agent_names))
+
+
+def check_gate(
+    given: Case | Defaults,
+    keys: Container[str],
+    context: LoadContext,
+    notes: Diagnostics,
+    place: Callable[[str], Place],
+) -> None:
+    """Check the gate of a case or of a suite's defaults, if one of its own `keys` is a part of the gate."""
+    own = [key for key in GATE_KEYS if key in keys]
+    if not own:
+        return
+    mistake = gate_mistake(Gate(given.pass_rate, given.confidence, given.margin or 0.0))
+    if isinstance(given, Case) and given.pass_rate is None and not context.pass_rate and own != ["pass_rate"]:
+        mistake = no_rate(own[-1])
+    if mistake is not None:
+        at = place(mistake.key if mistake.key in own else own[0])
+        notes.error(mistake.code, mistake.message, at, mistake.hint)
+
+
+def check_default_gate(
+    defaults: Defaults, cases: Iterable[Case], context: LoadContext, notes: Diagnostics, place: Callable[[str], Place]
+) -> None:
+    """Check the gate that a file gives for all of its cases: some case must have a pass rate."""
+    given = defaults.given()
+    check_gate(defaults, given, context, notes, place)
+    unused = next((key for key in ("confidence", "margin") if key in given), None)
+    if unused and not context.pass_rate and all(case.pass_rate is None for case in cases):
+        mistake = no_rate(unused)
+        notes.error(mistake.code, mistake.message, place(unused), mistake.hint)
 
 
 def _check_said(key: str, value: Any, notes: Diagnostics, locate: Locator, path: DataPath) -> None:

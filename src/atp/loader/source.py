@@ -33,6 +33,8 @@ class LoadContext:
     """A simulator is named (`--simulator`)."""
     assessor: bool = False
     """An assessor is named (`--assessor`)."""
+    pass_rate: bool = False
+    """A pass rate is given for cases that have none (`--pass-rate`, a setting)."""
 
 
 @dataclass(frozen=True, slots=True)

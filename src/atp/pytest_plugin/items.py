@@ -39,6 +39,10 @@ class CaseFailed(Exception):
         """Everything about the case."""
 
 
+class CaseInconclusive(CaseFailed):
+    """The gate of a case could be shown neither reached nor missed."""
+
+
 class CaseBroke(CaseFailed):
     """A case could not be completed or judged."""
 
@@ -137,6 +141,8 @@ class CaseItem(pytest.Item):
             pytest.skip(hider(planned.run.secrets)(reason(result)))
         if is_failure(result):
             raise CaseFailed(result)
+        if result.status == "inconclusive":
+            raise CaseInconclusive(result)
         if result.status != "passed":
             raise CaseBroke(result)
 

@@ -14,7 +14,7 @@ from atp.journal.records import RunInfo
 from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
-from atp.suite.result import NO_ASSERTIONS, CaseResult, TrialResult, Usage
+from atp.suite.result import NO_ASSERTIONS, CaseResult, Status, TrialResult, Usage
 
 _MOST_WRITTEN_OUT = 1e12
 
@@ -25,7 +25,8 @@ def shown_trial(case: CaseResult) -> TrialResult:
         return case.trials[0]
     alike = [trial for trial in case.trials if trial.status == case.status] or case.trials
     if not alike:
-        return TrialResult(key="", agent=case.agent, case=case.case, status=case.status)
+        status: Status = "cancelled" if case.status == "inconclusive" else case.status
+        return TrialResult(key="", agent=case.agent, case=case.case, status=status)
     return alike[0] if len(alike) == 1 else next(filter(blames_agent, alike), alike[0])
 
 
@@ -43,6 +44,8 @@ def below_min_score(case: CaseResult) -> bool:
 
 def reason(case: CaseResult) -> str:
     """Why a case did not pass, in a sentence."""
+    if case.status == "inconclusive":
+        return case.reason or case.status
     return shown_trial(case).error or case.reason or case.status
 
 
@@ -140,7 +143,16 @@ def stability_text(case: CaseResult) -> str:
     text += f", {class_text(found)}, consistency {found.consistency:.2f}"
     if case.required_rate is not None:
         text += f", {100 * case.required_rate:g}% needed"
+        text += f" with {100 * case.confidence:g}% confidence" if case.confidence is not None else ""
+        text += f", margin {100 * case.margin:g}%" if case.margin else ""
     return text
+
+
+def long_run_text(case: CaseResult) -> str:
+    """What the runs of a case say of its pass rate in the long run, in a sentence; empty if nothing was judged."""
+    from atp.stats.case_gate import case_text  # only cases that ran more than once need the statistics
+
+    return case_text(case) or ""
 
 
 def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:

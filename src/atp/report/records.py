@@ -41,7 +41,18 @@ from atp.stats.stability import (
 )
 from atp.stats.summary import percent
 from atp.suite.case import Case
-from atp.suite.result import Artifact, Blame, CaseResult, MadeFile, Status, ToolCall, TrialResult, Turn, Verdict
+from atp.suite.result import (
+    Artifact,
+    Blame,
+    CaseResult,
+    CaseStatus,
+    MadeFile,
+    Status,
+    ToolCall,
+    TrialResult,
+    Turn,
+    Verdict,
+)
 
 FORMAT = 1
 """The format of the JSON report and of the JSONL events that this version writes."""
@@ -50,6 +61,8 @@ Count = Annotated[int, Meta(ge=0)]
 Number = Annotated[float, Meta(ge=0)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Interval = Annotated[list[Percent], Meta(min_length=2, max_length=2)]
+"""The lower and the upper limit, in percent."""
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 _ENVIRONMENT_KEYS = {
@@ -267,7 +280,7 @@ class ResultRecord(Record, kw_only=True):
     id: str
     name: str
     agent_id: str
-    status: Status
+    status: CaseStatus
     input: Any
     output: Any
     expected: Any
@@ -315,6 +328,8 @@ class ResultRecord(Record, kw_only=True):
     std_deviation_score: Number | UnsetType = UNSET
     iterations: Count | UnsetType = UNSET
     variations: list[VariationRecord] | UnsetType = UNSET
+    judged_runs: Count | UnsetType = UNSET
+    pass_rate_interval: Interval | UnsetType = UNSET
     run_details: list[RunDetailRecord] | UnsetType = UNSET
 
     @classmethod
@@ -323,8 +338,9 @@ class ResultRecord(Record, kw_only=True):
         trial, trials = shown_trial(case), case.trials
         seen, points = trial.transcript, trial.checkpoints
         output = seen.output
-        score = case_score(trials)
-        passed = passed_trials(trials, missed_score(case))
+        score = case_score(case.counted)
+        counted = case.counted
+        passed = passed_trials(counted, missed_score(case))
         made = cls(
             id=case.case,
             name=case.name or case.case,
@@ -336,7 +352,7 @@ class ResultRecord(Record, kw_only=True):
             duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
             error=None if case.status == "passed" else case.reason or trial.error or case.error,
             blame=None if case.status == "passed" else trial.blame,
-            pass_rate=percent(passed, len(trials) + case.missing),
+            pass_rate=percent(passed, len(counted) + case.missing),
             messages_count=messages_count(case, trial),
             response=response(output),
             assertions=[AssertionRecord.of(one) for one in trial.verdicts],
@@ -419,6 +435,7 @@ class SummaryRecord(Record, kw_only=True):
     errors: Count
     blocked: Count
     cancelled: Count
+    inconclusive: Count = 0
     skipped: Count
     skipped_by_test: Count
     total_cases: Count
@@ -593,7 +610,13 @@ def environment(info: RunInfo) -> dict[str, Any]:
 
 def stability_fields(case: CaseResult) -> dict[str, Any]:
     """The stability fields of a case that ran more than once, and of each of its variations."""
+    from atp.stats.case_gate import run_counts  # only cases that ran more than once need the statistics
+
     made = _stability_fields(case_stability(case))
+    counts = run_counts(case)
+    made["judged_runs"] = counts.judged
+    if counts.interval is not None:
+        made["pass_rate_interval"] = percents(counts.interval)
     variations = by_variation(case)
     if len(variations) > 1:
         made["iterations"] = len(variations)
@@ -601,6 +624,11 @@ def stability_fields(case: CaseResult) -> dict[str, Any]:
             VariationRecord(variation=number, **_stability_fields(one)) for number, one in variations.items()
         ]
     return made
+
+
+def percents(interval: tuple[float, float]) -> list[float]:
+    """The two limits in percent, with one decimal."""
+    return [round(100 * limit, 1) for limit in interval]
 
 
 def _stability_fields(found: Stability) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class AgentTotals:
         found.passed += case.status == "passed"
         for trial in case.trials:
             found.usd += agent_usage(trial).cost_usd or 0.0
-        if (score := case_score(case.trials)) is not None:
+        if (score := case_score(case.counted)) is not None:
             found.scores.append(score)
 
 

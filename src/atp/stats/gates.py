@@ -7,7 +7,6 @@ p - m or lower passes with probability ≤ alpha, and one whose rate is p or hig
 
 from collections.abc import Iterable, Sequence
 from math import fsum, log
-from typing import Literal
 
 from atp.stats.distributions import binomial_at_least, binomial_at_most
 from atp.stats.intervals import (
@@ -16,8 +15,7 @@ from atp.stats.intervals import (
     suite_lower_limit,
     suite_upper_limit,
 )
-
-Decision = Literal["passed", "failed", "inconclusive"]
+from atp.suite.result import Decision
 
 MOST_RUNS = 10_000
 """More runs than that are not proposed."""

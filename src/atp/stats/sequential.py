@@ -12,9 +12,10 @@ from math import ceil, inf, log, log1p
 from typing import Literal, NamedTuple
 
 from atp.stats.distributions import log_beta, log_beta_tails, root
-from atp.stats.gates import MOST_RUNS, Decision, check_gate
+from atp.stats.gates import MOST_RUNS, check_gate
 from atp.stats.intervals import Interval
 from atp.stats.stability import mean
+from atp.suite.result import Decision
 
 StoppedBy = Literal["decided", "max-runs", "futility"]
 """Why the test itself ended a case."""

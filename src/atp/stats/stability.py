@@ -11,7 +11,7 @@ from msgspec import Struct
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.stats.score import below
-from atp.suite.result import CaseResult, Status, TrialResult
+from atp.suite.result import CaseResult, CaseStatus, Decision, Status, TrialResult
 
 Classification = Literal["stable", "mostly_stable", "unstable", "highly_unstable"]
 
@@ -21,14 +21,18 @@ _ROUNDING = 1e-9
 
 
 def case_status(
-    trials: Sequence[TrialResult], required_rate: float | None = None, min_score: float | None = None
-) -> Status:
+    trials: Sequence[TrialResult],
+    required_rate: float | None = None,
+    min_score: float | None = None,
+    decision: Decision | None = None,
+) -> CaseStatus:
     """The status of a case: that of its worst trial, or `passed` when enough trials passed.
 
-    Every trial counts, also one that ended in an error. The mean of the scores is compared with `min_score`.
+    Every trial counts, also one that ended in an error. The mean of the scores is compared with `min_score`. Where the
+    gate of the case came to a `decision`, that is the status in place of what the trials come to.
     """
-    worst = _worst(trials)
-    if required_rate is not None and worst not in ("passed", "skipped"):
+    worst: CaseStatus = decision or _worst(trials)
+    if required_rate is not None and decision is None and worst not in ("passed", "skipped"):
         passed = sum(trial.status == "passed" for trial in trials)
         if passed >= required_rate * len(trials) - _ROUNDING:
             worst = "passed"
@@ -54,6 +58,16 @@ def case_score(trials: Sequence[TrialResult]) -> float | None:
 def blames_agent(trial: TrialResult) -> bool:
     """True for a trial that did not pass and that the agent is to blame for."""
     return trial.status in ("failed", "timeout") or (trial.status == "error" and trial.blame == "agent")
+
+
+def is_judged(trial: TrialResult) -> bool:
+    """True for a trial that says something of the agent: passed, failed, timeout, or an error of the agent."""
+    return trial.status == "passed" or blames_agent(trial)
+
+
+def is_other_error(trial: TrialResult) -> bool:
+    """True for a trial that ended in an error that is not the agent's."""
+    return trial.status == "error" and trial.blame != "agent"
 
 
 class Stability(Struct, kw_only=True):
@@ -93,7 +107,8 @@ def missed_score(case: CaseResult) -> float | None:
     """The `min_score` of a case that failed for no other reason than its score; None for all other cases."""
     if case.min_score is None or case.status != "failed":
         return None
-    return case.min_score if case_status(case.trials, case.required_rate) == "passed" else None
+    without = case_status(case.counted, case.required_rate, decision=case.decision)
+    return case.min_score if without == "passed" else None
 
 
 def passed_trials(trials: Iterable[TrialResult], min_score: float | None = None) -> int:
@@ -104,7 +119,7 @@ def passed_trials(trials: Iterable[TrialResult], min_score: float | None = None)
 
 def case_stability(case: CaseResult) -> Stability:
     """The stability of a case over all its trials."""
-    return stability(case.trials, case.planned, missed_score(case))
+    return stability(case.counted, case.planned, missed_score(case))
 
 
 def stability(trials: Sequence[TrialResult], planned: int = 0, min_score: float | None = None) -> Stability:
@@ -141,7 +156,7 @@ def stability(trials: Sequence[TrialResult], planned: int = 0, min_score: float 
 def by_variation(case: CaseResult) -> dict[int, Stability]:
     """The stability of each variation of the prompt: repeats of the same trial are one axis, variations another."""
     groups: dict[int, list[TrialResult]] = {}
-    for trial in case.trials:
+    for trial in case.counted:
         groups.setdefault(trial.variation, []).append(trial)
     missed = missed_score(case)
     return {variation: stability(groups[variation], case.planned_runs, missed) for variation in sorted(groups)}

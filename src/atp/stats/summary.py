@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.base.exit_codes import FAILED, INCOMPLETE, INTERRUPTED, PASSED, UNUSABLE
+from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED, UNUSABLE
 from atp.stats.stability import blames_agent, missed_score, passed_trials
 from atp.suite.result import CaseResult
 
@@ -21,6 +21,8 @@ class Summary:
         """Cases whose before did not pass."""
         self.cancelled = 0
         """Cases that were stopped."""
+        self.inconclusive = 0
+        """Cases whose gate could be shown neither reached nor missed."""
         self.skipped = 0
         """Cases that were left out."""
         self.skipped_by_test = 0
@@ -44,8 +46,8 @@ class Summary:
             self.skipped += 1
             self.skipped_by_test += 1
             return
-        runs, missing = len(case.trials), case.missing
-        passed = passed_trials(case.trials, missed_score(case))
+        trials, missing = case.counted, case.missing
+        runs, passed = len(trials), passed_trials(trials, missed_score(case))
         self.variations += case.variations
         self.runs += runs
         self.passed_runs += passed
@@ -60,6 +62,8 @@ class Summary:
                 self.blocked += 1
             case "cancelled":
                 self.cancelled += 1
+            case "inconclusive":
+                self.inconclusive += 1
             case "error" if not any(blames_agent(trial) for trial in case.trials):
                 self.errors += 1
             case _:
@@ -72,10 +76,10 @@ class Summary:
     @property
     def ran(self) -> int:
         """Cases that were not left out."""
-        return self.passed + self.failed + self.errors + self.blocked + self.cancelled
+        return self.passed + self.failed + self.errors + self.blocked + self.cancelled + self.inconclusive
 
     def counts(self) -> dict[str, Any]:
-        """The summary in the words of the JSONL test package. `total` is the sum of the six counts after it.
+        """The summary in the words of the JSONL test package. `total` is the sum of the seven counts after it.
 
         `planned_runs` is there only if a stop left some trials of the cases out: they count as not passed.
         """
@@ -86,6 +90,7 @@ class Summary:
             "errors": self.errors,
             "blocked": self.blocked,
             "cancelled": self.cancelled,
+            "inconclusive": self.inconclusive,
             "skipped": self.skipped,
             "skipped_by_test": self.skipped_by_test,
             "total_cases": self.ran,
@@ -111,6 +116,8 @@ class Summary:
             return FAILED
         if self.errors or self.blocked or self.cancelled or stopped or unwritten:
             return INCOMPLETE
+        if self.inconclusive:
+            return INCONCLUSIVE
         return PASSED if self.passed else UNUSABLE
 
 

@@ -13,11 +13,13 @@ from atp.suite.options import Options
 from atp.suite.paths import ArtifactPath
 from atp.suite.record import (
     Amount,
+    Confidence,
     Count,
     Defaulting,
     Fraction,
     Json,
     JsonObject,
+    Margin,
     Names,
     Record,
     Score,
@@ -191,6 +193,10 @@ class Case(Record):
     """The least score that passes."""
     pass_rate: Share | None = None
     """The share of trials that must pass; otherwise all of them."""
+    confidence: Confidence | None = None
+    """How sure it has to be that the long-run pass rate reaches `pass_rate`; otherwise the observed share decides."""
+    margin: Margin | None = None
+    """With `confidence`: how far below `pass_rate` the long-run rate may lie and still pass (0)."""
 
     user: Text | None = None
     """The user it runs as."""

@@ -164,6 +164,10 @@ Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_no_bool)]
 """A number from 0 to 1."""
 Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_no_bool)]
 """A number above 0, up to 1: a share of nothing would ask for nothing."""
+Confidence = Annotated[float, Field(gt=0, lt=1), BeforeValidator(_no_bool)]
+"""A number above 0 and below 1: nothing observed is ever certain."""
+Margin = Annotated[float, Field(ge=0, lt=1), BeforeValidator(_no_bool)]
+"""A number from 0, below 1."""
 Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_no_bool)]
 """A number from 0 to 100."""
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_no_bool)]

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from atp.suite.gate import Gate
+
 if TYPE_CHECKING:
     from atp.suite.case import Case
     from atp.suite.suite import Suite
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "blocked", "cancelled"]
+CaseStatus = Literal["passed", "failed", "error", "timeout", "skipped", "blocked", "cancelled", "inconclusive"]
+"""The status of a case: that of a trial, or `inconclusive` where its gate could be shown neither reached nor missed."""
+Decision = Literal["passed", "failed", "inconclusive"]
+"""What a gate comes to."""
+StoppedBy = Literal["decided", "max-runs", "futility", "budget", "time", "fail-fast", "interrupted"]
+"""Why the runs of a case ended, where their number was not fixed beforehand."""
 Blame = Literal["agent", "simulator", "judge", "environment", "internal"]
 Outcome = Literal["passed", "failed", "unjudged"]
 Origin = Literal["listed", "generated", "cycled"]
@@ -325,6 +333,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The files that the agent made or changed."""
     workspace: str | None = None
     """The workspace folder, if it was kept."""
+    surplus: bool = False
+    """True if the case was decided without this trial (`--runs auto`): it counts towards the cost only."""
 
 
 class TrialRef(Struct, kw_only=True):
@@ -354,6 +364,10 @@ class TrialRef(Struct, kw_only=True):
     """How many repeats each variation has."""
     siblings: int
     """How many trials its case has against the agent, this one included."""
+    gate: Gate = Gate()
+    """What is asked of the case's pass rate."""
+    other_runs: bool = False
+    """True if an earlier part of the run planned another number of runs for the case."""
 
     @property
     def file(self) -> str:
@@ -383,6 +397,14 @@ class CaseInfo(
     """The expected output, if the case gives one."""
     required_rate: float | None = None
     """The share of trials that must pass, if not all (`pass_rate` of the case)."""
+    confidence: float | None = None
+    """How sure the decision about the pass rate has to be; None if the observed share decides."""
+    margin: float = 0.0
+    """How far below `required_rate` the long-run rate may lie and still pass."""
+    other_runs: bool = False
+    """True if the run went on with another number of runs than was planned before."""
+    min_runs: int = 0
+    """The least number of runs, where it was not fixed beforehand (`--runs auto`); 0 where it was."""
     min_score: float | None = None
     """The least score that passes."""
     user: str | None = None
@@ -410,14 +432,32 @@ class CaseResult(CaseInfo, omit_defaults=True, kw_only=True, rename={}):
     """The file it stands in."""
     reason: str | None = None
     """Why the case failed, where its trials are not the reason."""
-    status: Status = "passed"
+    status: CaseStatus = "passed"
     """What its trials come to."""
+    decision: Decision | None = None
+    """What its gate came to, if it has one with a confidence and some trial was judged."""
+    stopped_by: StoppedBy | None = None
+    """Why its runs ended, where their number was not fixed beforehand."""
+    estimate: float | None = None
+    """The estimate of its long-run pass rate, from 0 to 1, where the number of runs was not fixed beforehand."""
+    interval: tuple[float, float] | None = None
+    """Where that rate lies with 95% confidence, from 0 to 1, whenever the runs were stopped."""
     trials: list[TrialResult] = field(default_factory=list)
     """Its trials: variations × runs, in order."""
     planned: int = 0
     """How many trials it was to have; nothing is the same as all that there are."""
     planned_runs: int = 0
     """How many of them each variation was to have."""
+
+    @property
+    def gate(self) -> Gate:
+        """What is asked of its pass rate."""
+        return Gate(self.required_rate, self.confidence, self.margin)
+
+    @property
+    def counted(self) -> list[TrialResult]:
+        """Its trials without those that are surplus."""
+        return [trial for trial in self.trials if not trial.surplus] if self.min_runs else self.trials
 
     @property
     def missing(self) -> int:

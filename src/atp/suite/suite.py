@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, PrivateAttr
 from atp.base.diagnostics import Place
 from atp.suite.agent import AnyAgent
 from atp.suite.case import Case, Limits, Weights
-from atp.suite.record import Count, Defaulting, Record, Score, Seconds, Share, Text
+from atp.suite.record import Confidence, Count, Defaulting, Margin, Record, Score, Seconds, Share, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
 
@@ -27,6 +27,10 @@ class Defaults(Defaulting):
     """The least score that passes."""
     pass_rate: Share | None = None
     """The share of trials that must pass."""
+    confidence: Confidence | None = None
+    """How sure it has to be that the long-run pass rate reaches `pass_rate`; otherwise the observed share decides."""
+    margin: Margin | None = None
+    """With `confidence`: how far below `pass_rate` the long-run rate may lie and still pass (0)."""
 
     def limits(self) -> dict[str, Any]:
         """The limits that are given. A timeout in `constraints` goes before the one beside it."""

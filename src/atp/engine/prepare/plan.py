@@ -9,17 +9,19 @@ import msgspec
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.case_source import CaseSource, Variations, listed
+from atp.engine.case_source import AskedGate, CaseSource, Variations, listed
 from atp.engine.keys import CaseFiles, case_text, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, resolve_agents
+from atp.engine.prepare.case_gates import check_gates, gate_of
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
 from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
 from atp.suite.case import Case
+from atp.suite.gate import Gate
 
 
 @dataclass(slots=True)
@@ -143,6 +145,7 @@ class Plan:
                     run=run,
                     runs=runs,
                     siblings=len(varied) * runs,
+                    gate=shared.gate,
                     tested=tested,
                     source=source,
                     timeout=shared.timeout,
@@ -153,7 +156,9 @@ class Plan:
 
     def _shared(self, case: Case, varied: Variations, runs: int) -> "_Shared":
         timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
-        return _Shared(case_text(case), self.identities.of(case), timeout, varied, runs)
+        asked = AskedGate(case.pass_rate, case.confidence, case.margin, runs, len(varied))
+        gate = gate_of(asked, self.options)
+        return _Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
@@ -185,6 +190,7 @@ class _Shared(NamedTuple):
     timeout: float
     varied: Variations
     runs: int
+    gate: Gate
 
 
 def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices) -> Plan:
@@ -207,6 +213,7 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     if not notes:
         for unit in units:
             notes.extend(check_cases(unit.source, unit.agents, root))
+            notes.extend(check_gates(unit.source, options))
             find = services.unrecorded_model
             notes.extend(unknown_connectors(unit.source, unit.agents, options, find, services.warnings))
     if has_errors(notes):

@@ -63,6 +63,7 @@ def load_context(options: Options, env: Mapping[str, str]) -> LoadContext:
         spare_agent=bool(options.name),
         simulator=bool(options.simulator or options.role_connector),
         assessor=bool(options.assessor),
+        pass_rate=options.pass_rate is not None,
     )
 
 

@@ -10,6 +10,7 @@ became of each line is found out when it is asked for (`lines`).
 from dataclasses import dataclass
 
 from atp.base.diagnostics import Diagnostics
+from atp.loader.cases import check_default_gate
 from atp.loader.markdown.blocks import Block, read_blocks
 from atp.loader.markdown.cases import CaseBuilder
 from atp.loader.markdown.frontmatter import Frontmatter, Head, cut, read_frontmatter
@@ -60,7 +61,7 @@ def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, note
     outline = parsed.outline
     name = stem(path)
     titles = Titles(outline)
-    cases = CaseBuilder(parsed.page, front, name, notes).build(outline, titles)
+    cases = CaseBuilder(parsed.page, front, name, context, notes).build(outline, titles)
     report_unread(outline, parsed.page, notes)
     not_cases = (titles.of(section) for section in outline.sections if not section.is_case)
     suite = Suite(
@@ -77,8 +78,11 @@ def build_suite(parsed: ParsedFile, path: str | None, context: LoadContext, note
             timeout_seconds=front.timeout,
             constraints=None if front.budget_usd is None else Limits(budget_usd=front.budget_usd),
             pass_rate=front.pass_rate,
+            confidence=front.confidence,
+            margin=front.margin,
         ),
         cases=cases,
     )
     suite.target_stands_at(front.target_place)
+    check_default_gate(suite.defaults, cases, context, notes, front.place_of)
     return suite

@@ -6,6 +6,7 @@ from typing import Any
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.text import cut
+from atp.loader.cases import check_gate
 from atp.loader.markdown.befores import Befores, Directory
 from atp.loader.markdown.blocks import Block, render, unquoted
 from atp.loader.markdown.fields import PLACEHOLDER
@@ -15,6 +16,7 @@ from atp.loader.markdown.labels import TITLES, FieldKind
 from atp.loader.markdown.names import Titles, Uniques, case_name, slug
 from atp.loader.markdown.outline import Field, Outline, Section
 from atp.loader.markdown.page import Page
+from atp.loader.source import LoadContext
 from atp.loader.validate import DataPath, Locator, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.case import Case, Limits
@@ -37,8 +39,9 @@ class _Draft:
 class CaseBuilder:
     """Makes the cases of a file, and notes the mistakes in each case and between cases."""
 
-    def __init__(self, page: Page, front: Frontmatter, stem: str, notes: Diagnostics) -> None:
+    def __init__(self, page: Page, front: Frontmatter, stem: str, context: LoadContext, notes: Diagnostics) -> None:
         self._page = page
+        self._context = context
         self._front = front
         self._stem = stem
         self._notes = notes
@@ -86,8 +89,10 @@ class CaseBuilder:
             pass_rate=front.pass_rate,
             place=self._place(section),
         )
-        for name, value in settings.items():
+        shared = {key: value for key in ("confidence", "margin") if (value := getattr(front, key)) is not None}
+        for name, value in (shared | settings).items():
             setattr(case, name, value)
+        check_gate(case, settings, self._context, self._notes, lambda _: case.place)
         self._settle_limits(case)
         given_id = self._single(section, "id")
         return _Draft(section, heading, given_id, chains, self._listed(section, "before"), case)

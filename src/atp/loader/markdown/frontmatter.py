@@ -9,10 +9,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr
 
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.near import near_miss
+from atp.loader.cases import GATE_KEYS
 from atp.loader.source import LoadContext
 from atp.loader.validate import Locator, RenamedKeys, validate
 from atp.loader.yaml.nodes import parse_yaml
-from atp.suite.record import Amount, Count, Record, Seconds, Share, Text
+from atp.suite.record import Amount, Confidence, Count, Margin, Record, Seconds, Share, Text
 
 
 def comma_separated(value: Any) -> Any:
@@ -41,14 +42,22 @@ class Frontmatter(Record):
     """Tags of every case in the file."""
     pass_rate: Share | None = None
     """The share of trials that must pass; otherwise all of them."""
+    confidence: Confidence | None = None
+    """How sure it has to be that the long-run pass rate reaches `pass_rate`; otherwise the observed share decides."""
+    margin: Margin | None = None
+    """With `confidence`: how far below `pass_rate` the long-run rate may lie and still pass (0)."""
     budget_usd: Amount | None = None
     """The most a trial may cost."""
-    _target_place: Place = PrivateAttr(default_factory=Place)
+    _places: dict[str, Place] = PrivateAttr(default_factory=dict)
 
     @property
     def target_place(self) -> Place:
         """Where `target` stands in the file."""
-        return self._target_place
+        return self.place_of("target")
+
+    def place_of(self, key: str) -> Place:
+        """Where the value of a key stands in the file; line 0 if the key is not given."""
+        return self._places.get(key, Place())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +124,7 @@ def read_frontmatter(head: Head, context: LoadContext, notes: Diagnostics) -> Fr
     raw, written = _fold(parsed.data, parsed.locator, notes)
     locate = RenamedKeys(parsed.locator, (), written)
     front = validate(Frontmatter, raw, notes, locate) or Frontmatter()
-    if front.target is not None:
-        front._target_place = locate.value(("target",))
+    front._places = {key: locate.value((key,)) for key in ("target", *GATE_KEYS) if key in front.model_fields_set}
     _check_parts(set(written), opening, context, notes)
     for key in ("target", "assessor", "generator"):
         path = getattr(front, key)

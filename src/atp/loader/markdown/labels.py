@@ -32,7 +32,7 @@ PLAIN_VALUES = {
     "skip": re.compile(r"true|false", re.IGNORECASE),
     "runs": re.compile(r"\d+"),
     "timeout": re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|sec|m|min|h)?", re.IGNORECASE),
-    "pass_rate": re.compile(r"\d*\.?\d+%?"),
+    **dict.fromkeys(("pass_rate", "confidence", "margin"), re.compile(r"\d*\.?\d+%?")),
     "min_score": re.compile(r"\d*\.?\d+%?"),
 }
 """What a setting must look like behind a label that isn't bold."""

@@ -49,7 +49,10 @@ class CaseWriter:
             "expectations": case.expectations or None,
             "expected": case.expected,
             "scoring": _plain_or_none(_unless(defaults.scoring, case.scoring)),
-            **{key: _unless(getattr(defaults, key), getattr(case, key)) for key in ("min_score", "pass_rate")},
+            **{
+                key: _unless(getattr(defaults, key), getattr(case, key))
+                for key in ("min_score", "pass_rate", "confidence", "margin")
+            },
             "runs": _unless(defaults.given().get("runs_per_test"), case.runs),
             **{key: getattr(case, key) for key in ("user", "team", "locale")},
             "metadata": case.metadata or None,

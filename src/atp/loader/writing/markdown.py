@@ -56,7 +56,10 @@ def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, An
         "timeout": _common(
             [to_plain(case.limits).get("timeout_seconds") for case in cases], limits.get("timeout_seconds")
         ),
-        "pass_rate": _common([case.pass_rate for case in cases], defaults.pass_rate),
+        **{
+            key: _common([getattr(case, key) for case in cases], getattr(defaults, key))
+            for key in ("pass_rate", "confidence", "margin")
+        },
         "budget_usd": _common([to_plain(case.limits).get("budget_usd") for case in cases], limits.get("budget_usd")),
         "generator": suite.generator,
     }

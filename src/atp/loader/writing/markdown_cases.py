@@ -14,7 +14,19 @@ from atp.suite.record import Record
 _UNWRITABLE = ("description", "agents", "simulator", "checkpoints", "max_turns", "assertions", "expected")
 """The keys that only the other dialects have."""
 _SETTINGS = (
-    *("skip", "runs", "pass_rate", "scoring", "min_score", "team", "locale", "metadata", "options"),
+    *(
+        "skip",
+        "runs",
+        "pass_rate",
+        "confidence",
+        "margin",
+        "scoring",
+        "min_score",
+        "team",
+        "locale",
+        "metadata",
+        "options",
+    ),
     *("workspace", "before_hook", "after_hook"),
 )
 """The keys that are labels in Markdown."""

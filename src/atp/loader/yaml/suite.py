@@ -6,7 +6,7 @@ from typing import Any
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.numbers import is_number
 from atp.base.secret_values import secret_settings
-from atp.loader.cases import YAML_KEYS, CaseReader
+from atp.loader.cases import YAML_KEYS, CaseReader, check_default_gate
 from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext, Source
 from atp.loader.validate import Locator, RenamedKeys, validate
@@ -58,6 +58,7 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
         case = reader.read(raw, index, places, ("tests", index))
         if case is not None:
             suite.cases.append(case)
+    check_default_gate(suite.defaults, suite.cases, context, notes, lambda key: places.key(("defaults", key)))
     return suite
 
 

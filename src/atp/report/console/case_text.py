@@ -12,6 +12,7 @@ from atp.report.facts import (
     below_min_score,
     given_messages,
     left_out,
+    long_run_text,
     messages_count,
     no_assertions,
     reason,
@@ -37,6 +38,7 @@ _MARKS = {
     "error": ("!", "error"),
     "blocked": ("!", "error"),
     "cancelled": ("-", "other"),
+    "inconclusive": ("?", "error"),
     "skipped": ("-", "other"),
 }
 
@@ -62,7 +64,7 @@ def case_lines(
     if case.status == "skipped":  # by the test itself, when it ran
         why = some_lines(hide(trial.error or ""), "  ")
         return [(f"{sign} {title(case.name, case.case, hide)}{by} (skipped)", look), *why]
-    note = f"{case.status}, " if case.status in ("blocked", "cancelled") else ""
+    note = f"{case.status}, " if case.status in ("blocked", "cancelled", "inconclusive") else ""
     took = elapsed(sum(one.duration_ms for one in case.trials))
     where = f", {_place(case, hide)}" if name_file and case.file else ""
     lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took}{where})", look)]
@@ -72,6 +74,8 @@ def case_lines(
         lines.append((f"  {_reached(trial, hide)}", "detail"))
     if case.repeated:
         lines.append((f"  {stability_text(case)}", "detail"))
+        if told := long_run_text(case):
+            lines.append((f"  Rate: {told}", "detail"))
         if case.status != "passed" and len(case.trials) > 1:
             lines.append((f"  {_which(case, trial)}:", "detail"))
     lines.extend(went_wrong(case, trial, hide))
@@ -146,7 +150,9 @@ def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Lin
     """Why a case did not pass: the reason, and each failed check with what it expected and found."""
     if case.status == "passed":
         return
-    shown = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    shown: set[str | None] = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    if case.status == "inconclusive" and case.repeated:
+        shown.add(case.reason)  # it stands with the rate
     blame = f" (blame: {trial.blame})" if trial.blame else ""
     yield from _reasons(case, trial, hide, shown, blame)
     if blame and (not trial.error or trial.error in shown):

@@ -43,7 +43,7 @@ _STYLES = {
     "removed": "red",
     "added": "green",
 }
-_MARKED = frozenset(f"✓✗!-{INFO}")
+_MARKED = frozenset(f"✓✗!?-{INFO}")
 """Signs at the beginning of a line: only the sign is coloured, not its line."""
 
 

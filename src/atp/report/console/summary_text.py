@@ -39,22 +39,23 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.extend(more)
     if end.reason:
         lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
-    return [(_LABEL.sub(_widened, text), look) for text, look in lines] if end.counts.get("cancelled") else lines
+    wide = max((len(label[1]) for text, _ in lines if (label := _LABEL.match(text))), default=0)
+    if wide <= _NARROW:
+        return lines
+    return [(_LABEL.sub(lambda label: f"  {label[1]:<{wide}} ", text), look) for text, look in lines]
 
 
 _LABEL = re.compile(r"^  ([A-Z][\w ]*:) +")
 
-
-def _widened(label: "re.Match[str]") -> str:
-    """The label in a column that `Cancelled:` fits into; the column of document 5 is for shorter ones."""
-    return f"  {label[1]:<10} "
+_NARROW = 8
+"""The width of the labels' column in document 5. `Cancelled:` and `Inconclusive:` need a wider one."""
 
 
 def _counts(counts: dict[str, Any]) -> Iterator[Line]:
     yield f"  Total:   {counted(counts['total'], 'test')}", ""
     yield f"  Passed:  {counts['passed']}", ""
     yield f"  Failed:  {counts['failed']}", "failed" if counts["failed"] else ""
-    for name in ("errors", "blocked", "cancelled", "skipped"):
+    for name in ("errors", "blocked", "cancelled", "inconclusive", "skipped"):
         if number := counts.get(name):
             yield f"  {name.capitalize() + ':':<8} {number}", "" if name == "skipped" else "error"
 
@@ -145,7 +146,7 @@ class Notable:
         longest, passed, runs = 0.0, 0, 0
         for trial in case.trials:
             longest = trial.duration_ms if trial.duration_ms > longest else longest
-            if trial.status != "cancelled":
+            if trial.status != "cancelled" and not trial.surplus:
                 runs += 1
                 passed += trial.status == "passed"
         if longest >= SLOW_MS:

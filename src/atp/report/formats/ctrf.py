@@ -104,14 +104,14 @@ class CtrfReport(SpooledReport):
 
 
 def _test(case: CaseResult, hide: Hide) -> dict[str, Any]:
-    passed = sum(one.status == "passed" for one in case.trials)
-    score = case_score(case.trials)
+    passed = sum(one.status == "passed" for one in case.counted)
+    score = case_score(case.counted)
     made: dict[str, Any] = {
         **_about(case, hide),
         "status": case.status if case.status in ("passed", "skipped") else "failed" if is_failure(case) else "other",
         "rawStatus": case.status,
         "duration": milliseconds(sum(one.duration_ms for one in case.trials)),
-        "flaky": 0 < passed < len(case.trials),
+        "flaky": 0 < passed < len(case.counted),
         "retries": max((one.attempt for one in case.trials), default=1) - 1,
     }
     if case.trials and all(one.started_at for one in case.trials):

@@ -20,7 +20,16 @@ from atp.base.text import harmless, one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import conversation_lines, went_wrong
-from atp.report.facts import agent_id, is_failure, no_assertions, reason, shown_trial, stability_text, timestamp
+from atp.report.facts import (
+    agent_id,
+    is_failure,
+    long_run_text,
+    no_assertions,
+    reason,
+    shown_trial,
+    stability_text,
+    timestamp,
+)
 from atp.report.files import Order, Spool
 from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
@@ -154,12 +163,13 @@ def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
         yield xml_line(hide(case.file)) + (f":{case.line}" if case.line else "")
     if case.tags:
         yield xml_line(f"tags: {', '.join(hide(case.tags))}")
-    if (score := case_score(case.trials)) is not None:
+    if (score := case_score(case.counted)) is not None:
         yield f"score: {score:.2f}"
     if no_assertions(case.trials):
         yield NO_ASSERTIONS
     if case.repeated:
         yield stability_text(case)
+        yield long_run_text(case)
 
 
 def _kind(case: CaseResult) -> str | None:
@@ -167,12 +177,12 @@ def _kind(case: CaseResult) -> str | None:
         return None
     if case.status == "skipped":
         return "skipped"
-    return "failure" if is_failure(case) else "error"
+    return "failure" if is_failure(case) or case.status == "inconclusive" else "error"
 
 
 def _type(case: CaseResult, trial: TrialResult) -> str:
     """Who is to blame, or the kind of check that failed."""
-    if case.status in ("blocked", "cancelled", "timeout"):
+    if case.status in ("blocked", "cancelled", "timeout", "inconclusive"):
         return case.status
     failed = next((one.type for one in trial.verdicts if one.outcome == "failed"), case.status)
     return trial.blame or failed

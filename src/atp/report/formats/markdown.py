@@ -22,6 +22,7 @@ from atp.report.facts import (
     class_text,
     is_failure,
     left_out,
+    long_run_text,
     no_assertions,
     not_run,
     reason,
@@ -125,7 +126,7 @@ def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     return "Trials", f"{text} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
 
 
-_RARE = ("errors", "blocked", "cancelled", "skipped")
+_RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped")
 _ENVIRONMENT = ("user", "team", "locale")
 _USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.model_fields}
 
@@ -178,7 +179,9 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
             yield f"- {label}: {code(response(hide(value)))}"
     if case.repeated:
         yield f"- {stability_text(case)}"
-    if (score := case_score(case.trials)) is not None:
+        if told := long_run_text(case):
+            yield f"- Rate: {told}"
+    if (score := case_score(case.counted)) is not None:
         without = "; ".join(f"{plain(name)}, {code(hide(why))}" for name, why in left_out(case.trials).items())
         yield f"- Score: {score:.4g}" + (f" (left out: {without})" if without else "")
     if trial.checkpoints:

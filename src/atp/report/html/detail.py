@@ -11,6 +11,7 @@ from atp.base.secrets import Hide, fixed_fields
 from atp.journal.made_files import read_kept
 from atp.journal.records import RunInfo
 from atp.report.differences import compared_values
+from atp.report.facts import long_run_text
 from atp.report.html.pictures import attached_pictures, picture_address
 from atp.report.records import stability_fields
 from atp.report.rerun import case_command
@@ -27,7 +28,7 @@ _LONGEST = (
 """From this many bytes of details on, the longest text of a trial that did not pass, and of one that passed."""
 _FREE = frozenset({"input", "output", "arguments", "result", "expected", "found", "data", "payload"})
 """Fields with any JSON value: an empty list in these is a value, not the absence of one."""
-_ELSEWHERE = frozenset({"agent", "case", "index", "base64"})
+_ELSEWHERE = frozenset({"agent", "case", "index", "surplus", "base64"})
 """Fields that stand in the case's row, and content that isn't text."""
 
 
@@ -103,6 +104,7 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
     }
     if case.repeated:
         made["variations"] = stability_fields(case).get("variations")
+        made["long_run"] = long_run_text(case) or None
     return {name: value for name, value in made.items() if value is not None}
 
 

@@ -95,7 +95,7 @@ def _made_with(info: RunInfo, hide: Hide) -> dict[str, Any]:
     }
 
 
-_COUNTED = ("passed", "failed", "errors", "blocked", "cancelled", "skipped")
+_COUNTED = ("passed", "failed", "errors", "blocked", "cancelled", "inconclusive", "skipped")
 
 
 def verdict(end: RunEnd) -> tuple[str, str]:
@@ -109,6 +109,9 @@ def verdict(end: RunEnd) -> tuple[str, str]:
         return "failed", f"{words}, {unfinished}" if unfinished else words
     if unfinished:
         return "incomplete", f"{broken + missing} of {counted(ran, 'case')} could not be completed"
+    if undecided := counts["inconclusive"]:
+        words = f"{undecided} of {counted(ran, 'case')} inconclusive: shown neither good enough nor too bad"
+        return "incomplete", words
     if not counts["passed"]:
         return "empty", "Nothing ran"
     if end.reason:

@@ -22,7 +22,7 @@ Spot = tuple[int, int]
 def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) -> dict[str, Any]:
     """The row of a case, with the places of its details and those of its trials. Empty values are left out."""
     trial = shown_trial(case)
-    score = case_score(case.trials)
+    score = case_score(case.counted)
     made: dict[str, Any] = {
         "id": cut(hide(case.case), LONGEST),
         "name": cut(hide(case.name), LONGEST) if case.name != case.case else None,
@@ -61,9 +61,13 @@ def skipped_row(file: str | None, case: Case, hide: Hide) -> SkippedRecord:
 
 
 def _trial(trial: TrialResult, spot: Spot) -> list[Any]:
-    """Status, milliseconds, variation, run, score and place of a trial. A list, because a report has very many."""
+    """Status, milliseconds, variation, run, score and place of a trial; true at the end if the trial is surplus.
+
+    A list, because a report has very many.
+    """
     score = None if trial.score is None else round(trial.score, 1)
-    return [trial.status, round(trial.duration_ms, 1), trial.variation, trial.run, score, *spot]
+    surplus = [True] if trial.surplus else []
+    return [trial.status, round(trial.duration_ms, 1), trial.variation, trial.run, score, *spot, *surplus]
 
 
 def _checks(trial: TrialResult) -> list[int] | None:

@@ -56,7 +56,7 @@ function fileName(row) {
   return data.files.length > 1 && row.file ? h("span", { class: "dim" }, " ", say(row.file, 80)) : "";
 }
 
-const RANK = ["failed", "timeout", "error", "blocked", "cancelled", "passed", "skipped"];
+const RANK = ["failed", "timeout", "error", "blocked", "cancelled", "inconclusive", "passed", "skipped"];
 
 function complete(row, place) {
   row.place = place;
@@ -66,9 +66,10 @@ function complete(row, place) {
   row.duration_ms ??= 0;
   row.usage ??= {};
   row.role_usage ??= {};
-  row.trials = (row.trials ?? []).map(([status, duration_ms, variation, run, score, chunk, spot]) => ({ status, duration_ms, variation, run, score, at: [chunk, spot] }));
-  row.passed = row.trials.filter((trial) => trial.status === "passed").length;
-  row.planned = row.stability?.planned ?? row.trials.length; // more than there are, if a stop cut the case short
+  row.trials = (row.trials ?? []).map(([status, duration_ms, variation, run, score, chunk, spot, surplus]) => ({ status, duration_ms, variation, run, score, surplus: surplus ?? false, at: [chunk, spot] }));
+  const counted = row.trials.filter((trial) => !trial.surplus);
+  row.passed = counted.filter((trial) => trial.status === "passed").length;
+  row.planned = row.stability?.planned ?? counted.length; // more than there are, if a stop cut the case short
   row.rate = row.planned ? row.passed / row.planned : null;
   row.bad = row.status !== "passed" && row.status !== "skipped";
   row.rank = RANK.indexOf(row.status);

@@ -182,7 +182,7 @@ const LIST_KEYS = {
   },
 };
 
-const NOT_PASSED = "failed,timeout,error,blocked,cancelled";
+const NOT_PASSED = "failed,timeout,error,blocked,cancelled,inconclusive";
 
 function grid() {
   return shown === "" ? casesView.grid : otherViews[shown]?.grid;

@@ -1,6 +1,6 @@
 // The first screen: the verdict, what did not pass and why, and the figures of the run.
 
-const NAMES = { passed: "passed", failed: "failed", timeout: "timed out", error: "errors", blocked: "blocked", cancelled: "cancelled", skipped: "skipped" };
+const NAMES = { passed: "passed", failed: "failed", timeout: "timed out", error: "errors", blocked: "blocked", cancelled: "cancelled", inconclusive: "inconclusive", skipped: "skipped" };
 const BLAMES = {
   agent: "the agent broke",
   simulator: "the simulated user broke, not the agent",
@@ -33,7 +33,7 @@ function verdictPart() {
   );
 }
 
-const ORDER = ["passed", "failed", "timeout", "error", "blocked", "cancelled", "skipped"];
+const ORDER = ["passed", "failed", "timeout", "error", "blocked", "cancelled", "inconclusive", "skipped"];
 
 function legend({ name, label, count }) {
   if (name === "unrun") return h("span", { class: "count" }, icon("skipped"), h("b", null, number(count)), ` ${label}`);

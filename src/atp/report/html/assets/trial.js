@@ -47,7 +47,7 @@ function caseHead(row, trial, seen, about) {
   const several = new Set(row.trials.map((one) => one.variation)).size > 1;
   const told = (seen.verdicts ?? []).some((verdict) => verdict.outcome !== "passed" && verdict.message === seen.error);
   const why = seen.status !== "passed" && !told ? seen.error : null;
-  const reason = row.status !== "passed" && row.error && row.error !== (why ?? "").slice(0, row.error.length) && row.trials.every((one) => one.status === "passed") ? row.error : null;
+  const reason = row.status !== "passed" && row.error && row.error !== (why ?? "").slice(0, row.error.length) && row.trials.every((one) => one.status === "passed") && row.error !== about.long_run ? row.error : null;
   return h(
     "header",
     { class: "case-head" },
@@ -76,7 +76,8 @@ function trialsPart(row, trial, seen, several, about) {
     "div",
     { class: "trials" },
     runGrid(row, trial),
-    h("p", null, h("b", null, several ? `Variation ${trial.variation + 1}${origin}, run ${trial.run}` : `Run ${trial.run}`), h("span", { class: "dim" }, `${row.passed} of ${row.planned} passed, ${classOf(row)}${needed}${found.output_consistency === null ? "" : `, same answer ${percent(found.output_consistency, 1)}`}`)),
+    h("p", null, h("b", null, several ? `Variation ${trial.variation + 1}${origin}, run ${trial.run}` : `Run ${trial.run}`), h("span", { class: "dim" }, `${row.passed} of ${row.planned} passed, ${classOf(row)}${needed}${found.output_consistency === null ? "" : `, same answer ${percent(found.output_consistency, 1)}`}${trial.surplus ? ", surplus: the case was decided without this run" : ""}`)),
+    about.long_run && h("p", { class: "dim long-run" }, `${about.long_run[0].toUpperCase()}${about.long_run.slice(1)}.`),
   );
 }
 

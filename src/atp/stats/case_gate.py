@@ -1,0 +1,113 @@
+"""What is known of a case's long-run pass rate: the counts, the interval, the decision of its gate, and a sentence."""
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+from typing import NamedTuple
+
+from atp.base.numbers import counted
+from atp.stats.gates import MOST_RUNS, decide, runs_to_tell
+from atp.stats.intervals import Interval, case_interval
+from atp.stats.sequential import decide_in_order
+from atp.stats.stability import is_judged, is_other_error, missed_score, passed_trials
+from atp.suite.gate import Gate
+from atp.suite.result import CaseResult, Decision, TrialResult
+
+
+class RunCounts(NamedTuple):
+    """The trials of a case, by what they say of the agent."""
+
+    passed: int
+    """Trials that passed."""
+    judged: int
+    """Trials that say something of the agent: passed, failed, timeout, error of the agent."""
+    other_errors: int
+    """Trials that ended in an error that is not the agent's."""
+
+    @property
+    def interval(self) -> Interval | None:
+        """Where the long-run pass rate lies with 95% confidence, to show; None if no trial came to an end."""
+        return case_interval(*self) if self.judged + self.other_errors else None
+
+
+def run_counts(case: CaseResult) -> RunCounts:
+    """The counts of a case, surplus trials left out. Where it missed its `min_score`, trials below it don't pass."""
+    judged = [trial for trial in case.counted if is_judged(trial)]
+    errors = sum(map(is_other_error, case.counted))
+    return RunCounts(passed_trials(judged, missed_score(case)), len(judged), errors)
+
+
+def decide_case(case: CaseResult, *, complete: bool) -> Decision | None:
+    """The decision of a case's gate, where the number of runs was fixed beforehand; None if no trial was judged.
+
+    By the exact test if all runs that were planned are there. After a stop, or where the run went on with another
+    number of runs, by the sequential test, which is valid whenever it is looked at. A case of which a trial was
+    blocked, cancelled, skipped or never run can't pass.
+    """
+    gate, counts = case.gate, run_counts(case)
+    assert gate.rate is not None
+    if not counts.judged:
+        return None
+    complete = complete and counts.judged + counts.other_errors == len(case.trials)
+    if complete and not case.other_runs:
+        return decide(*counts, gate.rate, gate.margin, gate.alpha)
+    results = results_in_order(case.trials, case.variations)
+    decision = decide_in_order(results, gate.rate, gate.margin, gate.alpha, case.variations)
+    return decision if complete or decision == "failed" else "inconclusive"
+
+
+def results_in_order(trials: Iterable[TrialResult], variations: int) -> Iterator[tuple[bool, bool]]:
+    """The results as the sequential test takes them, in run order, up to the first run that is not whole."""
+    found = {(trial.run, trial.variation): as_result(trial) for trial in trials}
+    for run in range(1, max((run for run, _ in found), default=0) + 1):
+        results = [found.get((run, variation)) for variation in range(variations)]
+        if None in results:
+            return
+        yield from (one for one in results if one is not None)
+
+
+def as_result(trial: TrialResult) -> tuple[bool, bool] | None:
+    """Whether a trial passed, where the gate would pass and where it would fail; None if it came to no result.
+
+    The two differ for an error that is not the agent's: it counts against either decision.
+    """
+    if is_judged(trial):
+        return (trial.status == "passed",) * 2
+    return (False, True) if is_other_error(trial) else None
+
+
+def case_text(case: CaseResult) -> str | None:
+    """What the runs of a case say of its long-run pass rate, in a sentence for people; None if none came to an end."""
+    counts = run_counts(case)
+    if counts.interval is None:
+        return None
+    interval = counts.interval if case.interval is None else Interval(*case.interval)
+    text = rate_text(counts.passed, counts.judged, interval, counts.other_errors)
+    gate = case.gate
+    if case.status != "inconclusive" or gate.rate is None:
+        return text
+    return f"{text}; {_more_text(counts, gate, case.variations)}"
+
+
+def rate_text(passed: int, judged: int, interval: Interval | None, other_errors: int = 0) -> str:
+    """`passed 9 of 10; between 60% and 98% in the long run`: a rate, and how sure it is."""
+    errors = f" and {counted(other_errors, 'error')} that {'is' if other_errors == 1 else 'are'} not the agent's"
+    text = f"passed {passed:,} of {judged:,}{errors if other_errors else ''}"
+    if interval is None:
+        return text
+    return f"{text}; between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
+
+
+def _more_text(counts: RunCounts, gate: Gate, variations: int) -> str:
+    """`about 20 more runs would tell`: what it would take to decide a gate that is inconclusive."""
+    assert gate.rate is not None
+    more = runs_to_tell(counts.passed, counts.judged, gate.rate, gate.margin, gate.alpha)
+    if more is None:
+        return f"too near to the {percent_text(gate.rate)} asked for: not even {MOST_RUNS:,} runs would tell"
+    runs = ceil(more / variations)
+    return f"about {counted(runs, 'more run')} would tell" if runs else "not all of its runs could be judged"
+
+
+def percent_text(share: float) -> str:
+    """A share in whole percents; in tenths where it would be rounded to 0% or 100% and is neither."""
+    text = f"{100 * share:.0f}%"
+    return text if share in (0, 1) or text not in ("0%", "100%") else f"{min(max(100 * share, 0.1), 99.9):.1f}%"
