@@ -8,6 +8,8 @@ UNUSABLE = 2
 """The input can't be used: nothing was run."""
 INCOMPLETE = 3
 """Something else broke, a fault of ATP's own included."""
+INCONCLUSIVE = 4
+"""Nothing is known to be wrong, but what was asked for is not shown either."""
 INTERRUPTED = 130
 """After Ctrl-C or another signal."""
 READER_GONE = 141

@@ -79,7 +79,7 @@ def sign_flip(differences: Iterable[float], seed: int = 0) -> float:
     least = total - _ROUNDING * len(sizes)
     if sizes[-1] - sizes[0] < _ROUNDING:
         positive = round((len(sizes) + total / sizes[0]) / 2)
-        return min(1.0, sum(comb(len(sizes), k) for k in range(positive, len(sizes) + 1)) / 2 ** (len(sizes) - 1))
+        return min(1.0, 2 * sum(comb(len(sizes), k) for k in range(positive, len(sizes) + 1)) / (1 << len(sizes)))
     if len(sizes) <= MOST_EXACT:
         return _all_flips(sizes, least)
     return _random_flips(sizes, least, seed)
@@ -299,7 +299,7 @@ def signed_rank(values: Iterable[float]) -> float:
     extreme = max(positive, total - positive)
     if n <= _MOST_EXACT_RANKS:
         ways = _rank_sums(tuple(ranks))
-        return min(1.0, 2 * sum(ways[extreme:]) / 2**n)
+        return min(1.0, 2 * sum(ways[extreme:]) / (1 << n))
     # Of a sum of twice the ranks: the next possible value is 2 away, so the correction for continuity is 1.
     z = (extreme - total / 2 - 1) / sqrt(sum(rank * rank for rank in ranks) / 4)
     return min(1.0, 2 * normal_tail(max(0.0, z)))
