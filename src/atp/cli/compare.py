@@ -103,7 +103,7 @@ def _to_plain(comparison: "Comparison") -> Any:
 
     plain = to_builtins(comparison)
     for case in plain["cases"]:
-        del case["answers"]
+        case.pop("answers", None)
     return plain
 
 

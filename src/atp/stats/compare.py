@@ -10,13 +10,11 @@ from itertools import accumulate
 from math import comb, fsum, log, sqrt
 from operator import add, getitem
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from atp.stats.comparison import Class, Observed
 from atp.stats.distributions import normal_quantile, normal_tail, student_quantile
 from atp.stats.intervals import LEAST_CASES, Interval, wilson
-
-Class = Literal["regressed", "improved", "same", "inconclusive"]
-Observed = Literal["worse", "better", "equal"]
 
 ALPHA = 0.05
 """The level of the overall test, two-sided, and the share of false discoveries among cases."""

@@ -5,18 +5,20 @@ Differences are B - A, in percentage points. The JSON of `atp compare` is these 
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, PASSED, UNUSABLE
-from atp.stats.compare import Class, Observed
 
+Class = Literal["regressed", "improved", "same", "inconclusive"]
+Observed = Literal["worse", "better", "equal"]
 CaseClass = Class | Literal["changed", "only in A", "only in B"]
 FailOn = Literal["regression", "observed"]
 SideName = Literal["A", "B"]
 Limits = tuple[float, float]
 
 
-class Side(Struct, kw_only=True):
+class Side(Struct, kw_only=True, forbid_unknown_fields=True):
     """One of the two runs that are compared."""
 
     name: str
@@ -35,7 +37,7 @@ class Side(Struct, kw_only=True):
     """The mean of the pass rates of the cases that are compared, in percent."""
 
 
-class Tally(Struct, kw_only=True):
+class Tally(Struct, kw_only=True, forbid_unknown_fields=True):
     """The runs of a case on one side."""
 
     passed: int
@@ -48,7 +50,7 @@ class Tally(Struct, kw_only=True):
     """The pass rate in percent, as the mean over the variations of the prompt."""
 
 
-class Said(Struct, kw_only=True):
+class Said(Struct, kw_only=True, forbid_unknown_fields=True):
     """What an agent answered in one run."""
 
     outputs: list[Any]
@@ -59,7 +61,7 @@ class Said(Struct, kw_only=True):
     """Why the run did not pass."""
 
 
-class CaseComparison(Struct, kw_only=True, rename={"kind": "class"}):
+class CaseComparison(Struct, kw_only=True, forbid_unknown_fields=True, rename={"kind": "class"}):
     """A case in A and in B."""
 
     id: str
@@ -86,7 +88,7 @@ class CaseComparison(Struct, kw_only=True, rename={"kind": "class"}):
     """The runs in B."""
     why: str | None = None
     """Why the case is not compared."""
-    answers: dict[SideName, Said] = field(default_factory=dict)
+    answers: dict[SideName, Said] | UnsetType = UNSET
     """An answer of each side, if answers were asked for."""
 
     @property
@@ -101,7 +103,7 @@ class CaseComparison(Struct, kw_only=True, rename={"kind": "class"}):
         return [side for side, tally in sides if tally is not None and tally.errors]
 
 
-class OverallComparison(Struct, kw_only=True, rename={"kind": "class"}):
+class OverallComparison(Struct, kw_only=True, forbid_unknown_fields=True, rename={"kind": "class"}):
     """All compared cases together."""
 
     kind: Class
@@ -122,7 +124,7 @@ class OverallComparison(Struct, kw_only=True, rename={"kind": "class"}):
     """Whether B is shown to be worse than A by less than the margin; None without a margin."""
 
 
-class FigureComparison(Struct, kw_only=True):
+class FigureComparison(Struct, kw_only=True, forbid_unknown_fields=True):
     """A figure of the runs (a duration, tokens, a cost, a score) in A and in B, over the cases that have it."""
 
     name: str
@@ -143,7 +145,7 @@ class FigureComparison(Struct, kw_only=True):
     """Wilcoxon's signed-rank test, of this figure by itself."""
 
 
-class Comparison(Struct, kw_only=True):
+class Comparison(Struct, kw_only=True, forbid_unknown_fields=True):
     """What got better and worse from A to B."""
 
     overall: OverallComparison
@@ -168,6 +170,10 @@ class Comparison(Struct, kw_only=True):
     def of_class(self, kind: CaseClass) -> list[CaseComparison]:
         """The cases of a class."""
         return [case for case in self.cases if case.kind == kind]
+
+    def shortened(self) -> "Comparison":
+        """The comparison without the cases that are the same, for reports on a run."""
+        return replace(self, cases=[case for case in self.cases if case.kind != "same" or case.sides_in_error])
 
     @property
     def in_error(self) -> list[CaseComparison]:

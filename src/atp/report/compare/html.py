@@ -102,12 +102,13 @@ def _case(case: CaseComparison, name_agent: bool) -> dict[str, Any]:
 
 def _answers(case: CaseComparison) -> list[tuple[str, str, str | None, list[Part]]]:
     """Of each side its name, whether the run passed, why not, and the answer in parts."""
-    texts = {side: _text(said) for side, said in case.answers.items()}
+    answers = case.answers or {}
+    texts = {side: _text(said) for side, said in answers.items()}
     left, right = word_difference(texts["A"], texts["B"]) if len(texts) == 2 else (None, None)
     parts = {"A": left, "B": right}
     return [
         (side, "passed" if said.passed else "failed", said.error, parts[side] or [Part(texts[side], differs=False)])
-        for side, said in sorted(case.answers.items())
+        for side, said in sorted(answers.items())
     ]
 
 

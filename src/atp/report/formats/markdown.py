@@ -13,6 +13,7 @@ from atp.base.secrets import Hide
 from atp.engine.prepare.identity import Identity
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.compare.markdown import comparison_markdown
 from atp.report.facts import (
     agent_id,
     below_min_score,
@@ -78,6 +79,8 @@ class MarkdownReport(SpooledReport):
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """Write all sections."""
         file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide, self._low)]))
+        if end.comparison is not None:
+            file.write(_bytes(comparison_markdown(end.comparison, self.hide)))
         if self._several:
             totals = [(plain(self.hide(agent)), found.text) for agent, found in self._totals.agents.items()]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
