@@ -40,6 +40,9 @@ ALLOWED_SIBLINGS = {
     ("models.cassettes", "models.connectors"): "a recording is found by its connector",
     ("models.cassettes", "models.local"): "a recording is found by the local model's name",
     ("models.local", "models.connectors"): "the local model is a connector",
+    ("report.compare", "report.html"): "the page of a comparison has the style of the HTML report",
+    ("report.console", "report.compare"): "the end of a run shows how it compares with a baseline",
+    ("report.formats", "report.compare"): "the end of a run shows how it compares with a baseline",
     ("report.formats", "report.console"): "some formats contain the console's text",
 }
 """Subpackages that import a sibling directly, and why."""

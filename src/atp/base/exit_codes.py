@@ -9,7 +9,7 @@ UNUSABLE = 2
 INCOMPLETE = 3
 """Something else broke, a fault of ATP's own included."""
 INCONCLUSIVE = 4
-"""Nothing failed, but the gate of a case could be shown neither reached nor missed."""
+"""Nothing is known to be wrong, but what a gate or a comparison asks for is not shown either."""
 INTERRUPTED = 130
 """After Ctrl-C or another signal."""
 READER_GONE = 141

@@ -23,6 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs"),
+    "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
     ),
@@ -84,7 +85,7 @@ def _option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
 def _metavar(name: str) -> str:
     """What kind of thing a flag takes."""
     known = {"timeout": "TIME", "max_time": "TIME", "run": "REGEX", "ctx": "FILE", "env_file": "FILE"}
-    known |= {"resume_from": "RUN", "tags": "TAGS", "budget_usd": "USD"}
+    known |= {"baseline": "NAME", "fail_on": "WHAT", "resume_from": "RUN", "tags": "TAGS", "budget_usd": "USD"}
     numbers = {"runs", "parallel", "retries", "max_errors", "budget_tokens"}
     return "N" if name in numbers else known.get(name, "TEXT")
 
@@ -96,7 +97,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run tests.
 
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
-    2: nothing could be run. 3: something else broke. 130: interrupted.
+    2: nothing could be run. 3: something else broke. 130: interrupted. With --fail-on-regression, also 1: something is
+    worse than in the baseline, 2: no case could be compared, 3: runs came to no verdict in either.
     """
     from atp.base.project import keeping_working_directory
     from atp.cli.streams import stdout_reserved

@@ -4,12 +4,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atp.base.diagnostics import Diagnostic, load_error
 from atp.base.exit_codes import INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED
 from atp.base.project import runs_folder
-from atp.base.secrets import Secrets, current_secrets
+from atp.base.secrets import Secrets, current_secrets, hider
 from atp.engine.engine import Engine
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.options import Options
@@ -30,8 +32,14 @@ from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
+from atp.stats.comparison import combined_exit_code
 from atp.suite.case import Case
 from atp.suite.suite import Suite
+
+if TYPE_CHECKING:
+    from atp.history.baselines import Baseline
+    from atp.history.figures import FigureCollector
+    from atp.stats.comparison import Comparison
 
 
 class Run:
@@ -61,6 +69,9 @@ class Run:
         """Why the run ends early, and the switch for it."""
         self.problems: list[str] = []
         """Reports that could not be written, and what could not be closed."""
+        self.baseline: Baseline | None = None
+        """What the run is compared with when it is over, if anything."""
+        self._figures: FigureCollector | None = None
         self._started: _Started | None = None
         self._before_all_done = False
         self._agents_open = True
@@ -128,6 +139,11 @@ class Run:
             notes.append(f"the run was begun on {folder.left_by}: make sure that it isn't still running there")
         info.notes = [*notes, *why_again(info, done)]
         self.context.made_files.secrets = self.secrets
+        if self.baseline is not None:
+            from atp.history.figures import FigureCollector
+
+            self._figures = FigureCollector(hider(self.secrets))
+            listeners = [self._figures, *listeners]
         self._started = started = _Started(self, folder, done, info, Listeners(listeners))
         try:
             started.journal.write(info)
@@ -189,15 +205,16 @@ class Run:
                 self.problems.append(str(error))  # all trials are done: there is nothing to go on with
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
-        summary = self._summary()
+        comparison = self._compare()
+        summary = self._summary(comparison)
         try:
             started.journal.write(summary)
             started.journal.check()
         except JournalError as error:
             self.stop.on_broken_journal(error)
-            summary = self._summary()
+            summary = self._summary(comparison)
         code = summary.exit_code
-        end = RunEnd.of(started.info, summary)
+        end = replace(RunEnd.of(started.info, summary), comparison=comparison)
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
@@ -205,9 +222,23 @@ class Run:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code in (PASSED, INCONCLUSIVE) else code
 
-    def _summary(self) -> Summary:
+    def _compare(self) -> "Comparison | None":
+        """Compare the run with its baseline, if it has one."""
+        if self.baseline is None or self._figures is None:
+            return None
+        from atp.history.compare import compare_runs
+
+        names = (self.options.baseline or "", "this run")
+        found: Comparison = hider(self.secrets)(
+            compare_runs(self.baseline, self._figures.figures(self.stop.reason), names)
+        )
+        return found
+
+    def _summary(self, comparison: "Comparison | None" = None) -> Summary:
         counts = self._running.engine.summary
         code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
+        if comparison is not None and (self.options.fail_on_regression or self.options.fail_on):
+            code = combined_exit_code(code, comparison.exit_code(self.options.fail_on or "regression"))
         broken = self.stop.journal_broken and not self.stop.interrupted
         return Summary(
             at=time.time(),

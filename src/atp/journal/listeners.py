@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialRef, TrialResult
+
+if TYPE_CHECKING:
+    from atp.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,8 @@ class RunEnd:
     """The run was not stopped: its journal was damaged since, so that parts of the run are missing. See the reason."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
+    comparison: "Comparison | None" = None
+    """How the run compares with the baseline that was given. The journal does not have it."""
 
     @classmethod
     def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":

@@ -30,6 +30,7 @@ from atp.report.facts import (
     timestamp,
     warnings,
 )
+from atp.stats.comparison import Comparison
 from atp.stats.stability import (
     Classification,
     Stability,
@@ -510,6 +511,7 @@ class Report(Record, kw_only=True):
     environment: Environment
     results: list[ResultRecord]
     skipped: list[SkippedRecord]
+    comparison: Comparison | UnsetType = UNSET
     metadata: MetadataRecord
 
 

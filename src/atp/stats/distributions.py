@@ -74,12 +74,17 @@ def binomial_at_most(count: int, n: int, share: float) -> float:
     return 0.0 if count < 0 else exp(log_beta_tails(share, count + 1, n - count)[1])
 
 
+def normal_tail(z: float) -> float:
+    """The probability that a standard normal variable exceeds `z`."""
+    return erfc(z / sqrt(2)) / 2
+
+
 @lru_cache(256)
 def normal_quantile(share: float) -> float:
     """The value below which a standard normal variable stays with probability `share`."""
     if share < 0.5:
         return -normal_quantile(1 - share)
-    return root(lambda z: log2(erfc(z / sqrt(2)) / 2) - log2(1 - share), 0.0, 38.0) if share < 1 else inf
+    return root(lambda z: log2(normal_tail(z)) - log2(1 - share), 0.0, 38.0) if share < 1 else inf
 
 
 def student_tail(t: float, df: float) -> float:

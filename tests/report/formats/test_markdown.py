@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from atp.report.formats.markdown import MOST_FILES, MarkdownReport, block, code, plain, table
+from atp.report.formats.markdown import MOST_FILES, MarkdownReport
+from atp.report.markdown_text import block, code, plain, table
 from atp.suite.result import Artifact, CaseResult, MadeFile, TrialResult
 
 ADVERSE = st.text(alphabet=st.sampled_from("`~|\\<>[]()*_#!&;:@$ \n\r\tab1-=+\"'\u2028\x1b"), max_size=60)

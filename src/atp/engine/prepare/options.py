@@ -5,7 +5,7 @@ environment (`ATP_…`) and the Python API are made from it.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -55,6 +55,13 @@ class Options(Record):
     tags: Text | None = setting("Only cases with these tags; !tag leaves out (a,!b)", only_flag=True)
     only_failed: bool = setting(
         "Only what did not pass in the last run of the same input", default=False, only_flag=True
+    )
+    baseline: Text | None = setting("Compare the run with this baseline when it is over", only_flag=True)
+    fail_on_regression: bool = setting(
+        "With --baseline: exit with 1 when something regressed, as `atp compare` does", default=False, only_flag=True
+    )
+    fail_on: Literal["regression", "observed"] | None = setting(
+        "With --baseline: `observed` fails when anything passed less often, by chance or not", only_flag=True
     )
     runs: Count = setting("Run each trial so often and measure its stability (1)", default=1)
     pass_rate: Share | None = setting("Share of a case's trials that must pass, from 0 to 1 (all)")

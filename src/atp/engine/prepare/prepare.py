@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
 from atp.base.near import near_miss
@@ -27,6 +27,9 @@ from atp.journal.read import bounds
 from atp.suite.suite import Suite
 from atp.usercode.environment import extended_environ
 from atp.usercode.importing import check_project_path
+
+if TYPE_CHECKING:
+    from atp.history.baselines import Baseline
 
 
 def prepare(given_input: Input, flags: Mapping[str, Any], *, own_process: bool = False) -> Run:
@@ -100,6 +103,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     if missing:
         raise LoadError(missing)
     run = Run(context, given_input, plan, found)
+    run.baseline = _baseline(options, root)
     if not options.dry_run:
         if options.resume_from:
             run.resumes = _run_to_resume(root, options.resume_from)
@@ -108,6 +112,19 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
         if run.resumes is not None:
             _check_filters(run.resumes, options)
     return run
+
+
+def _baseline(options: Options, root: Path) -> "Baseline | None":
+    """The baseline to compare the run with. Raises `LoadError` if there is none, before anything runs."""
+    if options.baseline is None:
+        if options.fail_on_regression or options.fail_on:
+            flag = "--fail-on-regression" if options.fail_on_regression else "--fail-on"
+            message = f"{flag} is given without a baseline to compare with"
+            raise load_error("no-baseline", message, "name one: --baseline NAME; atp baseline list shows them")
+        return None
+    from atp.history import baselines
+
+    return baselines.load(root, options.baseline)
 
 
 def _run_to_resume(root: Path, name: str) -> Path:

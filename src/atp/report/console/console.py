@@ -150,6 +150,11 @@ class Console(Listener):
             lines += [_BLANK, *self._explained]
             if self._bad > MOST_REPEATED:
                 lines.append((f"  … and {self._bad - MOST_REPEATED} more", "detail"))
+        if end.comparison is not None:
+            from atp.report.compare.text import comparison_lines
+
+            compared = comparison_lines(end.comparison, self._hide, verbose=self._look.verbose)
+            lines += [_BLANK, *heading("Compared with the baseline"), *compared]
         self._page.show([*lines, _BLANK, *_where(end, self._look)])
         self._page.close()
 

@@ -11,6 +11,7 @@ from atp.base.secrets import hider
 from atp.base.text import one_line
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
+from atp.report.compare.markdown import comparison_markdown
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
 from atp.report.facts import reason, shown_trial
@@ -108,7 +109,9 @@ class StepSummary(Reporter):
     def end(self, end: RunEnd) -> None:
         """Append the summary to what earlier commands of the step have written."""
         assert self.path is not None
-        head = "".join(f"{line}\n" for line in ["# Agent Test Report", "", *summary_section(end, self.hide)]).encode()
+        lines = ["# Agent Test Report", "", *summary_section(end, self.hide)]
+        lines += comparison_markdown(end.comparison, self.hide) if end.comparison is not None else []
+        head = "".join(f"{line}\n" for line in lines).encode()
         try:
             free = LARGEST - _ROOM - len(head) - (self.path.stat().st_size if self.path.exists() else 0)
             with self.path.open("ab") as file:

@@ -41,4 +41,6 @@ class JsonReport(SpooledReport):
         results.write_list(file)
         file.write(b',\n"skipped": ')
         skipped.write_list(file)
+        if end.comparison is not None:
+            file.write(b',\n"comparison": ' + self.masked_json(end.comparison.shortened()))
         file.write(b',\n"metadata": ' + self.masked_json(MetadataRecord.of(end)) + b"\n}\n")

@@ -3,19 +3,17 @@
 What an agent said is shown as it is, and can be neither a table, a fence, a link nor HTML.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from atp.base.durations import elapsed
-from atp.base.json_text import encode, whole_text
 from atp.base.numbers import counted
 from atp.base.secrets import Hide
-from atp.base.text import harmless, one_line
 from atp.engine.prepare.identity import Identity
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.compare.markdown import comparison_markdown
 from atp.report.facts import (
     agent_id,
     below_min_score,
@@ -33,6 +31,7 @@ from atp.report.facts import (
     warnings,
 )
 from atp.report.files import Spool
+from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
 from atp.report.totals import AgentTotals
 from atp.stats.stability import case_score, case_stability
@@ -48,10 +47,6 @@ DEEPEST = 3
 """How many levels of groups of checks are shown."""
 _STABILITY = ("Case", "Runs", "Passed", "Pass Rate", "Consistency", "Class", "Average", "Deviation")
 _SIGNS = {"passed": "✅", "failed": "❌", "skipped": "⏭️"}  # ⚠️ for anything else: an error that is not the agent's fault
-LONGEST = 2_000
-"""How much of a text is shown in a block of its own."""
-_MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#:@])")
-_TICKS = re.compile("`+")
 
 
 class MarkdownReport(SpooledReport):
@@ -85,6 +80,8 @@ class MarkdownReport(SpooledReport):
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """Write all sections."""
         file.write(_bytes(["# Agent Test Report", "", *summary_section(end, self.hide, self._low)]))
+        if end.comparison is not None:
+            file.write(_bytes(comparison_markdown(end.comparison, self.hide)))
         if self._several:
             totals = [(plain(self.hide(agent)), found.text) for agent, found in self._totals.agents.items()]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
@@ -254,38 +251,3 @@ def _title(identity: str, name: str, hide: Hide) -> str:
 
 def _bytes(lines: Any) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
-
-
-def plain(text: str, longest: int = 300) -> str:
-    """A text of the test files, on one line, with what could be markup escaped."""
-    return _MARKUP.sub(r"\\\1", one_line(whole_text(text), longest))
-
-
-def code(text: str, longest: int = 300) -> str:
-    """A text as a code span, also within a table: nothing in the text is markup, a link or a mention."""
-    shown = one_line(whole_text(text), longest).replace("|", "\\|")
-    if not shown.strip():
-        return "(empty)"
-    ticks = "`" * (_longest_run(shown) + 1)
-    blank = " " if shown[0] in "` " or shown[-1] in "` " else ""
-    return f"{ticks}{blank}{shown}{blank}{ticks}"
-
-
-def block(value: Any) -> list[str]:
-    """A value in a fence longer than any in the value: a text as it is, anything else as JSON."""
-    text = value if isinstance(value, str) else encode(value).decode()
-    shown = text[:LONGEST] + ("\n…" if len(text) > LONGEST else "")
-    fence = "`" * max(3, _longest_run(shown) + 1)
-    return [fence if isinstance(value, str) else f"{fence}json", *whole_text(harmless(shown)).split("\n"), fence, ""]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with aligned columns, so that its source can be read, too."""
-    cells = [list(head), *map(list, rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(head))]
-    lines = [f"| {' | '.join(text.ljust(width) for text, width in zip(row, widths, strict=True))} |" for row in cells]
-    return [lines[0], f"| {' | '.join('-' * width for width in widths)} |", *lines[1:], ""]
-
-
-def _longest_run(text: str) -> int:
-    return max((len(one) for one in _TICKS.findall(text)), default=0)

@@ -1,0 +1,1 @@
+"""Comparisons of two runs, for people and for pull requests."""
