@@ -264,6 +264,17 @@ class SimulatedUser(Struct, omit_defaults=True, kw_only=True):
     """Why it said what it said, turn by turn."""
 
 
+class Rejudged(Struct, omit_defaults=True, kw_only=True):
+    """A further judging of the same conversation, by the same judge and without its cache."""
+
+    status: Status = "passed"
+    """How the trial would have ended."""
+    score: float | None = None
+    """From 0 to 100; nothing if there is nothing to score."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    """What came of each check, in the order of the trial's `verdicts`."""
+
+
 class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Everything about one trial: one agent × case × variation × run."""
 
@@ -325,6 +336,10 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The files that the agent made or changed."""
     workspace: str | None = None
     """The workspace folder, if it was kept."""
+    masked: bool | None = None
+    """Of a result with `***` in it: true if secrets stood there, false if the agent or the test wrote that."""
+    rejudged: list[Rejudged] = field(default_factory=list)
+    """What further judgings of the same conversation came to, if `atp recheck --runs` asked for them."""
 
 
 class TrialRef(Struct, kw_only=True):

@@ -19,6 +19,7 @@ from atp.engine.trial.ending import Ending, conclude
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.judging import JudgedTrial, TimeUp, hide_split_secrets
 from atp.engine.trial.workspace import Workspace, WorkspaceError, WorkspaceReplaced
+from atp.journal.made_files import LOST
 from atp.suite.result import Status, Transcript, TrialResult
 from atp.usercode.threads import in_thread
 
@@ -217,7 +218,7 @@ class RunningTrial(JudgedTrial):
             made = await _in_thread(list_files) if self._workspace.has_copies else list_files()
         except (WorkspaceReplaced, OSError) as error:
             made = None
-            self._result.warnings.append(f"the files that the agent made are not kept: {error}")
+            self._result.warnings.append(f"{LOST}: {error}")
         else:
             await self._keep_files(made)
         await self._leave_workspace(empty=made == {})
@@ -227,7 +228,7 @@ class RunningTrial(JudgedTrial):
         if self._result.status == "cancelled" or made == {}:
             return
         kept = await _in_thread(lambda: self._context.made_files.keep(made)) if made is not None else None
-        self._result.files, warnings = kept or ([], ["the files that the agent made are not kept: a stop came"])
+        self._result.files, warnings = kept or ([], [f"{LOST}: a stop came"])
         self._result.warnings.extend(warnings)
 
     async def _leave_workspace(self, *, empty: bool) -> None:
