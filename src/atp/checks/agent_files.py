@@ -4,6 +4,7 @@ Their names and contents come from an agent: a file may be a link that leads out
 """
 
 import base64
+import hashlib
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from atp.base.canonical_json import canonical
 from atp.base.errors import Error
 from atp.base.files import open_untrusted
 from atp.base.found_json import SearchCutShort, read_whole, unread_json
-from atp.checks.evidence import Subject
+from atp.checks.evidence import NotKept, NotKeptFile, Subject
 from atp.roles.record import Unshown
 from atp.suite.result import Artifact
 
@@ -46,7 +47,7 @@ class NotShown(Error):
 class AgentFile:
     """A file or artifact that the agent made."""
 
-    def __init__(self, name: str, source: Path | Artifact) -> None:
+    def __init__(self, name: str, source: Path | Artifact | NotKeptFile) -> None:
         self.name = name
         self._source = source
 
@@ -59,11 +60,18 @@ class AgentFile:
         """The size in bytes."""
         if isinstance(self._source, Path):
             return _real_file(self._source, self.name).stat().st_size
-        return len(self.content())
+        return self._source.size if isinstance(self._source, NotKeptFile) else len(self.content())
+
+    def sha256(self) -> str:
+        """The digest of the content."""
+        known = self._source.sha256 if isinstance(self._source, NotKeptFile) else None
+        return known or hashlib.sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
-        """The content."""
+        """The content. Raises `Unreadable`, and `NotKept` for a file of an earlier run that has not kept it."""
         source = self._source
+        if isinstance(source, NotKeptFile):
+            raise NotKept(f"the content of `{self.name}`")
         if isinstance(source, Path):
             return _read(_real_file(source, self.name))
         if source.kind == "structured":

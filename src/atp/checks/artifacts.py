@@ -3,7 +3,6 @@
 What can't be read safely (`agent_files`) is unjudged, or at least never counts in the agent's favour.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from atp.base.found_json import MISSING
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
-from atp.checks.evidence import Evidence
+from atp.checks.evidence import Evidence, NotKept
 from atp.checks.globs import is_glob, matches_glob, normal_path
 from atp.checks.output import has, has_match
 from atp.checks.patterns import TooSlow, time_limit
@@ -127,6 +126,8 @@ def _is_as_wanted(assertion: ArtifactExists, absent_is_good: bool, file: AgentFi
         return failed(f"expected a file `{assertion.path}`, but {error}", expected=assertion.path, where=where)
     except Unreadable as error:
         return unjudged(f"`{file.name}` could not be read: {error}", where=where)
+    except NotKept as error:
+        return unjudged(str(error), where=where)
     return passed(f"`{cut(file.name, 100)}` was made", expected=assertion.path, found=file.name, where=where)
 
 
@@ -166,7 +167,7 @@ def _contains(text: str, file: AgentFile, where: str) -> Verdict:
 
 
 def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:
-    found = hashlib.sha256(file.content()).hexdigest()
+    found = file.sha256()
     if found == wanted.lower():
         return passed(where=where)
     return failed(f"expected the sha256 {wanted.lower()}, found {found}", expected=wanted, found=found, where=where)
@@ -203,7 +204,10 @@ def _path_in_workspace(path: str, evidence: Evidence) -> Path | None:
     workspace = evidence.workspace
     if workspace is None or not workspace.exists:
         return None
-    there = workspace.path() / path
+    try:
+        there = workspace.path() / path
+    except NotKept:
+        return None
     return there if there.exists() else None
 
 
@@ -221,7 +225,7 @@ def files_at(path: str, evidence: Evidence, *, untouched: bool = False) -> Itera
     for name, file in files.items():
         if is_wanted(name):
             yield AgentFile(name, file)
-        elif _may_be_behind(wanted, name) and file.is_symlink():
+        elif isinstance(file, Path) and _may_be_behind(wanted, name) and file.is_symlink():
             if not glob and (file / wanted[len(name) + 1 :]).exists():
                 yield AgentFile(wanted, file / wanted[len(name) + 1 :])
             elif glob and file.is_dir() and not file.resolve().is_relative_to(file.parents[name.count("/")].resolve()):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec.structs import replace
 
 from atp.base.canonical_json import canonical
+from atp.base.errors import Error
 from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole, unread_json
 from atp.base.numbers import counted
 from atp.suite.case import Case
@@ -16,6 +18,23 @@ from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
 
 if TYPE_CHECKING:
     from atp.roles.judge.judges import Judges
+
+
+class NotKept(Error):
+    """What a check looks at is not in the journal that the trial is read from, so the check can't be decided."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"not kept by that run: {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class NotKeptFile:
+    """A file that the agent made in an earlier run, which has not kept its content."""
+
+    size: int
+    """How long it was, in bytes."""
+    sha256: str | None = None
+    """The digest of its content, if it was read."""
 
 
 class Subject:
@@ -89,10 +108,10 @@ class Workspace(Protocol):
     def path(self) -> Path:
         """The folder."""
 
-    def files(self) -> Mapping[str, Path]:
+    def files(self) -> "Mapping[str, Path | NotKeptFile]":
         """All files, by their path in the folder, with `/` between its parts."""
 
-    def changed_files(self, *, own: bool = False) -> Mapping[str, Path]:
+    def changed_files(self, *, own: bool = False) -> "Mapping[str, Path | NotKeptFile]":
         """The files that the agent made or changed, by their path in the folder, with `/` between its parts.
 
         With `own`, only in the case's own turns, not in its befores.
@@ -139,7 +158,11 @@ class Evidence:
         """The evidence of one turn of the same trial."""
         narrowed = copy(self)
         narrowed.turn = turn
-        return _forget_computed(narrowed)
+        return forget_computed(narrowed)
+
+    def for_judges(self) -> "Evidence":
+        """The same evidence for judges, who are shown no secrets and so lack nothing where these are masked."""
+        return self
 
     def of_own_turns(self) -> "Evidence":
         """The evidence of the same trial without its befores."""
@@ -150,7 +173,12 @@ class Evidence:
             narrowed.transcript = Transcript()
         elif seen.inherited:
             narrowed.transcript = replace(seen, messages=seen.messages[seen.inherited :], inherited=0)
-        return _forget_computed(narrowed)
+        return forget_computed(narrowed)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation, as role/content objects."""
+        return self.transcript.messages
 
     @cached_property
     def turns(self) -> list[Turn]:
@@ -210,7 +238,7 @@ class Evidence:
         return events if self.turn is None else [event for event in events if event.turn == self.turn]
 
     @cached_property
-    def changed_files(self) -> Mapping[str, Path]:
+    def changed_files(self) -> Mapping[str, Path | NotKeptFile]:
         """The files that the agent made or changed in its workspace."""
         if self.workspace is None:
             return {}
@@ -225,7 +253,8 @@ class Evidence:
 _COMPUTED = tuple(name for name, one in vars(Evidence).items() if isinstance(one, cached_property))
 
 
-def _forget_computed(evidence: Evidence) -> Evidence:
+def forget_computed(evidence: Evidence) -> Evidence:
+    """Remove what was computed of a copy's original, and return the copy."""
     evidence._answer = None
     for name in _COMPUTED:
         evidence.__dict__.pop(name, None)

@@ -7,7 +7,7 @@ from atp.base.errors import ConfigurationError
 from atp.base.text import cut
 from atp.checks.agent_files import NotShown
 from atp.checks.artifacts import Versions, files_at, files_of
-from atp.checks.evidence import Evidence
+from atp.checks.evidence import Evidence, NotKept
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
@@ -54,6 +54,7 @@ class LlmEval(Assertion):
         yield Decider("assessor", self.judge, "`llm_eval`")
 
     async def check(self, evidence: Evidence) -> Verdict:
+        evidence = evidence.for_judges()
         try:
             judges, assessor = _assessor(evidence, self.judge, "`llm_eval` needs")
         except _NoJudge as error:
@@ -103,6 +104,7 @@ class AgentAssertion(Assertion):
         yield Decider("validator", self.use.removeprefix("agents:"), "`agent`")
 
     async def check(self, evidence: Evidence) -> Verdict:
+        evidence = evidence.for_judges()
         judges = evidence.judge
         if judges is None:
             return unjudged(f"`agent` needs {self.use}, and this trial has no judges")
@@ -133,6 +135,7 @@ class AgentAssertion(Assertion):
 
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
     """The verdicts of the assessor on expectations in words. Raises nothing but a cancellation."""
+    evidence = evidence.for_judges()
     try:
         judges, assessor = _assessor(evidence, None, "expectations in words need")
         found = await assessor.assess(
@@ -140,7 +143,7 @@ async def judge_expectations(expectations: Sequence[str], evidence: Evidence) ->
         )
         _count(found, judges, assessor, evidence)
         return [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
-    except _NoJudge as error:
+    except (_NoJudge, NotKept) as error:
         reason = str(error)
     except Exception as error:
         reason = f"the check broke: {last_line(error)}"

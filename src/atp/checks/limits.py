@@ -17,6 +17,10 @@ _CENT_DUST = 1e-9
 """Dollars. Sums of prices are not exact: a smaller difference is no overrun."""
 
 
+LARGER = "; the larger counts"
+"""How a warning about figures that differ ends."""
+
+
 class Overrun(NamedTuple):
     """A limit that was passed."""
 
@@ -140,7 +144,7 @@ def disagreements(transcript: Transcript) -> list[str]:
         ("cost", by_events.usd, by_report.usd),
     ]
     return [
-        f"{what}: events show {events:g}, the agent reports {report:g}; the larger counts"
+        f"{what}: events show {events:g}, the agent reports {report:g}{LARGER}"
         for what, events, report in pairs
         if events is not None and report is not None and abs(events - report) > _CENT_DUST
     ]

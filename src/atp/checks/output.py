@@ -9,8 +9,9 @@ from pydantic import AfterValidator, AliasChoices, Field
 
 from atp.base.canonical_json import canonical
 from atp.base.found_json import MISSING, SearchCutShort
+from atp.base.secrets import MASK
 from atp.checks.compare import contained, difference, expects_absence, fits_one, has_type, text_in_json, type_of
-from atp.checks.evidence import Evidence, Subject
+from atp.checks.evidence import Evidence, NotKept, Subject
 from atp.checks.json_paths import look_up, may_find_nothing, unlike
 from atp.checks.patterns import search
 from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
@@ -140,7 +141,15 @@ class Contains(Assertion):
     """Letter case doesn't matter."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        verdict = has(self.value, evidence.answer, self.ignore_case)
+        try:
+            subject = evidence.answer
+        except NotKept:
+            # A text that stands beside the secrets stands there whatever these were.
+            seen = has(self.value, evidence.for_judges().answer, self.ignore_case)
+            if isinstance(self.value, str) and not set(MASK) & set(self.value) and seen.passed:
+                return seen
+            raise
+        verdict = has(self.value, subject, self.ignore_case)
         return unless_json_is_unread(verdict, self, evidence.answer) if isinstance(self.value, dict | list) else verdict
 
 

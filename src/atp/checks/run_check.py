@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from atp.base.found_json import SearchCutShort
-from atp.checks.evidence import Evidence
+from atp.checks.evidence import Evidence, NotKept
 from atp.checks.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
 from atp.checks.verdicts import short, show, unjudged
 from atp.suite.assertion import Assertion
@@ -62,7 +62,7 @@ def _contained(error: BaseException) -> Verdict:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise error
-    if isinstance(error, SearchCutShort):
+    if isinstance(error, SearchCutShort | NotKept):
         return unjudged(str(error))
     return unjudged(f"the check broke: {last_line(error)}")
 

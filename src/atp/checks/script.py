@@ -2,7 +2,7 @@
 
 import copy
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from atp.base.errors import ConfigurationError, with_hint
 from atp.base.numbers import is_score
 from atp.base.text import cut
-from atp.checks.evidence import Evidence
+from atp.checks.evidence import Evidence, NotKept
 from atp.checks.verdicts import failed, passed, show, unjudged
 from atp.suite.assertion import Assertion, Group
 from atp.suite.options import Options
@@ -87,20 +87,39 @@ def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
 def script_context(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:
     """The `context` of a script: the trial as plain data."""
     options = assertion.options.model_dump(exclude_none=True) if assertion.options is not None else {}
-    case, transcript, workspace = evidence.case, evidence.transcript, evidence.workspace
+    case = evidence.case
     context: dict[str, Any] = {
         **copy.deepcopy(dict(evidence.context)),
         "options": options,
         "metadata": dict(options.get("metadata") or {}),
-        "conversation": copy.deepcopy(transcript.messages),
+        "conversation": copy.deepcopy(evidence.messages),
         "tool_calls": msgspec.to_builtins(evidence.tool_calls),
         "artifacts": msgspec.to_builtins(evidence.artifacts),
-        "usage": msgspec.to_builtins(transcript.usage),
+        "usage": msgspec.to_builtins(evidence.transcript.usage),
         "case": {"id": case.id, "name": case.name, "tags": list(case.tags), "metadata": copy.deepcopy(case.metadata)},
         "turn": evidence.turn,
-        "workspace": str(workspace.path()) if workspace is not None and workspace.exists else None,
     }
+    workspace = evidence.workspace
+    try:
+        context["workspace"] = str(workspace.path()) if workspace is not None and workspace.exists else None
+    except NotKept as error:
+        return _WithoutWorkspace(context, error)
     return context
+
+
+class _WithoutWorkspace(dict[str, Any]):
+    """The context of a script whose workspace was not kept: a script that asks for the folder can't decide."""
+
+    def __init__(self, context: Mapping[str, Any], why: NotKept) -> None:
+        super().__init__(context)
+        self._why = why
+
+    def __missing__(self, key: str) -> Any:
+        raise self._why if key == "workspace" else KeyError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key."""
+        return self[key] if key in self or key == "workspace" else default
 
 
 def read_answer(answer: Any, name: str) -> Verdict:
@@ -136,6 +155,8 @@ def _wrong(answer: Any) -> str | None:
 
 def _raised(name: str, raised: Raised) -> Verdict:
     error = raised.error
+    if isinstance(error, NotKept):
+        return unjudged(str(error), where=name)
     if isinstance(error, ConfigurationError | UnusableCode):
         where = "" if isinstance(error, ConfigurationError) else f"{name}: "
         return unjudged(f"{where}{with_hint(str(error), error.hint)}", where=name)

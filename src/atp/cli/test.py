@@ -64,11 +64,12 @@ class _GroupedCommand(click.Command):
 def _takes_settings(command: Command) -> Command:
     """Add a flag for every setting. A flag that isn't given is None."""
     for name, about in reversed(settings().items()):
-        command = _option(name, about)(command)
+        command = setting_option(name, about)(command)
     return command
 
 
-def _option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
+def setting_option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
+    """The flag for a setting."""
     flags = about["flags"]
     if not any(flag.startswith("--") for flag in flags):
         flags = [*flags, f"--{name.replace('_', '-')}"]
@@ -107,14 +108,20 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     if not texts and not paths:
         raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
     with stdout_reserved(), keeping_working_directory():
-        return _test(texts, paths, _flags_given(flags))
+        return _test(texts, paths, flags_given(flags))
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
-    from atp.base.project import unreadable
-    from atp.base.streams import streams_for_user_code
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
+
+    return run_to_report(lambda: prepare(Input(texts, paths), flags, own_process=True))
+
+
+def run_to_report(prepare: "Callable[[], Run]") -> int:
+    """Prepare a run, run it in this process, and write its reports. Returns the exit code."""
+    from atp.base.project import unreadable
+    from atp.base.streams import streams_for_user_code
     from atp.engine.signals import ended_by_sigterm, run_to_end
     from atp.loader.load import no_collection
     from atp.report.choose import choose, reads
@@ -127,7 +134,7 @@ def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any])
         try:
             # Importing an agent may print something, and start processes, which are then ended.
             with ended_by_sigterm(), streams_for_user_code(), redirect_stdout(sys.stderr):
-                run = prepare(Input(texts, paths), flags, own_process=True)
+                run = prepare()
         except OSError as error:
             raise unreadable(error.filename or "the input", error) from error
         if run.warnings:  # with --quiet, too: it is about stdout
@@ -167,7 +174,7 @@ def _command(argv: list[str]) -> str:
     return f"atp {shlex.join(words)}"
 
 
-def _flags_given(values: dict[str, Any]) -> dict[str, Any]:
+def flags_given(values: dict[str, Any]) -> dict[str, Any]:
     """The flags on the command line. An empty value (`--budget-usd "$UNSET"`) is kept: validation reports it."""
     return {
         name: list(value) if isinstance(value, tuple) else value

@@ -127,14 +127,14 @@ class Run:
 
         A run that is not `counted` does not know how many of the plan's cases it will run.
         """
-        notes = [one.message for one in await vary(self.plan, self.roles)]
+        notes = await self._vary()
         sweep(self.root)
         folder = self._open_folder()
         if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
             notes.append(f"the last line of the journal was torn by a crash: {cut} bytes were cut off")
         done = FinishedTrials(folder.path / NAME if self.resumes else None)
         self.context.work_in(folder)
-        info = make_info(self, folder, done, counted=counted)
+        info = self._make_info(folder, done, counted=counted)
         if folder.left_by is not None:
             notes.append(f"the run was begun on {folder.left_by}: make sure that it isn't still running there")
         info.notes = [*notes, *why_again(info, done)]
@@ -160,6 +160,17 @@ class Run:
             self.stop.abort(str(error))
         except JournalError as error:
             self.stop.on_broken_journal(error)
+
+    async def _vary(self) -> list[str]:
+        """Generate the variations that cases ask for. Returns notes about them."""
+        return [one.message for one in await vary(self.plan, self.roles)]
+
+    def make_runner(self) -> TrialRunner:
+        """What runs the trials of the plan."""
+        return TrialRunner(self.context)
+
+    def _make_info(self, folder: RunFolder, done: FinishedTrials, *, counted: bool) -> RunInfo:
+        return make_info(self, folder, done, counted=counted)
 
     def record_skipped(self, suite: Suite, case: Case) -> None:
         """Record a case that its file leaves out."""
@@ -322,7 +333,7 @@ class _Started:
         self.info = info
         self.listeners = listeners
         self.journal = Journal(folder.path, run.secrets)
-        self.engine = Engine(TrialRunner(run.context), self.journal, done, run.stop, listeners, run.options.parallel)
+        self.engine = Engine(run.make_runner(), self.journal, done, run.stop, listeners, run.options.parallel)
 
 
 def _to_stderr(line: str) -> None:

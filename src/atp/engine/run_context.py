@@ -175,6 +175,11 @@ class RunContext:
         self._workspaces += 1
         return self._work.path / str(self._workspaces)
 
+    def restored_folder(self) -> tuple[WorkFolder, Path]:
+        """A path that is not taken, for files of an earlier run, and the folder that it is in."""
+        assert self._work is not None
+        return self._work, self.new_folder()
+
     def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""
         return self.options.keep_workspaces or (self.options.keep_failed and result.status != "passed")

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from atp.base.files import NotRegularFile, in_place_of, open_untrusted
 from atp.base.secrets import secrets_of
-from atp.suite.result import MadeFile
+from atp.suite.result import MadeFile, TrialResult
 
 LARGEST = 1_000_000
 """Bytes. The content of a larger file is not kept."""
@@ -20,6 +22,9 @@ MOST_READ = 2**30
 """Bytes. The most that is read of one trial; further files are listed without a digest."""
 FOLDER = "files"
 """The folder of the contents, in the run's folder."""
+LOST = "the files that the agent made are not kept"
+"""How the warning begins about a trial whose files are not listed."""
+_NOT_KEPT = "could not be kept"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -49,12 +54,23 @@ class MadeFiles:
             except NotRegularFile:
                 continue
             except OSError as error:
-                warnings.append(f"the file {name} could not be kept: {error.strerror or error}")
+                warnings.append(f"the file {name} {_NOT_KEPT}: {error.strerror or error}")
             else:
                 made.append(one)
                 to_keep -= one.size if one.kept else 0
                 to_read -= one.size
         return made, warnings
+
+    def take_over(self, run: Path, files: Iterable[MadeFile]) -> list[MadeFile]:
+        """Keep the files of an earlier run, too. Returns them as far as their contents are still there."""
+        taken = []
+        for made in files:
+            content = read_kept(run, made)
+            kept = content is not None and not self._has_secret(content)
+            if content is not None and made.sha256 is not None and kept:
+                self._write(made.sha256, content)
+            taken.append(replace(made, kept=kept))
+        return taken
 
     def _read(self, name: str, path: Path, to_keep: int, to_read: int) -> MadeFile:
         with open_untrusted(path) as file:
@@ -82,6 +98,12 @@ class MadeFiles:
         self._folder.mkdir(exist_ok=True)
         with in_place_of(path) as file:
             file.write(content)
+
+
+def are_all_listed(result: TrialResult) -> bool:
+    """True if the journal lists all files that the agent made in a trial. Warnings tell where it doesn't."""
+    lost = any(one.startswith(LOST) or (one.startswith("the file ") and _NOT_KEPT in one) for one in result.warnings)
+    return not lost and len(result.files) < MOST_LISTED
 
 
 def read_kept(run: Path, made: MadeFile) -> bytes | None:

@@ -63,6 +63,14 @@ def decode_trial(raw: bytes) -> Trial:
     return line
 
 
+def decode_result(raw: bytes) -> Trial | Before:
+    """The record of a line with the result of a trial or a before. Raises one of `UNREADABLE` for any other line."""
+    line = _DECODER.decode(raw)
+    if not isinstance(line, Trial | Before):
+        raise msgspec.ValidationError("not a line with a result")
+    return line
+
+
 def bounds(run: Path) -> tuple[RunInfo | None, Summary | None]:
     """How a run started, with what was planned when it last went on, and how it ended if it did."""
     start: RunInfo | None = None

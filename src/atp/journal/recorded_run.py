@@ -41,6 +41,7 @@ class _ReadTrial:
     file: str
     index: int
     about: CaseInfo | None
+    offset: int
 
 
 class RecordedRun:
@@ -60,6 +61,16 @@ class RecordedRun:
         self.info.started_in = _started_in(self.info) if relocate else None
         self.info.input = [self._path(one) if self._is_file(one) else one for one in self.info.input]
         self.info.files = [self._path(one) for one in self.info.files]
+
+    def trials(self) -> Iterator[tuple[int, str, TrialResult, CaseInfo | None]]:
+        """The trials that count, each with the offset of its line, its file, and its case where the line has that."""
+        for line in self._lines([]):
+            if isinstance(line, _ReadTrial):
+                yield line.offset, self._path(line.file), line.result, line.about
+
+    def path(self, file: str) -> str:
+        """The path of a test file from the working directory; the journal has it from the directory of the run."""
+        return self._path(file)
 
     def _is_file(self, text: str) -> bool:
         """True if an input names a file or a folder, and no message."""
@@ -137,14 +148,15 @@ class RecordedRun:
                 file.seek(self._earlier[key])
                 return decode_trial(file.readline())
 
-            for _, line in read_lines(self._journal, begin=self._begin, damaged=damaged):
+            for offset, line in read_lines(self._journal, begin=self._begin, damaged=damaged):
                 if isinstance(line, Kept):
                     if line.key not in self._earlier:
                         damaged.append(self._begin)
                         continue
-                    one = _ReadTrial(earlier(line.key).result, line.file, line.index, line.about)
+                    at = self._earlier[line.key]
+                    one = _ReadTrial(earlier(line.key).result, line.file, line.index, line.about, at)
                 elif isinstance(line, Trial):
-                    one = _ReadTrial(line.result, line.file, line.result.index, line.about)
+                    one = _ReadTrial(line.result, line.file, line.result.index, line.about, offset)
                 else:
                     ended = ended or isinstance(line, Summary)
                     yield line
@@ -154,7 +166,7 @@ class RecordedRun:
                 yield one
             for key in self._earlier if not ended else ():
                 before = earlier(key)
-                one = _ReadTrial(before.result, before.file, before.result.index, before.about)
+                one = _ReadTrial(before.result, before.file, before.result.index, before.about, self._earlier[key])
                 if _identity(one) not in seen:
                     yield one
 

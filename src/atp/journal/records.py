@@ -116,6 +116,8 @@ class RunInfo(
     """Of a run that went on: when it first started, in seconds since 1970."""
     duration_before_resume_ms: float = 0.0
     """Of a run that went on: how long it took before, breaks left out."""
+    rechecks: str | None = None
+    """The id of the run whose conversations were judged again, if no agent was called."""
     notes: list[str] = []
     """What a person should know before the run starts."""
     folder: str = ""

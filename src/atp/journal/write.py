@@ -14,13 +14,14 @@ import msgspec
 
 from atp.base.errors import Error
 from atp.base.json_text import whole_text
-from atp.base.secrets import Secrets
+from atp.base.secrets import MASK, Secrets
 from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult
 
 SYNC_EVERY = 1.0
 """Seconds between two fsyncs."""
 _ENCODER = msgspec.json.Encoder()
+_MASK = MASK.encode()
 _UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """Raised for a value that JSON can't express. Agents' values are checked when they come; others' may slip by."""
 
@@ -92,16 +93,24 @@ class Journal:
             raise JournalError(f"{self.path} was deleted or replaced while the run was writing to it")
 
     def _encode(self, line: Line) -> None:
+        self._encode_unmasked(line)
+        may_mask = self._secrets.may_be_in(self._buffer)  # much faster than walking through the record
+        if isinstance(line, Trial | Before) and (may_mask or _MASK in self._buffer):
+            # Whoever judges the result again has to know what the agent wrote. Of a result that was read, it is known.
+            line.result.masked = bool(line.result.masked) or may_mask
+            self._encode_unmasked(line)
+        if may_mask:
+            masked = _without_surrogates(msgspec.to_builtins(self._secrets.mask(line, numbers=False)))
+            self._buffer.clear()
+            _ENCODER.encode_into(masked, self._buffer)
+
+    def _encode_unmasked(self, line: Line) -> None:
         try:
             self._buffer.clear()
             _ENCODER.encode_into(line, self._buffer)
         except UnicodeEncodeError:  # what an agent prints or raises may have half a surrogate pair in it
             self._buffer.clear()
             _ENCODER.encode_into(_without_surrogates(msgspec.to_builtins(line)), self._buffer)
-        if self._secrets.may_be_in(self._buffer):  # searching the bytes is much faster than walking through the record
-            masked = _without_surrogates(msgspec.to_builtins(self._secrets.mask(line, numbers=False)))
-            self._buffer.clear()
-            _ENCODER.encode_into(masked, self._buffer)
 
     def _encode_emptied(self, line: Line, why: Exception) -> None:
         reason = f"{type(why).__name__}: {why}"

@@ -272,6 +272,17 @@ class SimulatedUser(Struct, omit_defaults=True, kw_only=True):
     """Why it said what it said, turn by turn."""
 
 
+class Rejudged(Struct, omit_defaults=True, kw_only=True):
+    """A further judging of the same conversation, by the same judge and without its cache."""
+
+    status: Status = "passed"
+    """How the trial would have ended."""
+    score: float | None = None
+    """From 0 to 100; nothing if there is nothing to score."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    """What came of each check, in the order of the trial's `verdicts`."""
+
+
 class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Everything about one trial: one agent × case × variation × run."""
 
@@ -335,6 +346,10 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The workspace folder, if it was kept."""
     surplus: bool = False
     """True if the case was decided without this trial (`--runs auto`): it counts towards the cost only."""
+    masked: bool | None = None
+    """Of a result with `***` in it: true if secrets stood there, false if the agent or the test wrote that."""
+    rejudged: list[Rejudged] = field(default_factory=list)
+    """What further judgings of the same conversation came to, if `atp recheck --runs` asked for them."""
 
 
 class TrialRef(Struct, kw_only=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from atp.engine.trial.running import _copy
+from atp.engine.trial.judging import _copy
 from atp.suite.result import Event, ToolCall, TrialResult, Usage
 
 

@@ -123,7 +123,7 @@ class Plan:
                 yield from self._against(unit, tested, case, shared, before)
 
     def _against(
-        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
+        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> Iterator[Trial]:
         """The trials of a case against one agent."""
         source, varied, runs = unit.source, shared.varied, shared.runs
@@ -154,14 +154,14 @@ class Plan:
                     is_before=leads and not number and run == 1,
                 )
 
-    def _shared(self, case: Case, varied: Variations, runs: int) -> "_Shared":
+    def _shared(self, case: Case, varied: Variations, runs: int) -> "Shared":
         timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
         asked = AskedGate(case.pass_rate, case.confidence, case.margin, runs, len(varied))
         gate = gate_of(asked, self.options)
-        return _Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate)
+        return Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate)
 
     def _digests(
-        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "_Shared", before: Trial | None
+        self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> tuple[str, str]:
         """The hash of the case alone, and of all that decides its trials against an agent."""
         content: list[Any] = [shared.content, unit.files.of(case, tested.base)]
@@ -181,7 +181,7 @@ class Plan:
         return trial
 
 
-class _Shared(NamedTuple):
+class Shared(NamedTuple):
     """What the trials of a case have in common, whichever agent they are against."""
 
     content: msgspec.Raw

@@ -95,7 +95,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
-        raise load_error("nothing-to-run", "no case is left to run", _what_left_none(options, sources))
+        raise no_case_left(options, sources)
     with extended_environ(context.env):
         # A dry run only looks for hooks, because loading one runs the user's code.
         load = None if options.dry_run else context.hooks.load
@@ -132,7 +132,16 @@ def _run_to_resume(root: Path, name: str) -> Path:
     run = find_run(root, name)
     if run.parent != runs_folder(root).resolve():
         raise load_error("no-run", f"{name}: it is no run of the project in {root}", "atp runs lists them")
+    start, _ = bounds(run)
+    if start is not None and start.rechecks is not None:
+        message = f"the run {run.name} judged the run {start.rechecks} again, and has run no agent"
+        raise load_error("rechecked-run", message, f"go on with that one: --resume-from {start.rechecks}")
     return run
+
+
+def no_case_left(options: Options, sources: list[CaseSource]) -> LoadError:
+    """The error for a plan without cases."""
+    return load_error("nothing-to-run", "no case is left to run", _what_left_none(options, sources))
 
 
 def _what_left_none(options: Options, sources: list[CaseSource]) -> str:

@@ -75,7 +75,7 @@ def find_unfinished(root: Path, identity: list[str]) -> Path:
     newest = True
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is None or not _same(start, identity, root):
+        if start is None or start.rechecks is not None or not _same(start, identity, root):
             continue
         if summary is None or not summary.complete or (newest and any(summary.counts.get(name) for name in _UNJUDGED)):
             return run
@@ -98,7 +98,7 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
     whole: Path | None = None
     for run in all_runs(root):
         start, summary = bounds(run)
-        if start is None or not _same(start, identity, root):
+        if start is None or start.rechecks is not None or not _same(start, identity, root):
             continue
         here = _passed(run / NAME)
         decided = {**here, **decided}

@@ -30,6 +30,19 @@ def resolve_roles(plan: Plan, roles: RoleClients) -> None:
 
 def missing_roles(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagnostics:
     """Report the judges, simulators and generators that a suite needs and that can't be resolved."""
+    here = missing_judges(source, roles)
+    warnings = roles.services.warnings if isinstance(roles, RoleClients) else None
+    for name, examples in source.survey.simulators.items():
+        find: Callable[[], Any] = partial(roles.simulator, name, source)
+        report_missing(here, "no-simulator", "there is no simulator", examples, find, warnings)
+    if varied := source.survey.varied:
+        find = partial(roles.variator, source)
+        report_missing(here, "no-generator", "its prompts can't be varied", varied, find, warnings)
+    return here
+
+
+def missing_judges(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagnostics:
+    """Report the judges and validators that a suite needs and that can't be resolved."""
     here = Diagnostics(source.suite.path)
     warnings = roles.services.warnings if isinstance(roles, RoleClients) else None
     for decider, examples in source.survey.deciders.items():
@@ -43,12 +56,6 @@ def missing_roles(source: CaseSource, roles: RoleClients | RoleLookup) -> Diagno
             why = f"its expectation {show(case.expectations[number], SHORT)}"
             cases = [(case.id, source.expectation_place(case, number)), *examples[1:]]
         report_missing(here, "no-judge", f"{why} can't be judged", cases, find, warnings)
-    for name, examples in source.survey.simulators.items():
-        find = partial(roles.simulator, name, source)
-        report_missing(here, "no-simulator", "there is no simulator", examples, find, warnings)
-    if varied := source.survey.varied:
-        find = partial(roles.variator, source)
-        report_missing(here, "no-generator", "its prompts can't be varied", varied, find, warnings)
     return here
 
 

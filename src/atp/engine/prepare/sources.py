@@ -77,7 +77,7 @@ def open_input(
     for text in given_input.texts:
         if is_reference(text):
             continue
-        if _is_message(text):
+        if is_message(text):
             sources.append(in_memory(load_message(text), wants))
         else:
             paths.append(text)
@@ -110,7 +110,7 @@ def _is_unicode(path: Path) -> bool:
     return True
 
 
-def _is_message(text: str) -> bool:
+def is_message(text: str) -> bool:
     """True if an input is a message: no existing path, and nothing that looks like a path."""
     return not (os.path.exists(text) or _KNOWN_ENDING.fullmatch(text) or ("/" in text and not re.search(r"\s", text)))
 

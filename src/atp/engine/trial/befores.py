@@ -51,19 +51,29 @@ async def take_snapshot(
         state = copy.deepcopy(conversation.state)
     except Exception as error:
         raise AgentError(f"the agent's state can't be copied: {type(error).__name__}: {error}") from error
-    seen = Transcript()
-    if start is not None:
-        _extend(seen, start.seen)
-    if start is None or not says_nothing:
-        _extend(seen, transcript)
     return Snapshot(
         messages=list(transcript.messages),
         turns=conversation.turns,
         state=state,
         workspace=await workspace.copy_to(folder),
-        seen=seen,
-        gap=unreported_calls(transcript) or (start.gap if start is not None else None),
+        seen=seen_so_far(start, transcript, says_nothing=says_nothing),
+        gap=gap_so_far(start, transcript),
     )
+
+
+def seen_so_far(start: Snapshot | None, transcript: Transcript, *, says_nothing: bool) -> Transcript:
+    """What was seen of the agent in a trial and in the befores that it went on from."""
+    seen = Transcript()
+    if start is not None:
+        _extend(seen, start.seen)
+    if start is None or not says_nothing:
+        _extend(seen, transcript)
+    return seen
+
+
+def gap_so_far(start: Snapshot | None, transcript: Transcript) -> str | None:
+    """Say that the agent made tool calls that it did not describe, in a trial or in its befores."""
+    return unreported_calls(transcript) or (start.gap if start is not None else None)
 
 
 def _extend(transcript: Transcript, more: Transcript) -> None:

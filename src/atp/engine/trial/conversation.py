@@ -123,19 +123,8 @@ class Conversation:
 
     async def run(self) -> None:
         """Say all that the case says, and record the answers."""
-        for messages in self._new_messages():
+        for messages in new_messages(self._trial):
             await self.say(messages)
-
-    def _new_messages(self) -> Iterator[list[dict[str, Any]]]:
-        """What is added to the conversation before each turn."""
-        case = self._trial.case
-        if case.task is not None:
-            yield [{"role": "user", "content": case.task.description}]
-        elif self._trial.chain is not None:
-            for prompt in self._trial.chain:
-                yield [{"role": "user", "content": prompt}]
-        elif case.messages:
-            yield [message.wire() for message in case.messages]
 
     def warnings(self) -> list[str]:
         """Return warnings about answers, and about tool calls whose outcome never came."""
@@ -197,6 +186,18 @@ class Conversation:
             "case_name": case.name,
             "metadata": {**trial.context["metadata"], **case.metadata},
         }
+
+
+def new_messages(trial: Trial) -> Iterator[list[dict[str, Any]]]:
+    """What a trial adds to the conversation before each turn, unless it is a dialogue."""
+    case = trial.case
+    if case.task is not None:
+        yield [{"role": "user", "content": case.task.description}]
+    elif trial.chain is not None:
+        for prompt in trial.chain:
+            yield [{"role": "user", "content": prompt}]
+    elif case.messages:
+        yield [message.wire() for message in case.messages]
 
 
 def _as_number(seconds: float) -> float:

@@ -1,28 +1,49 @@
 """A dialogue with a simulated user, and the checkpoints it must reach: the dynamic mode of the JSONL format."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
 from atp.engine.planned_trial import Trial
-from atp.engine.trial.conversation import Conversation
-from atp.roles.simulator import SimulatedMessage, Simulator, SimulatorTurn
+from atp.roles.simulator import SimulatedMessage, SimulatorTurn
 from atp.suite.case import MOST_TURNS, Case, Checkpoint
 from atp.suite.result import (
     CheckpointResult,
     SimulatedTurn,
     SimulatedUser,
+    Transcript,
     TrialResult,
     Usage,
     Verdict,
 )
 
 
+class SaysNext(Protocol):
+    """Who speaks to the agent: a simulator, or what one said in an earlier run."""
+
+    async def next(self, turn: SimulatorTurn) -> SimulatedMessage:
+        """The user's next message."""
+
+
+class TurnByTurn(Protocol):
+    """A conversation that is led turn by turn: with an agent, or one that an earlier run recorded."""
+
+    transcript: Transcript
+    """All that was said and seen so far."""
+    session: str
+    """The id of the conversation."""
+    turns: int
+    """How many turns there were, those of befores included."""
+
+    async def say(self, messages: list[dict[str, Any]]) -> None:
+        """Add messages, and the agent's answer."""
+
+
 class Dialogue:
     """A dialogue: the simulator speaks, the agent answers, the checkpoints are checked."""
 
-    def __init__(self, trial: Trial, conversation: Conversation, simulator: Simulator, result: TrialResult) -> None:
+    def __init__(self, trial: Trial, conversation: TurnByTurn, simulator: SaysNext, result: TrialResult) -> None:
         self._trial = trial
         self._conversation = conversation
         self._simulator = simulator
@@ -38,7 +59,7 @@ class Dialogue:
         self.error: str | None = None
         """Why the dialogue did not pass, in the words of the JSONL format."""
         self._simulator_usage = result.role_usage = Usage()
-        self._user = result.simulated_user = _simulated_user(trial.case)
+        self._user = result.simulated_user = simulated_user(trial.case)
         result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]
 
     async def run(
@@ -133,6 +154,12 @@ class Dialogue:
             # Where none had to be reached, one that was is all that shows that anything came of the dialogue.
             self.error = f"max turns ({self._most}) exceeded"
 
+    def cut_short(self, why: str) -> None:
+        """Leave unjudged what further turns would have decided: for this reason, there are none."""
+        self.error = why
+        left = [one.id for one in self._trial.case.checkpoints if one.id not in self._reached]
+        self._unjudged.update(dict.fromkeys(left or [""], why))
+
     def verdicts(self) -> list[Verdict]:
         """A verdict on each checkpoint that was reached or had to be, and on the dialogue if it has none."""
         found = [self._verdict(one) for one in self._trial.case.checkpoints if one.required or one.id in self._reached]
@@ -185,7 +212,8 @@ def _simulator_options(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
     return options, options.pop("metadata", {})
 
 
-def _simulated_user(case: Case) -> SimulatedUser:
+def simulated_user(case: Case) -> SimulatedUser:
+    """Who the agent talks to in the dialogue of a case; nothing is said yet."""
     _, metadata = _simulator_options(case)
     return SimulatedUser(persona=str(metadata.get("persona", "")), goal=str(metadata.get("goal", "")))
 

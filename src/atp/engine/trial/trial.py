@@ -9,6 +9,7 @@ from atp.engine.run_context import RunContext
 from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
 from atp.engine.trial.deadline import Deadline, Deadlines
 from atp.engine.trial.ending import Ending
+from atp.engine.trial.judging import JudgedTrial
 from atp.engine.trial.running import RunningTrial
 from atp.suite.result import Status, TrialResult
 
@@ -80,11 +81,14 @@ class TrialRunner:
         result, snapshot = await self._run(trial, start, abandon)
         return Replayed(result, snapshot, "" if snapshot else why_not(result))
 
+    def _new_trial(self, trial: Trial, result: TrialResult, start: Snapshot | None) -> JudgedTrial:
+        return RunningTrial(trial, result, self._context, start)
+
     async def _run(self, trial: Trial, start: Snapshot | None, abandon: Abandon) -> tuple[TrialResult, Snapshot | None]:
         result = _new_result(trial)
         self._identify_roles(trial, result)
         self._context.services.recordings.begin_trial()
-        running = RunningTrial(trial, result, self._context, start)
+        running = self._new_trial(trial, result, start)
         deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(running.abandoned()))
         try:
             await running.run(deadline)

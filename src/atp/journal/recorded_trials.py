@@ -1,0 +1,104 @@
+"""Finds the results of an earlier run by what its trials are: for each agent, case, variation and run, one."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from atp.base.json_text import UNREADABLE
+from atp.base.project import unreadable
+from atp.journal.read import decode_result, read_lines
+from atp.journal.recorded_run import RecordedRun
+from atp.journal.records import NAME, Before, RunInfo, Trial
+from atp.suite.result import CaseInfo, TrialResult
+
+
+class CasePlace(NamedTuple):
+    """A case of a run, against one agent."""
+
+    file: str
+    """The real path of its file; empty if it stands in none."""
+    agent: str
+    """The agent's name."""
+    case: str
+    """The case's id."""
+
+
+def place_of(file: str | None, agent: str, case: str) -> CasePlace:
+    """The place of a case in the file at this path."""
+    return CasePlace(os.path.realpath(file) if file else "", agent, case)
+
+
+class RecordedTrials:
+    """The results of a run in a journal. Only where they stand is in memory. Raises `LoadError` if there is no run."""
+
+    def __init__(self, run: Path) -> None:
+        recorded = RecordedRun(run)
+        self.folder = run
+        """The run's folder."""
+        self.info: RunInfo = recorded.info
+        """How the run was started."""
+        self._journal = run / NAME
+        self._trials: dict[CasePlace, dict[tuple[int, int], int]] = {}
+        self._about: dict[CasePlace, CaseInfo] = {}
+        self._befores: dict[CasePlace, list[int]] = {}
+        try:
+            for offset, file, result, about in recorded.trials():
+                place = place_of(file, result.agent, result.case)
+                self._trials.setdefault(place, {})[result.variation, result.run] = offset
+                if about is not None:
+                    self._about[place] = about
+            for offset, line in read_lines(self._journal):
+                if isinstance(line, Before) or (isinstance(line, Trial) and _may_be_before(line.result)):
+                    place = place_of(recorded.path(line.file), line.result.agent, line.result.case)
+                    self._befores.setdefault(place, []).append(offset)
+        except OSError as error:
+            raise unreadable(self._journal, error) from error
+
+    def places(self) -> Iterator[CasePlace]:
+        """The cases that were run, each against one agent. Cases that were only replayed for others are left out."""
+        return iter(self._trials)
+
+    def about(self, place: CasePlace) -> CaseInfo | None:
+        """What the journal says of a case beside its trials."""
+        return self._about.get(place)
+
+    def runs(self, place: CasePlace) -> int:
+        """How often the trials of a case were repeated, at most; 0 if there are none."""
+        return max((run for _, run in self._trials.get(place, ())), default=0)
+
+    def offset(self, place: CasePlace, variation: int, run: int) -> int | None:
+        """Where the result of a trial stands; None if there is none."""
+        return self._trials.get(place, {}).get((variation, run))
+
+    def read(self, offset: int) -> TrialResult:
+        """The result in the line that begins at an offset. Raises `LoadError` if the journal has changed since."""
+        try:
+            with self._journal.open("rb") as file:
+                file.seek(offset)
+                return decode_result(file.readline()).result
+        except (OSError, *UNREADABLE) as error:
+            changed = error if isinstance(error, OSError) else OSError(0, "it was changed meanwhile")
+            raise unreadable(self._journal, changed) from error
+
+    def before(self, place: CasePlace, messages: Sequence[dict[str, Any]]) -> int | None:
+        """Where the result of a before stands whose conversation is that of `messages`; None if there is none."""
+        for offset in self._befores.get(place, ()):
+            if self.read(offset).transcript.messages == list(messages):
+                return offset
+        return None
+
+    def variations(self, place: CasePlace) -> dict[int, TrialResult]:
+        """The longest conversation of each variation of a case."""
+        found: dict[int, TrialResult] = {}
+        for (variation, _), offset in self._trials.get(place, {}).items():
+            result = self.read(offset)
+            known = found.get(variation)
+            if known is None or len(result.transcript.turns) > len(known.transcript.turns):
+                found[variation] = result
+        return found
+
+
+def _may_be_before(result: TrialResult) -> bool:
+    """True for the trial of a case that others may go on from: the first run of its first prompt."""
+    return result.variation == 0 and result.run == 1
