@@ -11,6 +11,7 @@ from atp.base.exit_codes import INCOMPLETE, INTERRUPTED
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets
 from atp.engine.engine import Engine
+from atp.engine.golden_notes import golden_notes
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan
@@ -63,6 +64,8 @@ class Run:
         """Reports that could not be written, and what could not be closed."""
         self._started: _Started | None = None
         self._before_all_done = False
+        self._counted = True
+        self._notes: list[str] = []
         self._agents_open = True
 
     @property
@@ -116,7 +119,10 @@ class Run:
 
         A run that is not `counted` does not know how many of the plan's cases it will run.
         """
+        self._counted = counted
         notes = [one.message for one in await vary(self.plan, self.roles)]
+        if self.options.update_snapshots and (refused := self.context.golden_updates.refused) is not None:
+            notes.append(f"no golden file is written or removed, because {refused}")
         sweep(self.root)
         folder = self._open_folder()
         if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
@@ -189,6 +195,7 @@ class Run:
                 self.problems.append(str(error))  # all trials are done: there is nothing to go on with
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
+        self._notes = list(golden_notes(self.plan, self.context, whole=self._runs_whole_input))
         summary = self._summary()
         try:
             started.journal.write(summary)
@@ -205,6 +212,13 @@ class Run:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code == 0 else code
 
+    @property
+    def _runs_whole_input(self) -> bool:
+        """True if no filter, and no stop, has left a case of the input out."""
+        options = self.options
+        narrowed = options.run or options.tags or options.only_failed or self.plan.filter.only is not None
+        return self._counted and not narrowed and self.stop.reason is None
+
     def _summary(self) -> Summary:
         counts = self._running.engine.summary
         code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
@@ -216,6 +230,7 @@ class Run:
             counts=counts.counts(),
             exit_code=INCOMPLETE if broken or (self.problems and code == 0) else code,
             exhausted=self.stop.exhausted,
+            notes=self._notes,
         )
 
     async def close(self) -> None:

@@ -30,6 +30,8 @@ class RunEnd:
     """The run was not stopped: its journal was damaged since, so that parts of the run are missing. See the reason."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
+    notes: Sequence[str] = ()
+    """What a person should know when the run has ended."""
 
     @classmethod
     def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":
@@ -42,6 +44,7 @@ class RunEnd:
             reason=summary.reason,
             exit_code=summary.exit_code,
             exhausted=summary.exhausted,
+            notes=summary.notes,
         )
 
 

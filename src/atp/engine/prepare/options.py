@@ -56,6 +56,11 @@ class Options(Record):
     only_failed: bool = setting(
         "Only what did not pass in the last run of the same input", default=False, only_flag=True
     )
+    update_snapshots: bool = setting(
+        "Write the golden files of snapshots that differ, remove obsolete ones; not when CI is set",
+        default=False,
+        only_flag=True,
+    )
     runs: Count = setting("Run each trial so often and measure its stability (1)", default=1)
     timeout: Seconds = setting("Longest a trial may take where its file doesn't say (5m)", default=300.0)
     parallel: Count = setting("Trials at a time (1)", default=1)

@@ -150,7 +150,8 @@ class Console(Listener):
             lines += [_BLANK, *self._explained]
             if self._bad > MOST_REPEATED:
                 lines.append((f"  … and {self._bad - MOST_REPEATED} more", "detail"))
-        self._page.show([*lines, _BLANK, *_where(end, self._look)])
+        notes: list[Line] = [(f"{INFO} {one_line(self._hide(note), 1000)}", "info") for note in end.notes]
+        self._page.show([*lines, _BLANK, *notes, *_where(end, self._look)])
         self._page.close()
 
 
