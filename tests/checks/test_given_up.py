@@ -5,7 +5,7 @@ Neither the check nor its negation passes then. Every registered kind of check m
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from atp.base import found_json
 from atp.base.found_json import DEEPEST
 from atp.checks import agent_files, artifacts
 from atp.checks.evidence import Evidence
+from atp.checks.golden_files import TrialGoldenFiles, Updates
 from atp.checks.run_check import run_check
+from atp.checks.snapshot import SnapshotAssertion
 from atp.suite.assertion import ASSERTIONS, Group
 from atp.suite.result import Artifact, ToolCall, Turn, Usage
 
@@ -275,6 +277,27 @@ def group(kind: str) -> Iterator[GivenUp]:
     yield {"type": kind, "assertions": [{**inner, "negate": True}], **more}, evidence
 
 
+def snapshot(folder: Path) -> Iterator[GivenUp]:
+    def with_golden(text: str, cases: Iterable[GivenUp]) -> Iterator[GivenUp]:
+        for number, (assertion, evidence) in enumerate(cases):
+            (folder / f"{number}.json").write_text(text, "utf-8")
+            names = {SnapshotAssertion.model_validate(assertion).identity: f"{number}.json"}
+            evidence.golden_files = TrialGoldenFiles(folder, names, "run 1", Updates())
+            yield assertion, evidence
+
+    json, tools = {"type": "snapshot", "match": "json"}, {"type": "snapshot", "match": "tools"}
+    yield from with_golden('{"leak": 1}', in_output(json, {**json, "ignore": ["$.id"]}))
+    yield from with_golden("{", [(json, make_evidence('{"leak": 1}'))])
+    yield json, make_evidence('{"leak": 1}')  # no golden files at all
+    slow = f"$[?search(@, '{SLOW}')]"
+    yield from with_golden("[]", [({**json, "ignore": [slow]}, make_evidence([SLOW_ON]))])
+    called = '[{"name": "pay", "arguments": {"leak": 1}}]'
+    yield from with_golden(called, [(tools, make_evidence("x", calls=[ToolCall(name="pay")]))])
+    for text in BROKEN_JSON.values():
+        calls: list[ToolCall | str] = [ToolCall(name="pay", arguments=text)]
+        yield from with_golden(called, [(tools, make_evidence("x", calls=calls))])
+
+
 GIVE_UP: dict[str, Callable[..., Iterator[GivenUp]]] = {
     "equals": equals,
     "contains": contains,
@@ -292,6 +315,7 @@ GIVE_UP: dict[str, Callable[..., Iterator[GivenUp]]] = {
     "llm_eval": llm_eval,
     "agent": agent,
     "script": script,
+    "snapshot": snapshot,
 }
 
 

@@ -17,6 +17,7 @@ from atp.suite.case import Case
 from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
 
 if TYPE_CHECKING:
+    from atp.checks.golden_files import TrialGoldenFiles
     from atp.roles.judge.judges import Judges
 
 
@@ -146,6 +147,8 @@ class Evidence:
         """The turn to check, from 1. If None, the whole conversation is checked, and the last answer is the output."""
         self.judge = judge
         """The judges of the trial; none if no check of the suite needs a judge."""
+        self.golden_files: TrialGoldenFiles | None = None
+        """The golden files that snapshots are compared with; none if no snapshot of the case can have one."""
         self.earlier: Transcript | None = None
         """The turns, tool calls, events and artifacts of the befores, if there are any."""
         self.earlier_gap: str | None = None

@@ -1,6 +1,8 @@
 """Evaluates JSONPath (RFC 9535) on a JSON value."""
 
+import copy
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,6 +38,24 @@ def look_up(path: str, value: Any) -> Any:
     with time_limit():
         found = [node.value for node in place.query.find(value)]
     return found[0] if len(found) == 1 else found or MISSING
+
+
+def without(paths: Iterable[str], value: Any) -> Any:
+    """A copy of a value without what the paths find. All paths are followed before anything is left out."""
+    holders: dict[tuple[str | int, ...], set[str | int]] = {}
+    with time_limit():
+        for path in paths:
+            for node in _place(path).query.find(value):
+                if node.location:
+                    holders.setdefault(tuple(node.location[:-1]), set()).add(node.location[-1])
+    if not holders:
+        return value
+    copied = copy.deepcopy(value)
+    for steps in sorted(holders, key=len, reverse=True):
+        holder = _walk(steps, copied)
+        for key in sorted(holders[steps], key=lambda one: one if isinstance(one, int) else 0, reverse=True):
+            del holder[key]  # of a list, the last first: the others keep their places
+    return copied
 
 
 def names_one_place(path: str) -> bool:

@@ -13,7 +13,7 @@ from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence, NotKept
 from atp.checks.verdicts import failed, passed, show, unjudged
-from atp.suite.assertion import Assertion, Group
+from atp.suite.assertion import Assertion, each_assertion
 from atp.suite.options import Options
 from atp.suite.record import Json
 from atp.suite.reference import Script
@@ -64,13 +64,7 @@ class ScriptAssertion(Assertion):
 
 def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
     """The scripts that assertions name, those in groups included."""
-    found: list[str] = []
-    for assertion in assertions:
-        if isinstance(assertion, Group):
-            found += named_scripts(assertion.assertions)
-        elif isinstance(assertion, ScriptAssertion):
-            found.append(assertion.script)
-    return found
+    return [one.script for one in each_assertion(assertions) if isinstance(one, ScriptAssertion)]
 
 
 def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:

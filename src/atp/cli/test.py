@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs"),
+    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs", "update_snapshots"),
     "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),

@@ -18,6 +18,7 @@ from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
 from atp.base.files import walk_files
 from atp.base.project import working_directory
+from atp.checks.golden_files import golden_names, snapshots_of
 from atp.checks.script import named_scripts
 from atp.engine.named_agent import NamedAgent
 from atp.journal.records import AgentInputs, NamedFile
@@ -120,15 +121,25 @@ def content(path: Path) -> list[Any]:
 class CaseFiles:
     """The files that the results of a suite's cases depend on. Each is read once."""
 
-    def __init__(self, folder: Path, fixtures: Path | None, root: Path) -> None:
-        """Paths in the suite are relative to `folder`."""
+    def __init__(
+        self, folder: Path, fixtures: Path | None, root: Path, golden: Path | None = None, *, updates: bool = False
+    ) -> None:
+        """Paths in the suite are relative to `folder`. Its golden files are in `golden`.
+
+        `updates`: the run writes golden files.
+        """
         self._folder = folder
         self._root = root
+        self._golden = golden
+        self._updates = updates
         self._known: dict[Path, Any] = {}
         self._fixtures = [self._read(fixtures)] if fixtures is not None else []
 
-    def of(self, case: Case, base: Path) -> list[Any]:
-        """Identify the content of the files of a case; `base` is the folder of the agent."""
+    def of(self, case: Case, base: Path, golden_agent: str | None, variations: int) -> list[Any]:
+        """Identify the content of the files of a case; `base` is the folder of the agent.
+
+        The golden files are those of `golden_agent` and of so many `variations`.
+        """
         found = list(self._fixtures)
         if case.workspace is not None:
             found.append(self._read(self._folder / case.workspace))
@@ -141,7 +152,17 @@ class CaseFiles:
             found += self._script(script, (base, self._folder, self._root))
         for message in case.messages:
             found += [self._read(self._folder / name) for name in message.files]
+        if self._golden is not None:
+            found += self._golden_files(case, golden_agent, variations)
         return found
+
+    def _golden_files(self, case: Case, agent: str | None, variations: int) -> list[Any]:
+        """The golden files of a case as they are before the run. To compare with them is not to write them anew."""
+        assert self._golden is not None
+        if not snapshots_of(case):
+            return []
+        names = [name for number in range(variations) for name in golden_names(case, agent, number).values()]
+        return [["updates"] if self._updates else [], *(self._read(self._golden / name) for name in names)]
 
     def _script(self, name: str, folders: tuple[Path, ...]) -> list[Any]:
         with suppress(ConfigurationError):  # the check, or the plan, reports it

@@ -13,6 +13,7 @@ from atp.base.exit_codes import INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED
 from atp.base.project import runs_folder
 from atp.base.secrets import Secrets, current_secrets, hider
 from atp.engine.engine import Engine
+from atp.engine.golden_notes import golden_notes
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan
@@ -74,6 +75,8 @@ class Run:
         self._figures: FigureCollector | None = None
         self._started: _Started | None = None
         self._before_all_done = False
+        self._counted = True
+        self._notes: list[str] = []
         self._agents_open = True
 
     @property
@@ -127,7 +130,10 @@ class Run:
 
         A run that is not `counted` does not know how many of the plan's cases it will run.
         """
+        self._counted = counted
         notes = await self._vary()
+        if self.options.update_snapshots and (refused := self.context.golden_updates.refused) is not None:
+            notes.append(f"no golden file is written or removed, because {refused}")
         sweep(self.root)
         folder = self._open_folder()
         if self.resumes and (cut := cut_torn_line(folder.path / NAME)):
@@ -216,6 +222,7 @@ class Run:
                 self.problems.append(str(error))  # all trials are done: there is nothing to go on with
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
+        self._notes = list(golden_notes(self.plan, self.context, whole=self._runs_whole_input))
         comparison = self._compare()
         summary = self._summary(comparison)
         try:
@@ -232,6 +239,13 @@ class Run:
         if self.stop.interrupted:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code in (PASSED, INCONCLUSIVE) else code
+
+    @property
+    def _runs_whole_input(self) -> bool:
+        """True if no filter, and no stop, has left a case of the input out."""
+        options = self.options
+        narrowed = options.run or options.tags or options.only_failed or self.plan.filter.only is not None
+        return self._counted and not narrowed and self.stop.reason is None
 
     def _compare(self) -> "Comparison | None":
         """Compare the run with its baseline, if it has one."""
@@ -258,6 +272,7 @@ class Run:
             counts=counts.counts(),
             exit_code=INCOMPLETE if broken or (self.problems and code in (PASSED, INCONCLUSIVE)) else code,
             exhausted=self.stop.exhausted,
+            notes=self._notes,
         )
 
     async def close(self) -> None:

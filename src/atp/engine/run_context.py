@@ -16,6 +16,7 @@ from atp.base.diagnostics import load_error
 from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
+from atp.checks.golden_files import TrialGoldenFiles, Updates, golden_agent, golden_folder, golden_names
 from atp.engine.case_source import CaseSource
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, agent_tools
@@ -64,6 +65,8 @@ class RunContext:
         """Python functions to be called before and after trials and the run."""
         self.problems: list[str] = []
         """What could not be closed, and why."""
+        self.golden_updates = Updates(wanted=options.update_snapshots, refused=_why_no_updates(env))
+        """What the run does with golden files beside reading them."""
         self._working_directory = working_directory()
         self._forks: Forks | None = None
         self._work: WorkFolder | None = None
@@ -180,9 +183,23 @@ class RunContext:
         assert self._work is not None
         return self._work, self.new_folder()
 
+    def golden_files(self, trial: Trial) -> TrialGoldenFiles | None:
+        """The golden files that a trial is compared with; None if its case has no snapshots, or its suite no file."""
+        folder = golden_folder(trial.suite.path)
+        agent = golden_agent(trial.suite, trial.agent)
+        names = golden_names(trial.case, agent, trial.variation) if folder is not None else {}
+        if folder is None or not names:
+            return None
+        return TrialGoldenFiles(folder, names, f"run {trial.run} of agent `{trial.agent}`", self.golden_updates)
+
     def keeps_workspace(self, result: TrialResult) -> bool:
         """Whether a trial's folder is to stay."""
         return self.options.keep_workspaces or (self.options.keep_failed and result.status != "passed")
+
+
+def _why_no_updates(env: Mapping[str, str]) -> str | None:
+    """Why golden files must not be written: what CI writes, nobody has looked at, and nobody commits."""
+    return "CI is set" if env.get("CI", "").lower() not in ("", "0", "false", "no") else None
 
 
 def _secrets_of(env: Mapping[str, str]) -> Secrets:

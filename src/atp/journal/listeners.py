@@ -35,6 +35,8 @@ class RunEnd:
     """The setting, a budget, that has to be raised before it is any use to go on."""
     comparison: "Comparison | None" = None
     """How the run compares with the baseline that was given. The journal does not have it."""
+    notes: Sequence[str] = ()
+    """What a person should know when the run has ended."""
 
     @classmethod
     def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":
@@ -47,6 +49,7 @@ class RunEnd:
             reason=summary.reason,
             exit_code=summary.exit_code,
             exhausted=summary.exhausted,
+            notes=summary.notes,
         )
 
 

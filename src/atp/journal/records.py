@@ -201,3 +201,5 @@ class Summary(Line, kw_only=True):
     """The exit code that the run itself asks for."""
     exhausted: str | None = None
     """The budget that has to be raised before it is any use to go on."""
+    notes: list[str] = []
+    """What a person should know when the run has ended."""

@@ -21,7 +21,7 @@ _FLOW_TOKEN = re.compile(
 _KEY = rb"(?:test_suite|'test_suite'|\"test_suite\")"
 _FIRST_KEYS = re.compile(rb"^['\"]?(test[\w-]{2,12})['\"]?[ \t]*:", re.MULTILINE | re.IGNORECASE)
 """Keys at the beginning of a line that may be a misspelt `test_suite`."""
-_NOT_OURS = {"node_modules", "__pycache__", "site-packages"}
+_NOT_OURS = {"node_modules", "__pycache__", "site-packages", "__snapshots__"}
 
 
 def find_files(paths: Iterable[str], notes: Diagnostics) -> list[Path]:
@@ -46,7 +46,7 @@ def _expand(argument: str, notes: Diagnostics) -> Iterator[Path]:
             notes.error("no-test-files", f"no test files in {argument}", hint=hint)
         yield from inside
     elif not os.path.lexists(argument) and glob.has_magic(argument):
-        matches = sorted(glob.glob(argument, recursive=True))
+        matches = sorted(one for one in glob.glob(argument, recursive=True) if "__snapshots__" not in Path(one).parts)
         if not matches:
             notes.error(
                 "no-test-files", f"nothing matches {argument}", hint="check the pattern, and quote it for the shell"

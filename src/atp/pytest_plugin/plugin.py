@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atp-connector", metavar="NAME", help="Model connector of the agents.")
     group.addoption("--atp-role-connector", metavar="NAME", help="Model connector of judges and simulators.")
     group.addoption("--atp-runs", metavar="N", help="Run each trial so often.")
+    group.addoption(
+        "--atp-update-snapshots",
+        action="store_true",
+        default=None,
+        help="Write the golden files of snapshots that differ.",
+    )
     group.addoption("--atp-replay", metavar="FOLDER", help="Play back what atp test --record has recorded there.")
 
 
@@ -46,7 +52,8 @@ def shared_session(config: pytest.Config) -> "PytestSession":
         from atp.pytest_plugin.session import PytestSession
 
         flags = {
-            name: config.getoption(f"atp_{name}") for name in ("name", "connector", "role_connector", "runs", "replay")
+            name: config.getoption(f"atp_{name}")
+            for name in ("name", "connector", "role_connector", "runs", "update_snapshots", "replay")
         }
         given = {name: value for name, value in flags.items() if value is not None}
         found = config.stash[_SESSION] = PytestSession(given, is_worker=hasattr(config, "workerinput"))

@@ -130,6 +130,7 @@ ASSERTIONS: Registry[type[Assertion]] = Registry(
         "llm_eval": "atp.checks.judged:LlmEval",
         "agent": "atp.checks.judged:AgentAssertion",
         "script": "atp.checks.script:ScriptAssertion",
+        "snapshot": "atp.checks.snapshot:SnapshotAssertion",
         "all_of": "atp.checks.groups:AllOf",
         "any_of": "atp.checks.groups:AnyOf",
         "none_of": "atp.checks.groups:NoneOf",
@@ -172,3 +173,11 @@ class Group(Assertion):
     def needs_judge(self) -> bool:
         """True if any part needs a judge."""
         return any(part.needs_judge for part in self.assertions)
+
+
+def each_assertion(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    """Each of the assertions, those in groups included."""
+    for assertion in assertions:
+        yield assertion
+        if isinstance(assertion, Group):
+            yield from each_assertion(assertion.assertions)

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Place
-from atp.suite.assertion import AnyAssertion, Assertion
+from atp.suite.assertion import AnyAssertion, Assertion, each_assertion
 from atp.suite.matcher import check_matchers
 from atp.suite.message import Message
 from atp.suite.options import Options
@@ -114,6 +114,18 @@ class Checkpoint(Record):
     """Checkpoints that must be reached first."""
     required: bool = True
     """Whether the case fails without it."""
+
+    @field_validator("assertion")
+    @classmethod
+    def _is_no_snapshot(cls, assertion: Assertion) -> Assertion:
+        # A checkpoint is tried on every turn, so which answer a golden file should have is not known.
+        if any(one.type == "snapshot" for one in each_assertion([assertion])):
+            raise PydanticCustomError(
+                "snapshot_checkpoint",
+                "a `snapshot` can't be a checkpoint",
+                {"hint": "put it into the `assertions` of the case; they look at the last answer"},
+            )
+        return assertion
 
 
 def _listed(value: Any) -> Any:

@@ -556,6 +556,12 @@ def test_a_check_of_a_plugin_is_refused(tmp_path: Path) -> None:
         ASSERTIONS.unregister("polite")
 
 
+def test_a_case_of_an_agent_may_not_keep_golden_files(tmp_path: Path) -> None:
+    case = {"id": "a", "input": "x", "assert": {"type": "all_of", "assertions": [{"type": "snapshot"}]}}
+    with pytest.raises(LoadError, match="`snapshot`: a case that an agent generated may not keep golden files"):
+        suite(Scripted([case], [case]), tmp_path, Reference("agents", "test.gen", 1))
+
+
 def test_cases_of_an_agent_may_have_checks_and_files_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     case = {

@@ -159,7 +159,7 @@ def together(*calls: Callable[[], Ran]) -> list[Ran]:
 
 def clean_environment() -> dict[str, str]:
     """Ours, without what would steer `atp`."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("ATP_")}
+    return {name: value for name, value in os.environ.items() if not name.startswith("ATP_") and name != "CI"}
 
 
 def alive(pid: int) -> bool:

@@ -20,6 +20,7 @@ from atp.checks.expectations.names import Often
 from atp.checks.expectations.words import Sentence, read_object
 from atp.checks.groups import AllOf, AnyOf, NoneOf
 from atp.checks.output import Contains, NotContains, RegexMatch
+from atp.checks.snapshot import SnapshotAssertion
 from atp.checks.tools import NotToolCalled, ToolCalled, ToolOrder
 from atp.suite.assertion import Assertion
 
@@ -165,9 +166,24 @@ def _matches(match: Match) -> Assertion | None:
     return RegexMatch(type="regex", pattern=piece.text, negate=match.has("not"))
 
 
+def _snapshot(match: Match) -> Assertion | None:
+    """The answer, or the sequence of tool calls, is what a golden file has."""
+    kind = "tools" if match.has("calls") else match.word("kind").strip() or "text"
+    ignored = match.pieces("ignored")
+    if any(piece.kind not in ("code", "quoted") for piece in ignored):
+        return None
+    return SnapshotAssertion.model_validate(
+        {"type": "snapshot", "match": kind, "ignore": [piece.text for piece in ignored]}
+    )
+
+
 _MATCH = (
     r"(?:(?P<is_regex>(?:the )?(?:regex|regular expression) )|the pattern )?<(?P<pattern>(?:regex|code|quoted)\d+)>"
 )
+_SNAPSHOT = (
+    r"(?:match|matches|matched|(?:should|must|will) match) (?:the|its|their) (?P<kind>normalized |json )?snapshot"
+)
+_IGNORING = r"(?: ignoring (?P<ignored><\w+>(?:(?: ,)?(?: and)? <\w+>){0,9}))?"
 _BEFORE = r"(?P<when>before|after) (?:calling |invoking )?{other}(?: (?:is|was) (?:called|invoked))?"
 _MENTION = r"(?P<mention>mentions|mentioned|(?:should|must|will) mention)"
 _NO_MENTION = r"(?P<mention>(?:does|did|should|must|will) (?:not|never) mention|never mentions)"
@@ -231,6 +247,9 @@ FORMS: list[tuple[Form, Callable[[Match], Assertion | None]]] = [
         (f"{{response}} {_NO_MENTION} {{text}}", _contains_not),
         (f"{{response}} (?:matches|matched|(?:should|must|will) match) {_MATCH}", _matches),
         (f"{{response}} (?P<not>(?:does|did|should|must|will) (?:not|never) match) {_MATCH}", _matches),
+        # What is as it was.
+        (f"{{response}} {_SNAPSHOT}{_IGNORING}", _snapshot),
+        (f"(?:the )?(?P<calls>tool calls) {_SNAPSHOT}{_IGNORING}", _snapshot),
     ]
 ]
 

@@ -97,6 +97,10 @@ class Match:
         mark = self._places.get(place)
         return self._sentence.pieces[int(re.sub(r"\D", "", mark))] if mark else None
 
+    def pieces(self, place: str) -> list[Piece]:
+        """All pieces in a place."""
+        return [self._sentence.pieces[int(mark)] for mark in re.findall(r"(\d+)>", self.word(place))]
+
     def may_be_about_code(self, noun: str) -> bool:
         """Whether the verb may be about code, which uses and executes functions, too."""
         return noun != "tool" and re.search("use|execute", self.word("verb")) is not None
@@ -116,8 +120,7 @@ class Match:
 
     def tools(self) -> list[str] | None:
         """The tools of a `list`; None if one of them is no tool."""
-        marks = re.findall(r"(\d+)>", self.word("list"))
-        found = [tool_of(self._sentence.pieces[int(mark)], called_tool=False) for mark in marks]
+        found = [tool_of(piece, called_tool=False) for piece in self.pieces("list")]
         known = [tool for tool in found if tool is not None]
         return known if len(known) == len(found) else None
 

@@ -63,6 +63,11 @@ class Options(Record):
     fail_on: Literal["regression", "observed"] | None = setting(
         "With --baseline: `observed` fails when anything passed less often, by chance or not", only_flag=True
     )
+    update_snapshots: bool = setting(
+        "Write the golden files of snapshots that differ, remove obsolete ones; not when CI is set",
+        default=False,
+        only_flag=True,
+    )
     runs: Count = setting("Run each trial so often and measure its stability (1)", default=1)
     pass_rate: Share | None = setting("Share of a case's trials that must pass, from 0 to 1 (all)")
     confidence: Confidence | None = setting(

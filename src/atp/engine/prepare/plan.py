@@ -8,8 +8,9 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
+from atp.checks.golden_files import golden_agent, golden_folder
 from atp.engine.agent_under_test import AgentUnderTest
-from atp.engine.case_source import AskedGate, CaseSource, Variations, listed
+from atp.engine.case_source import AskedGate, CaseSource, Variations, how_many, listed
 from atp.engine.keys import CaseFiles, case_text, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
@@ -164,7 +165,8 @@ class Plan:
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> tuple[str, str]:
         """The hash of the case alone, and of all that decides its trials against an agent."""
-        content: list[Any] = [shared.content, unit.files.of(case, tested.base)]
+        agent = golden_agent(unit.source.suite, tested.name)
+        content: list[Any] = [shared.content, unit.files.of(case, tested.base, agent, how_many(case))]
         own = digest([*content, before.case_digest] if before else content)
         parts = [own, tested.inputs.digest, shared.context, self.options.connector, shared.timeout]
         return own, digest([*parts, before.key] if before else parts)
@@ -198,6 +200,7 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     notes, root = Diagnostics(), services.root
     units: list[Unit] = []
     made: dict[tuple[str, str], AgentUnderTest] = {}
+    updates = options.update_snapshots
     for source in sources:
         agents = []
         for named in resolve_agents(source, options, Project(root, services.environment), notes):
@@ -208,7 +211,8 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
             if tested is not None:
                 made[place] = tested
                 agents.append(tested)
-        units.append(Unit(source, agents, CaseFiles(source.folder, source.fixtures, root)))
+        files = CaseFiles(source.folder, source.fixtures, root, golden_folder(source.suite.path), updates=updates)
+        units.append(Unit(source, agents, files))
     plan = Plan(units, options, Identities(options), wanted)
     if not notes:
         for unit in units:

@@ -6,7 +6,7 @@ a new key of cases is refused until somebody allows it here.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from atp.base.project import is_below
@@ -14,8 +14,9 @@ from atp.base.secrets import current_secrets
 from atp.checks.before_run import deciders
 from atp.checks.judged import AgentAssertion, LlmEval
 from atp.checks.script import ScriptAssertion
+from atp.checks.snapshot import SnapshotAssertion
 from atp.models.connectors.sources import SUFFIXES
-from atp.suite.assertion import ASSERTIONS, Assertion, Group
+from atp.suite.assertion import ASSERTIONS, Assertion, each_assertion
 from atp.suite.case import MOST_TURNS, Case
 from atp.suite.message import attached_file
 from atp.suite.options import Options
@@ -58,7 +59,7 @@ def refusals(case: Case, *, root: Path, folders: Sequence[Path]) -> Iterator[str
     for role in filter(None, roles):
         if is_script(role) or not _AGENT_ID.fullmatch(role):
             yield f"`{role}`: {_WHY} only name agents by their id"
-    for assertion in _each(case.asserted):
+    for assertion in each_assertion(case.asserted):
         yield from _in_assertion(assertion)
     for address in (address for message in case.messages for address in message.addresses):
         if not _DATA.match(address) and (rule := _broken_rule(address, root, folders)) is not None:
@@ -71,19 +72,13 @@ def _reason(name: str) -> str:
     return "not copy a folder" if name == "workspace" else "not change how cases are run"
 
 
-def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
-    """Each of the assertions, those in groups included."""
-    for assertion in assertions:
-        yield assertion
-        if isinstance(assertion, Group):
-            yield from _each(assertion.assertions)
-
-
 def _in_assertion(assertion: Assertion) -> Iterator[str]:
     if isinstance(assertion, ScriptAssertion):
         yield f"`script` {assertion.script}: {_WHY} not run code"
     elif not ASSERTIONS.is_built_in(assertion.type, type(assertion)):
         yield f"`{assertion.type}`: {_WHY} only use the checks of atp itself"
+    elif isinstance(assertion, SnapshotAssertion):
+        yield f"`snapshot`: {_WHY} not keep golden files"
     elif isinstance(assertion, LlmEval) and assertion.votes > MOST_VOTES:
         yield f"`votes`: {_WHY} ask a judge {MOST_VOTES} times at most"
     elif isinstance(assertion, AgentAssertion):

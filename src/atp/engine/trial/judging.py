@@ -104,6 +104,7 @@ class JudgedTrial(ABC):
             context=trial.context,
             judge=context.roles.judges(trial.source, trial.run, self._result) if needs_judge else None,
         )
+        evidence.golden_files = context.golden_files(trial)
         if start is not None:
             evidence.earlier_gap = start.gap
             if not trial.case.says_nothing:  # else its transcript has that already

@@ -155,7 +155,8 @@ class Console(Listener):
 
             compared = comparison_lines(end.comparison, self._hide, verbose=self._look.verbose)
             lines += [_BLANK, *heading("Compared with the baseline"), *compared]
-        self._page.show([*lines, _BLANK, *_where(end, self._look)])
+        notes: list[Line] = [(f"{INFO} {one_line(self._hide(note), 1000)}", "info") for note in end.notes]
+        self._page.show([*lines, _BLANK, *notes, *_where(end, self._look)])
         self._page.close()
 
 

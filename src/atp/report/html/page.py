@@ -70,7 +70,7 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
         "environment": hide(environment(end.info)),
         "metadata": hide(MetadataRecord.of(end)),
         "made_with": _made_with(end.info, hide),
-        "notes": [hide(note) for note in end.info.notes],
+        "notes": [hide(note) for note in (*end.info.notes, *end.notes)],
         "damaged": end.damaged,
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
     }
