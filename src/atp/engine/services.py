@@ -57,7 +57,7 @@ class RunServices:
         self._tool_agents: list[RunningAgent] = []
         self._called: dict[tuple[str, Path, str | None], AgentUnderTest] = {}
         self._recorded_as: dict[str, list[str]] = {}
-        """By model and settings: the connectors of agents that lead there, in the order in which they were asked for."""
+        """By model and settings: the connectors of agents that lead there, in the order of their first use."""
 
     @cached_property
     def models(self) -> "Models":

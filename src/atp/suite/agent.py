@@ -400,9 +400,7 @@ class Agent(Record):
         for one in combinations(self.matrix):
             config = type(self.config).model_validate(one.put_into(self.config.model_dump(exclude_unset=True)))
             parts = [texts[key][number] for key, number in one.numbers.items()]
-            column = self.model_copy(
-                update={"name": column_name(self.name, parts), "config": config, "matrix": None}
-            )
+            column = self.model_copy(update={"name": column_name(self.name, parts), "config": config, "matrix": None})
             column._column_values = dict(one.values)
             made.append((parts, column))
         return made

@@ -353,9 +353,7 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
         if named is not None and not has_errors(said):
             agent = named.agent
             columns = [one.agent.name for one in columns_of(named, Options(), notes)] if agent.matrix else []
-            about = KnownAgent(
-                name=name, type=agent.type, place=place, description=agent.description, columns=columns
-            )
+            about = KnownAgent(name=name, type=agent.type, place=place, description=agent.description, columns=columns)
             found.append(about)
     return found, list(dict.fromkeys(notes))
 
