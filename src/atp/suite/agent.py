@@ -10,7 +10,7 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, create_model, model_validator
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, PrivateAttr, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Place
@@ -337,8 +337,20 @@ class PromptConfig(AgentConfig):
 
     path: Text
     """`agents/x.md`, or a folder with `package.yao`."""
-    connector: str | None = None
+    connector: str | None = Field(default=None, validation_alias=AliasChoices("connector", "model"))
     """The model connector to use."""
+    temperature: Amount | None = None
+    """The model's temperature, instead of the file's."""
+    max_tokens: Count | None = None
+    """The longest answer, instead of the file's."""
+    options: JsonObject = Field(default_factory=dict)
+    """Further settings of the model, over those of the file."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings of the model that are given here."""
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {**self.options, **{key: value for key, value in own.items() if value is not None}}
 
 
 def capabilities_of(config: AgentConfig) -> Capabilities:

@@ -9,10 +9,12 @@ from atp.base.near import near_miss
 from atp.base.text import one_line
 from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.options import Options
+from atp.suite.agent import PromptConfig
 from atp.suite.matrix import MOST_COLUMNS, column_name
 
 CONNECTOR = "connector"
-"""The key of a configuration that names a model."""
+_MODEL_KEYS = (CONNECTOR, "model")
+"""The keys of a prompt's configuration that name its connector."""
 
 
 def columns_of(named: NamedAgent, options: Options, notes: Diagnostics, file: str | None = None) -> list[NamedAgent]:
@@ -26,9 +28,12 @@ def columns_of(named: NamedAgent, options: Options, notes: Diagnostics, file: st
     if agent.matrix is None and replacing == [None]:
         return [named]
     here = Diagnostics(file if agent.place.line else None)
-    if agent.matrix is not None and CONNECTOR in agent.matrix and replacing != [None]:
-        hint = "leave -c out, or take `connector` out of the matrix"
-        here.error("contradiction", f"-c and `matrix.connector` of the agent `{agent.name}`", agent.place, hint)
+    keys = _MODEL_KEYS if isinstance(agent.config, PromptConfig) else (CONNECTOR,)
+    tried = next((key for key in keys if key in (agent.matrix or {})), None)
+    if tried is not None and replacing != [None]:
+        hint = f"leave -c out, or take `{tried}` out of the matrix"
+        message = f"-c and `matrix.{tried}` of the agent `{agent.name}` both choose the connector"
+        here.error("contradiction", message, agent.place_of(tried), hint)
     try:
         rows = agent.columns()
     except ValidationError as error:  # the loader has reported it, unless the agent was made in code
@@ -43,7 +48,7 @@ def columns_of(named: NamedAgent, options: Options, notes: Diagnostics, file: st
         return []
     found: list[NamedAgent] = []
     for parts, column in rows:
-        own = column.column_values.get(CONNECTOR)
+        own = None if tried is None else str(column.column_values[tried])
         for connector in replacing:
             one = column.model_copy(deep=True)
             if several and connector is not None:
