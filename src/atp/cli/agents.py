@@ -63,8 +63,11 @@ def _list(as_json: bool, env_file: str | None) -> int:
             click.echo(printable(f"  {one.name.ljust(width)}  {one.about}{plugin}"))
             _print_findings(one.needs)
         click.echo(f"Agents of this project:{'' if own else ' none'}")
-        for name, kind, place in _columns([(one.name, one.type, one.place) for one in own]):
+        rows = _columns([(one.name, one.type, one.place) for one in own])
+        for (name, kind, place), one_agent in zip(rows, own, strict=True):
             click.echo(printable(f"  {name}  {kind}  {place}".rstrip()))
+            for column in one_agent.columns:
+                click.echo(printable(f"    {column}"))
     if notes:
         click.echo(render(notes, colour=sys.stderr.isatty()), err=True)
     return 2 if has_errors(notes) else 0

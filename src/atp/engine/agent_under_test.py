@@ -27,6 +27,7 @@ class AgentUnderTest(RunningAgent, DescribedAgent):
         self.inputs = inputs
         """What decides the agent's answers; its hash is part of the key of the agent's trials."""
         self.ad_hoc = named.ad_hoc
+        self.group = named.group
         self.connector = connector
         """The model connector that replaces the agent's own."""
         self.limit: int | None = getattr(agent.config, "parallel", None)

@@ -42,9 +42,12 @@ def case_text(case: Case) -> msgspec.Raw:
 def agent_inputs(named: NamedAgent, adapter: Adapter, root: Path, *, with_model: bool = True) -> AgentInputs:
     """What decides an agent's answers: its configuration, the files it names, and what its adapter names."""
     model = getattr(adapter, "runs_on", None) if with_model else None
-    config = named.agent.model_dump(mode="json")
+    config = named.agent.model_dump(mode="json", exclude={"matrix"})  # a column has the values in its configuration
     if isinstance(named.agent.config, PromptConfig):
         config["config"]["path"] = _place(named.base / named.agent.config.path, root)
+        for key in ("temperature", "max_tokens", "options"):  # not there in earlier versions, whose keys stay the same
+            if not config["config"][key] and key not in named.agent.config.model_fields_set:
+                del config["config"][key]
     keys = {path.resolve(): key for key, path in _named_by_key(config, named.base)}
     files = list(dict.fromkeys([*keys, *(path.resolve() for path in adapter.files if path.is_file())]))
     contents = [[_place(path, root), *content(path)] for path in files]

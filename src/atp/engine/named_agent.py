@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atp.base.secret_values import secret_settings
-from atp.suite.agent import AGENTS, CONFIGURATIONS, AnyAgent, capabilities_of
+from atp.suite.agent import AGENTS, CONFIGURATIONS, AnyAgent, PromptConfig, capabilities_of
 from atp.suite.capabilities import Capabilities
 
 
@@ -19,6 +19,8 @@ class DescribedAgent:
     """The folder where relative paths of the agent's configuration start."""
     ad_hoc: bool
     """True for an agent that a flag names, not the suite."""
+    group: str | None
+    """The name of the agent in its file, if the agent is a column: one of several that were made of it."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -34,7 +36,7 @@ class DescribedAgent:
 
     def is_among(self, names: Sequence[str] | None) -> bool:
         """True if a case with this list of agents runs with the agent. An agent that a flag names runs every case."""
-        return names is None or self.ad_hoc or self.agent.name in names
+        return names is None or self.ad_hoc or self.agent.name in names or self.group in names
 
 
 class NamedAgent(DescribedAgent):
@@ -50,5 +52,21 @@ class NamedAgent(DescribedAgent):
         self.agent = agent
         self.base = base
         self.ad_hoc = ad_hoc
+        self.group = None
+        self.connector: str | None = None
+        """The model connector that replaces the agent's own."""
         self.secrets = secrets | secret_settings(agent.config.model_dump(exclude_unset=True))
         """Values in the configuration that no output may show."""
+
+    def with_connector(self, connector: str) -> "NamedAgent":
+        """Return the agent with another model connector in place of its own."""
+        return self.column(self.agent.model_copy(deep=True), connector)
+
+    def column(self, agent: AnyAgent, connector: str | None) -> "NamedAgent":
+        """Return the named agent for a column: a changed copy of the agent, with the model connector to use."""
+        made = NamedAgent(agent, self.base, self.ad_hoc, self.secrets)
+        made.group = self.agent.name if agent.name != self.agent.name else None
+        made.connector = connector
+        if connector is not None and isinstance(agent.config, PromptConfig):
+            agent.config.connector = connector
+        return made

@@ -75,7 +75,7 @@ def _connector(agents: "list[AgentUnderTest]", options: "Options") -> str | None
     used: set[str | None] = set()
     for tested in agents:
         own = getattr(tested.adapter, "connector", None) if isinstance(tested.agent.config, PromptConfig) else None
-        used.add(own or options.connector)
+        used.add(own or tested.connector or options.one_connector)
     return used.pop() if len(used) == 1 else None
 
 

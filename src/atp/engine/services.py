@@ -14,12 +14,11 @@ from atp.base.project import working_directory
 from atp.base.secrets import Secrets
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource
-from atp.engine.keys import agent_inputs
+from atp.engine.keys import agent_inputs, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.options import Options
 from atp.engine.recordings import Recordings
-from atp.suite.agent import PromptConfig
 
 if TYPE_CHECKING:
     from atp.models.cassettes.cassette import Cassette
@@ -56,7 +55,9 @@ class RunServices:
         self._lacking: set[tuple[str, str]] = set()
         """The connectors that `warnings` is about, each with who needs the model."""
         self._tool_agents: list[RunningAgent] = []
-        self._called: dict[tuple[str, Path], AgentUnderTest] = {}
+        self._called: dict[tuple[str, Path, str | None], AgentUnderTest] = {}
+        self._recorded_as: dict[str, list[str]] = {}
+        """By model and settings: the connectors of agents that lead there, in the order of their first use."""
 
     @cached_property
     def models(self) -> "Models":
@@ -75,11 +76,26 @@ class RunServices:
     def model(self, connector: str | None, needed_by: str) -> "Model":
         """The model of an agent, recorded or replayed if the run is. Raises `ConfigurationError`."""
         model = self.unrecorded_model(connector, needed_by)
-        if self.cassette is None or self.cassette.mode == "replay":
+        if self.cassette is None:
             return model
+        if self.cassette.mode == "replay":
+            from atp.models.cassettes.recorded import ReplayedModel
+
+            assert isinstance(model, ReplayedModel)
+            return model.of_connector(self._further_connector(model))
         from atp.models.cassettes.recorded import RecordedModel
 
-        return RecordedModel(model, self.cassette)
+        return RecordedModel(model, self.cassette, self._further_connector(model))
+
+    def _further_connector(self, model: "Model") -> str | None:
+        """The model's connector, if another one of the run leads to a model of the same name and settings.
+
+        Recordings are found by name and settings, so the answers of two servers would be taken for each other's.
+        """
+        known = self._recorded_as.setdefault(digest(model.name, model.settings), [])
+        if model.connector not in known:
+            known.append(model.connector)
+        return model.connector if known[0] != model.connector else None
 
     def unrecorded_model(self, connector: str | None, needed_by: str) -> "Model":
         """The model of a role, whose answers are recorded as a whole; replayed if the run is."""
@@ -88,7 +104,10 @@ class RunServices:
         return model
 
     def _find_model(self, connector: str | None, needed_by: str) -> "Model":
-        name = connector or self.options.connector
+        name = connector or self.options.one_connector
+        if name is None and self.options.connector:
+            several = f"{needed_by} needs a model of its own: the connectors of the run are for the agents under test"
+            raise ConfigurationError(several, "name its model in its own file, or for all roles with --role-connector")
         if name is None:
             from atp.models.connectors.sources import HOW_TO_SET
 
@@ -138,40 +157,63 @@ class RunServices:
         self.secrets.add(adapter.secrets)
         return adapter
 
-    def running_agent(self, name: str) -> RunningAgent:
+    def running_agent(self, name: str, services: Services | None = None) -> RunningAgent:
         """Another agent of the project, for an agent that uses it as a tool. Raises `ConfigurationError`."""
         named = self.find_agent(name, None)
-        agent = RunningAgent(self.adapter(named), name, named.agent.config.model_dump(exclude_unset=True))
+        adapter = self.adapter(named, services=services)
+        agent = RunningAgent(adapter, name, named.agent.config.model_dump(exclude_unset=True))
         self._tool_agents.append(agent)
         return agent
 
-    def called(self, name: str, source: CaseSource) -> AgentUnderTest:
-        """The agent that tests in Python call, one for all tests of a folder. Raises `ConfigurationError`."""
-        key = (name, source.folder)
+    def called(self, name: str, source: CaseSource, connector: str | None = None) -> AgentUnderTest:
+        """The agent that tests in Python call, one for all tests of a folder. Raises `ConfigurationError`.
+
+        `connector` is that of the column in which the test runs, if the run has several.
+        """
+        if connector is None and len(self.options.connector) > 1:
+            raise ConfigurationError("a test in Python runs with one connector, and several are named", "name one")
+        key = (name, source.folder, connector)
         if key not in self._called:
             named = self.find_agent(name, source)
-            self.choose_connector(named)
-            self._called[key] = self.agent_under_test(named, source)
+            replacing = connector or (self.options.one_connector if self.options.given("connector") else None)
+            chosen = named if replacing is None else named.with_connector(replacing)
+            self._called[key] = self.agent_under_test(chosen, source)
         return self._called[key]
-
-    def choose_connector(self, named: NamedAgent) -> None:
-        """Replace the connector of a prompt agent by that of the command line, if it gives one."""
-        if isinstance(named.agent.config, PromptConfig) and self.options.given("connector"):
-            named.agent.config.connector = self.options.connector
 
     def agent_under_test(self, named: NamedAgent, source: CaseSource) -> AgentUnderTest:
         """An agent with its adapter, for the trials of a source. Raises `ConfigurationError`."""
-        adapter = self.adapter(named, search=(working_directory(), source.folder, self.root))
-        # A prompt agent has a connector of its own, which only a flag replaces.
-        own = named.agent.type == "prompt" and not self.options.given("connector")
-        connector = None if own else self.options.connector
-        return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root), connector)
+        several = len(self.options.connector) > 1
+        services = _ColumnServices(self, named.connector) if several and named.connector else None
+        search = (working_directory(), source.folder, self.root)
+        adapter = self.adapter(named, search=search, services=services)
+        # A prompt agent has a connector of its own, which only a flag or a column replaces.
+        default = None if named.agent.type == "prompt" else self.options.one_connector
+        inputs = agent_inputs(named, adapter, self.root)
+        return AgentUnderTest(named, adapter, inputs, named.connector or default)
 
     async def close(self) -> list[str]:
         """Close the agents, the models and the recordings. Returns what could not be closed, and why."""
         models = [self.models] if "models" in self.__dict__ else []
         problems = await close_all([*self._tool_agents, *self._called.values(), *models])
         return problems + self.recordings.close()
+
+
+class _ColumnServices:
+    """The services of an agent in a run with several connectors: agents that name no model get the column's own."""
+
+    def __init__(self, services: RunServices, connector: str) -> None:
+        self._services = services
+        self._connector = connector
+
+    @property
+    def cassette(self) -> "Cassette | None":
+        return self._services.cassette
+
+    def model(self, connector: str | None, needed_by: str) -> "Model":
+        return self._services.model(connector or self._connector, needed_by)
+
+    def running_agent(self, name: str) -> RunningAgent:
+        return self._services.running_agent(name, self)
 
 
 async def close_all(parts: Sequence[Any]) -> list[str]:

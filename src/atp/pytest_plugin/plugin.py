@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("atp", "agent tests")
     group.addoption("--atp", action="store_true", help="Collect .test.md, .jsonl and YAML suites, too.")
     group.addoption("--atp-name", action="append", metavar="AGENT", help="Agent to test, as -n of atp test.")
-    group.addoption("--atp-connector", metavar="NAME", help="Model connector of the agents.")
+    group.addoption("--atp-connector", action="append", metavar="NAME", help="Model connector of the agents.")
     group.addoption("--atp-role-connector", metavar="NAME", help="Model connector of judges and simulators.")
     group.addoption("--atp-runs", metavar="N", help="Run each trial so often.")
     group.addoption(

@@ -503,6 +503,42 @@ class MetadataRecord(Record, kw_only=True):
         )
 
 
+class GridCellRecord(Record, kw_only=True):
+    """A case against one agent: of how many `runs` it passed. Runs without a verdict have not passed."""
+
+    status: Status
+    passed: Count
+    runs: Count
+
+
+class GridCaseRecord(Record, kw_only=True):
+    """A case against each agent, in the order of `agents`; null if it did not run against one."""
+
+    id: str
+    file: str
+    results: list[GridCellRecord | None]
+
+
+class GridAgentRecord(Record, kw_only=True):
+    """What the cases of one agent come to. `pass_rate` is the mean of the cases' rates, null if none was judged.
+
+    `pass_rate_interval` says where that lies for other cases like these, with 95% confidence; null below 5 cases.
+    """
+
+    agent_id: str
+    cases: Count
+    passed: Count
+    pass_rate: Percent | None
+    pass_rate_interval: tuple[Percent, Percent] | None
+
+
+class GridRecord(Record, kw_only=True):
+    """The agents of a run side by side. In reports of runs with several agents."""
+
+    agents: list[GridAgentRecord]
+    cases: list[GridCaseRecord]
+
+
 class Report(Record, kw_only=True):
     """A JSON report. Reports from before there was a `format` have format 0; the keys are the same."""
 
@@ -512,6 +548,7 @@ class Report(Record, kw_only=True):
     results: list[ResultRecord]
     skipped: list[SkippedRecord]
     comparison: Comparison | UnsetType = UNSET
+    grid: GridRecord | UnsetType = UNSET
     metadata: MetadataRecord
 
 

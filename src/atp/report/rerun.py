@@ -15,6 +15,7 @@ from typing import Any
 
 from atp.base.project import find_root, runs_folder, working_directory
 from atp.base.secrets import Hide
+from atp.engine.prepare.columns import split_column
 from atp.engine.prepare.options import settings
 from atp.engine.prepare.sources import is_reference
 from atp.journal.records import RunInfo
@@ -104,15 +105,20 @@ def _agents(case: CaseResult, info: RunInfo) -> Sequence[str]:
     """
     given: Sequence[str] = info.given_options.get("name", ())
     if given:
-        return [name for name in given if _is_called(name, case.agent)] or given
+        return [column for name in given if (column := _called(name, case.agent))] or given
     return [case.agent] if case.file is not None and case.file.endswith((".yaml", ".yml")) else ()
 
 
-def _is_called(spelled: str, agent: str) -> bool:
-    """True if `-n` with this text names the agent. An agent in a file is called by the file's path, with dots."""
-    return spelled == agent or (
-        spelled.endswith(".md") and f".{spelled.removesuffix('.md').replace('/', '.')}".endswith(f".{agent}")
-    )
+def _called(spelled: str, agent: str) -> str | None:
+    """The text for `-n` that names the agent, if `spelled` names it, or an agent of which it is a column.
+
+    An agent in a file is called by the file's path, with dots.
+    """
+    dotted = f".{spelled.removesuffix('.md').replace('/', '.')}" if spelled.endswith(".md") else None
+    for name in (agent, *split_column(agent)):
+        if spelled == name or (dotted is not None and dotted.endswith(f".{name}")):
+            return spelled + agent[len(name) :]
+    return None
 
 
 @cache
@@ -128,7 +134,8 @@ def _flags(info: RunInfo, names: Sequence[str], hide: Hide) -> Iterator[str]:
         if isinstance(value, bool):
             yield flag if value else f"--no-{flag.removeprefix('--')}"
         else:
-            yield from (flag, str(hide(_text(value))))
+            for one in value if isinstance(value, list) else [value]:
+                yield from (flag, str(hide(_text(one))))
 
 
 def _text(value: Any) -> str:

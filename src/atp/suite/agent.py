@@ -10,7 +10,7 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, create_model, model_validator
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, PrivateAttr, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Place
@@ -19,6 +19,7 @@ from atp.base.registry import PluginError, Registry
 from atp.suite.capabilities import ONLY_ANSWERS, Capabilities
 from atp.suite.container import WORKSPACE, Cpus, Memory, Volumes, mount_points
 from atp.suite.kinds import OneOf
+from atp.suite.matrix import Combination, Matrix, column_name, combinations, labels
 from atp.suite.paths import JsonPathText
 from atp.suite.record import Amount, Count, Json, JsonObject, OpenRecord, Record, Seconds, Text, Whole
 from atp.suite.reference import Entry
@@ -336,8 +337,20 @@ class PromptConfig(AgentConfig):
 
     path: Text
     """`agents/x.md`, or a folder with `package.yao`."""
-    connector: str | None = None
+    connector: str | None = Field(default=None, validation_alias=AliasChoices("connector", "model"))
     """The model connector to use."""
+    temperature: Amount | None = None
+    """The model's temperature, instead of the file's."""
+    max_tokens: Count | None = None
+    """The longest answer, instead of the file's."""
+    options: JsonObject = Field(default_factory=dict)
+    """Further settings of the model, over those of the file."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings of the model that are given here."""
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {**self.options, **{key: value for key, value in own.items() if value is not None}}
 
 
 def capabilities_of(config: AgentConfig) -> Capabilities:
@@ -369,8 +382,40 @@ class Agent(Record):
     """What it is."""
     config: Any
     """How to reach it; its keys depend on the kind."""
+    matrix: Matrix | None = None
+    """Lists of values to try for keys of `config`. Each combination is tested as an agent of its own, a column of the
+    reports. A dot leads into a mapping: `environment.MODEL`."""
     _place: Place = PrivateAttr(default_factory=Place)
     _key_places: dict[str, Place] = PrivateAttr(default_factory=dict)
+    _column_values: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_first_values(cls, raw: Any) -> Any:
+        # A key that only the matrix has may be one that the configuration needs.
+        return with_first_values(raw)
+
+    @property
+    def column_values(self) -> dict[str, Any]:
+        """The values that the agent has of a matrix, by key; empty if the agent is no column."""
+        return self._column_values
+
+    def columns(self) -> list[tuple[list[str], "Agent"]]:
+        """Return an agent for each combination of `matrix`, with what it differs in; without one, the agent itself.
+
+        Raises pydantic's `ValidationError` for values that the configuration can't have.
+        """
+        if self.matrix is None:
+            return [([], self)]
+        texts = labels(self.matrix)
+        made = []
+        for one in combinations(self.matrix):
+            config = type(self.config).model_validate(one.put_into(self.config.model_dump(exclude_unset=True)))
+            parts = [texts[key][number] for key, number in one.numbers.items()]
+            column = self.model_copy(update={"name": column_name(self.name, parts), "config": config, "matrix": None})
+            column._column_values = dict(one.values)
+            made.append((parts, column))
+        return made
 
     @property
     def place(self) -> Place:
@@ -385,6 +430,17 @@ class Agent(Record):
         """Set the place, and those of the keys of `config`. The loader calls this: places are not what a file says."""
         self._place = place
         self._key_places = dict(keys or {})
+
+
+def with_first_values(raw: Any) -> Any:
+    """Return the data of an agent with the first values of its matrix in its configuration, if it has a matrix."""
+    matrix, config = (raw.get("matrix"), raw.get("config", {})) if isinstance(raw, dict) else (None, None)
+    if not isinstance(matrix, dict) or not isinstance(config, dict):
+        return raw
+    if not all(isinstance(key, str) and isinstance(values, list) and values for key, values in matrix.items()):
+        return raw  # a mistake, which validation reports
+    first = Combination({key: values[0] for key, values in matrix.items()}, dict.fromkeys(matrix, 0))
+    return {**raw, "config": first.put_into(config)}
 
 
 CONFIGURATIONS: dict[str, type[AgentConfig]] = {

@@ -352,8 +352,13 @@ def test_several_agents_have_totals_of_their_own(story: Any) -> None:
     text = shown(story, cases, end=story.end(story.info(agents=["one", "the-other"])))
     assert (
         "  By agent:\n"
-        "    one        3 of 4 cases passed (75%), score 20.0\n"
-        "    the-other  1 of 1 case passed (100%), score 90.0, $0.5000\n"
+        "    A  one        3 of 4 cases passed (75%), score 20.0\n"
+        "    B  the-other  1 of 1 case passed (100%), score 90.0, $0.5000\n"
+        "    Case  A  B\n"
+        "    c0    ✓  ✓\n"
+        "    c1    ✓  –\n"
+        "    c2    ✓  –\n"
+        "    d     ✗  –\n"
     ) in text
     assert "By agent" not in shown(story, cases)
 

@@ -45,6 +45,10 @@ class PromptAdapter(Adapter):
         with _making(path):
             files = AgentFiles(_root(path, context), context.environment)
             written = read_prompt(path, files)
+            if written.head.matrix is not None and not agent.column_values:
+                hint = "give the agent of the suite a `matrix`, or name the file with -n"
+                message = "`matrix` has no effect here: the suite describes the agent itself"
+                files.notes(written.path).warn("no-effect", message, hint=hint)
             own = make_tools(written, files, context, context.services)
             self._tools = mcp_servers(written.head.mcp, written.path, written.locate, files, own, context)
             files.check()
@@ -53,7 +57,7 @@ class PromptAdapter(Adapter):
         self._environment = context.environment
         self._attachments = Attachments((context.base, *context.search))
         self._prompts = written.prompts
-        self._settings = written.head.settings
+        self._settings = {**written.head.settings, **config.settings}
         self._most = written.head.max_steps
         self._connector = config.connector or written.head.connector
         self.description = written.head.description

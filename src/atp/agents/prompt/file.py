@@ -14,8 +14,8 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.base.errors import ConfigurationError
 from atp.loader.error_messages import unknown_key
 from atp.loader.markdown.frontmatter import Head
+from atp.loader.matrix import validate_agents
 from atp.loader.source import place_of
-from atp.loader.validate import validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import Parsed, parse_yaml
 from atp.suite.agent import Agent, AgentList, PromptConfig
@@ -26,7 +26,7 @@ _OF_OTHER_KINDS = frozenset(
     {"endpoint", "entry", "command", "image", "build", "graph_path", "crew_path", "module", "path"}
 )
 """Keys by which the configuration of another kind of agent is told from settings of a model."""
-_OTHER_KINDS = ("type", "config", "name", "description")
+_OTHER_KINDS = ("type", "config", "name", "description", "matrix")
 """The keys in the frontmatter of an agent of another kind."""
 
 
@@ -63,14 +63,16 @@ def agent_of_file(
     if parsed is None or data.get("type") in (None, "prompt"):
         said = data.get("description")
         about = said if isinstance(said, str) else None
-        return Agent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
+        if parsed is None or data.get("matrix") is None:
+            return Agent(name=name, type="prompt", description=about, config=PromptConfig(path=str(path)))
+        data = {"type": "prompt", "description": about, "config": {"path": str(path)}, "matrix": data["matrix"]}
     notes = files.notes(path)
     for key in data.keys() - set(_OTHER_KINDS):
         mistake = unknown_key(key, _OTHER_KINDS)
         hint = mistake.hint if mistake.meant else f"an agent of type `{data['type']}` takes all else in `config`"
         notes.error(mistake.code, mistake.message, parsed.locator.key((key,)), hint)
     raw = {"config": {}, **{key: value for key, value in data.items() if key in _OTHER_KINDS}, "name": name}
-    made = validate(AgentList, {"agents": [raw]}, notes, Wrapped(parsed.locator, 2))
+    made = validate_agents(AgentList, {"agents": [raw]}, notes, Wrapped(parsed.locator, 2))
     files.check()
     if secrets is not None:
         secrets.update(files.secrets)

@@ -102,6 +102,8 @@ class PromptHead(Record):
     """Tools with prepared answers, by name."""
     max_steps: Count = MOST_STEPS
     """How often the model may be called in one turn."""
+    matrix: Json = None
+    """Lists of values to try, by key: `model`, `temperature`, `max_tokens`, `options.top_p` …"""
     type: Text | None = None
     """The kind of agent, if not a prompt."""
     config: Json = None

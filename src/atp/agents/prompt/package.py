@@ -72,7 +72,7 @@ def _read_head(path: Path, files: AgentFiles) -> tuple[PromptHead, Locator | Non
 def _known_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -> dict[str, Any]:
     """Return the keys that ATP reads, without those that are null."""
     own: dict[str, Any] = {}
-    known = {*PromptHead.model_fields, "model", "settings"} - {"config"}
+    known = {*PromptHead.model_fields, "model", "settings"} - {"config", "matrix"}
     for key, value in data.items():
         if key in known:
             if value is not None:
@@ -80,6 +80,9 @@ def _known_keys(data: dict[str, Any], notes: Diagnostics, locate: JsonLocator) -
         elif key == "prompts":
             hint = f"put the prompts into {PROMPTS[0]}"
             notes.error("unknown-key", "`prompts` is not read from a package", locate.key((key,)), hint)
+        elif key == "matrix":
+            hint = "give it to an agent of a suite or of `atp.toml` that is of type `prompt` and has this path"
+            notes.error("unknown-key", "`matrix` is not read from a package", locate.key((key,)), hint)
         elif key in NOT_DONE:
             message = f"`{key}` has no effect here: only the prompts, the model and the tools are tested"
             notes.warn("no-effect", message, locate.key((key,)))

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +17,11 @@ from atp.base.near import near_miss
 from atp.base.project import working_directory
 from atp.engine.case_source import CaseSource
 from atp.engine.named_agent import NamedAgent
+from atp.engine.prepare.columns import all_columns, columns_of, no_such_column, split_column
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config, table_offset
-from atp.loader.validate import NoLocator, validate
+from atp.loader.matrix import validate_agents
+from atp.loader.validate import NoLocator
 from atp.loader.variables import fill_table
 from atp.suite.agent import (
     Agent,
@@ -50,31 +52,62 @@ class Project(NamedTuple):
 def resolve_agents(source: CaseSource, options: Options, project: Project, notes: Diagnostics) -> list[NamedAgent]:
     """Return the agents of a suite: those of `-n`, else its own, else those of the environment or `atp.toml`.
 
-    Where none is named, the agent is the one whose folder contains the file, as in the JSONL test package.
+    Where none is named, the agent is the one whose folder contains the file, as in the JSONL test package. An agent
+    with a `matrix`, or with several connectors, is returned as its columns.
     """
     suite = source.suite
     own = {agent.name: agent for agent in suite.agents}
+
+    def columns(agents: Iterable[NamedAgent]) -> list[NamedAgent]:
+        return all_columns(agents, options, notes, suite.path)
+
     if not options.given("name") or not options.name:
         if suite.agents:
-            return [NamedAgent(agent, source.folder) for agent in suite.agents]
+            return columns(NamedAgent(agent, source.folder) for agent in suite.agents)
         if suite.target is not None:
             said = Diagnostics(suite.path)
             path = project.root / _md(suite.target.lstrip("/"))
             target = _in_file(_stem(suite.target), path, project, said, place=suite.target_place)
             notes.extend(said)
-            return [] if target is None else [target]
+            return [] if target is None else columns([target])
     if not options.name:
         found = _around(source, project)
         if not found:
             notes.error("no-agent", f"{suite.path or suite.name}: no agent to test", hint=NAME_ONE)
-        return found
-    chosen: list[NamedAgent] = []
+        return columns(found)
+    chosen: dict[str, NamedAgent] = {}
     for name in dict.fromkeys(options.name):
-        if name in own:
-            chosen.append(NamedAgent(own[name], source.folder))
-        elif (agent := _ad_hoc(name, project, own, notes)) is not None:
-            chosen.append(agent)
-    return chosen
+        column = None if name in own else _one_column(name, source, options, project, notes)
+        if column is not None:
+            chosen.update({one.agent.name: one for one in column})
+        elif (agent := _named_by_flag(name, source, project, notes)) is not None:
+            chosen.update({one.agent.name: one for one in columns([agent])})
+    return list(chosen.values())
+
+
+def _named_by_flag(name: str, source: CaseSource, project: Project, notes: Diagnostics) -> NamedAgent | None:
+    own = {agent.name: agent for agent in source.suite.agents}
+    return NamedAgent(own[name], source.folder) if name in own else _ad_hoc(name, project, own, notes)
+
+
+def _one_column(
+    name: str, source: CaseSource, options: Options, project: Project, notes: Diagnostics
+) -> list[NamedAgent] | None:
+    """Return the column that `-n "agent [what it differs in]"` names; None if the name is not of that form.
+
+    A name that leaves out the last differences names all columns that begin like it.
+    """
+    for group in split_column(name):
+        agent = _named_by_flag(group, source, project, unfound := Diagnostics())
+        if agent is None or has_errors(unfound):
+            continue
+        known = columns_of(agent, options, notes, source.suite.path)
+        found = [one for one in known if one.agent.name == name]
+        found = found or [one for one in known if one.agent.name.startswith(f"{name[:-1]}, ")]
+        if not found and known:
+            no_such_column(name, known, notes)
+        return found
+    return None
 
 
 def agent_tools(source: CaseSource, options: Options, project: Project) -> frozenset[str]:
@@ -95,7 +128,27 @@ def agent_tools(source: CaseSource, options: Options, project: Project) -> froze
 
 
 def find_agent(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
-    """Return the agent of a role: one of the suite, or any that `-n` can name."""
+    """Return one agent, for a role, a tool or a test in Python: one of the suite, or any that `-n` can name.
+
+    Of an agent with a `matrix`, the name has to say which column is meant.
+    """
+    for group in split_column(name):
+        whole = _find_whole(group, source, project, Diagnostics())
+        if whole is not None and whole.agent.matrix is not None:
+            known = columns_of(whole, Options(), notes)
+            found = next((one for one in known if one.agent.name == name), None)
+            if found is None:
+                no_such_column(name, known, notes)
+            return found
+    named = _find_whole(name, source, project, notes)
+    if named is not None and named.agent.matrix is not None:
+        columns = ", ".join(f"`{one.agent.name}`" for one in columns_of(named, Options(), notes)[:5])
+        notes.error("ambiguous-agent", f"`{name}` is several agents, by its `matrix`", hint=f"name one: {columns}")
+        return None
+    return named
+
+
+def _find_whole(name: str, source: CaseSource | None, project: Project, notes: Diagnostics) -> NamedAgent | None:
     own = {agent.name: agent for agent in source.suite.agents} if source is not None else {}
     if source is not None and name in own:
         return NamedAgent(own[name], source.folder)
@@ -239,7 +292,7 @@ def _configured(wanted: str, project: Project, notes: Diagnostics) -> NamedAgent
         fill_table(table, text, table_offset(text, name), project.environment, of_agent)
         if name == wanted or not has_errors(of_agent):
             listed.append(table)
-    made = validate(AgentList, {"agents": listed}, said, NoLocator())
+    made = validate_agents(AgentList, {"agents": listed}, said, NoLocator())
     notes.extend(said)
     if made is None or has_errors(said):
         return None
@@ -283,6 +336,8 @@ class KnownAgent:
     """The file that describes the agent, relative to the root."""
     description: str | None = None
     """The purpose of the agent, if the file gives one."""
+    columns: list[str] = field(default_factory=list)
+    """The names of the agents that its `matrix` makes of it."""
 
 
 def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
@@ -291,13 +346,15 @@ def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
     notes = Diagnostics()
     for name, place in _named(project.root):
         said = Diagnostics(place)
-        named = find_agent(name, None, project, said)
+        named = _find_whole(name, None, project, said)
         if named is not None and isinstance(named.agent.config, PromptConfig):
             _check_files(name, project.root / named.agent.config.path, project, said)
         notes.extend(said)
         if named is not None and not has_errors(said):
             agent = named.agent
-            found.append(KnownAgent(name=name, type=agent.type, place=place, description=agent.description))
+            columns = [one.agent.name for one in columns_of(named, Options(), notes)] if agent.matrix else []
+            about = KnownAgent(name=name, type=agent.type, place=place, description=agent.description, columns=columns)
+            found.append(about)
     return found, list(dict.fromkeys(notes))
 
 

@@ -62,7 +62,8 @@ def unknown_connectors(
     What `find` adds to `warnings` gets the place of a case.
     """
     here = Diagnostics(source.suite.path)
-    if options.given("connector") or not any(isinstance(agent.agent.config, PromptConfig) for agent in agents):
+    replaced = options.given("connector") or len(options.connector) > 1
+    if replaced or not any(isinstance(agent.agent.config, PromptConfig) for agent in agents):
         return here
     for connector, examples in source.survey.connectors.items():
         wanted = partial(find, connector, "the agent")

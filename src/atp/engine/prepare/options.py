@@ -5,9 +5,9 @@ environment (`ATP_…`) and the Python API are made from it.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from atp.suite.record import Amount, Confidence, Count, Margin, Record, Regex, Seconds, Share, Text, Whole
 
@@ -18,6 +18,10 @@ def setting(help: str, *flags: str, default: Any = None, factory: Any = None, on
     if factory is not None:
         return Field(default_factory=factory, description=help, json_schema_extra=extra)
     return Field(default=default, description=help, json_schema_extra=extra)
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 class Options(Record):
@@ -33,7 +37,9 @@ class Options(Record):
     reporter: Text | None = setting(
         "Reporter: an agent's id, or report.html, report.markdown, report.json, report.summary", "-r"
     )
-    connector: Text | None = setting("Override the agent's model connector", "-c")
+    connector: Annotated[list[Text], BeforeValidator(_listed)] = setting(
+        "Override the agent's model connector; with several, each agent is tested with each", "-c", factory=list
+    )
     user: Text | None = setting("User the tests run as (test-user)", "-u")
     team: Text | None = setting("Team the tests run as (test-team)", "-t")
     locale: Text | None = setting("Locale the tests run in (en-us)")
@@ -112,6 +118,11 @@ class Options(Record):
 
         root = find_root(Path(path))
         return resolve_options(given, root, environment(root, given.get("env_file")), spell=str)
+
+    @property
+    def one_connector(self) -> str | None:
+        """The connector, if exactly one is named: with several, each agent is tested with each of them."""
+        return self.connector[0] if len(self.connector) == 1 else None
 
     def given(self, name: str) -> bool:
         """True if the command line, or the caller in code, set the option."""

@@ -21,6 +21,7 @@ from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
 from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
+from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.suite.gate import Gate
 
@@ -168,8 +169,12 @@ class Plan:
         agent = golden_agent(unit.source.suite, tested.name)
         content: list[Any] = [shared.content, unit.files.of(case, tested.base, agent, how_many(case))]
         own = digest([*content, before.case_digest] if before else content)
-        parts = [own, tested.inputs.digest, shared.context, self.options.connector, shared.timeout]
+        parts = [own, tested.inputs.digest, shared.context, self._connector(tested), shared.timeout]
         return own, digest([*parts, before.key] if before else parts)
+
+    def _connector(self, tested: AgentUnderTest) -> str | None:
+        """The connector of the options that the trials of an agent depend on."""
+        return self.options.one_connector or (tested.connector if self.options.connector else None)
 
     def _before(self, unit: Unit, tested: AgentUnderTest, sequence: list[int]) -> Trial:
         """The last of a sequence of befores: each runs once, with its first listed chain, and goes on from the last.
@@ -201,10 +206,11 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     units: list[Unit] = []
     made: dict[tuple[str, str], AgentUnderTest] = {}
     updates = options.update_snapshots
-    for source in sources:
+    found = [resolve_agents(source, options, Project(root, services.environment), notes) for source in sources]
+    _check_connectors((named for agents in found for named in agents), services)
+    for source, chosen in zip(sources, found, strict=True):
         agents = []
-        for named in resolve_agents(source, options, Project(root, services.environment), notes):
-            services.choose_connector(named)
+        for named in chosen:
             tested = made.get(place := (str(named.base), named.agent.model_dump_json()))
             if tested is None:
                 tested = _make_agent(named, source, services, notes)
@@ -226,17 +232,36 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     return plan
 
 
+def _check_connectors(agents: Iterable[NamedAgent], services: RunServices) -> None:
+    """Report connectors of the options that are not there, where prompts are to run on them. Raises `LoadError`.
+
+    Agents of other kinds are told the name of the connector, and may have connectors of their own.
+    """
+    options = services.options
+    wanted = {named.connector for named in agents if isinstance(named.agent.config, PromptConfig)}
+    notes = Diagnostics("<command line>" if options.given("connector") else None)
+    for connector in dict.fromkeys(options.connector):
+        if connector not in wanted:
+            continue
+        try:
+            services.models.connector(connector)
+        except ConfigurationError as error:
+            spelled = "-c " if options.given("connector") else "the setting `connector`: "
+            notes.error("no-connector", f"{spelled}{connector}: {error}", hint=error.hint)
+    if notes:
+        raise LoadError(notes)
+
+
 def _make_agent(
     named: NamedAgent, source: CaseSource, services: RunServices, notes: Diagnostics
 ) -> AgentUnderTest | None:
     place, warned = named.agent.place, len(services.warnings)
+    name = named.group or named.agent.name  # what is wrong with all columns of an agent is said once
     try:
         tested = services.agent_under_test(named, source)
     except ConfigurationError as error:
         here = Diagnostics(source.suite.path if place.line else None)
-        here.error(
-            "agent-configuration", f"agent `{named.agent.name}`: {error}", named.agent.place_of(error.key), error.hint
-        )
+        here.error("agent-configuration", f"agent `{name}`: {error}", named.agent.place_of(error.key), error.hint)
         notes.extend(here)
         return None
     if place.line:

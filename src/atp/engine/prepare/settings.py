@@ -206,6 +206,8 @@ def environment_warnings(env: Mapping[str, str]) -> list[Diagnostic]:
     return [*(env.warnings if isinstance(env, Environment) else ()), *notes]
 
 
+_LISTS = ("name", "output", "connector")
+"""Settings that take several values; a file may give one as a text, the environment separates them by commas."""
 SECTIONS = frozenset({"agents", "connectors"})
 """Tables of the settings file that aren't settings."""
 
@@ -219,7 +221,7 @@ def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -
         if name in plain:
             notes.error("duplicate-key", f"`{name}` is given twice", locate.key((key,)), "remove one of them")
         plain[name] = value
-    for listed in ("name", "output"):
+    for listed in _LISTS:
         if isinstance(plain.get(listed), str):
             plain[listed] = [plain[listed]]
     from atp.loader.error_messages import unknown_key
@@ -240,7 +242,7 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
     for name in allowed:
         value = env.get(f"ATP_{name.upper()}")
         if value:
-            found[name] = value.split(",") if name in ("name", "output") else value
+            found[name] = value.split(",") if name in _LISTS else value
     validate(Options, found, notes, NoLocator(), spell=lambda name: f"ATP_{name.upper()}")
     if notes:
         raise LoadError(notes)

@@ -106,8 +106,10 @@ class ScriptRunner:
     def tested(self, name: str | None) -> AgentUnderTest:
         """Return the agent of this name, or the agent under test. Raises `ConfigurationError`, `ScriptError`."""
         if name is not None:
-            return self.roles.services.called(name.removeprefix("agents:"), self.trial.source)
-        if self.trial.tested.name == NO_AGENT:
+            services, tested = self.roles.services, self.trial.tested
+            column = tested.connector if len(services.options.connector) > 1 else None
+            return services.called(name.removeprefix("agents:"), self.trial.source, column)
+        if NO_AGENT in (self.trial.tested.name, self.trial.tested.group):
             raise ScriptError(f"no agent is under test: name one in `ctx.agent(…)`, or with {self.name_flag}")
         return self.trial.tested
 

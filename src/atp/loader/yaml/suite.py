@@ -3,15 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import ValidationError
+
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.numbers import is_number
 from atp.base.secret_values import secret_settings
 from atp.loader.cases import YAML_KEYS, CaseReader, check_default_gate
 from atp.loader.error_messages import unknown_key
+from atp.loader.matrix import validate_agents
 from atp.loader.source import LoadContext, Source
-from atp.loader.validate import Locator, RenamedKeys, validate
+from atp.loader.validate import Locator, RenamedKeys
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
+from atp.suite.agent import Agent
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
@@ -51,7 +55,7 @@ def load_yaml(source: Source, context: LoadContext, notes: Diagnostics) -> Suite
         needs_name=True,
         defaults=suite.defaults,
         # An agent named on the command line may replace the suite's, and then the tests' own lists don't count.
-        agent_names=None if context.agent or (context.spare_agent and not suite.agents) else _names(data),
+        agent_names=None if context.agent or (context.spare_agent and not suite.agents) else _names(data, suite),
     )
     tests = data.get("tests")
     for index, raw in enumerate(tests if isinstance(tests, list) else ()):
@@ -85,14 +89,17 @@ def _read_head(
     if not context.agent and not context.spare_agent:
         _check_filled(data, "agents", "at least one agent is required", notes, locate)
     respelt = RenamedKeys(locate, (), written)
-    suite = validate(Suite, head, notes, respelt, spare={"test_suite": "suite"})
+    suite = validate_agents(Suite, head, notes, respelt, {"test_suite": "suite"})
     _check_agent_names(data.get("agents"), notes, respelt)
     numbers = {name: number for number, name in _agent_names(data.get("agents"))}
     for agent in suite.agents if suite is not None else ():
         at = ("agents", numbers[agent.name])
-        config = data["agents"][numbers[agent.name]].get("config")
-        keys = config if isinstance(config, dict) else {}
-        agent.stands_at(respelt.value(at), {key: respelt.key((*at, "config", key)) for key in keys})
+        written_agent = data["agents"][numbers[agent.name]]
+        keys: dict[str, Place] = {}
+        for below in ("config", "matrix"):
+            given = written_agent.get(below)
+            keys |= {key: respelt.key((*at, below, key)) for key in (given if isinstance(given, dict) else {})}
+        agent.stands_at(respelt.value(at), keys)
     return suite
 
 
@@ -107,8 +114,17 @@ def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnosti
         notes.error("wrong-type", "`tests` must be a list", locate.value((key,)), "begin each test with `- id:`")
 
 
-def _names(data: dict[str, Any]) -> frozenset[str]:
-    return frozenset(name for _, name in _agent_names(data.get("agents")))
+def _names(data: dict[str, Any], suite: Suite) -> frozenset[str]:
+    """The names of agents that tests may list: those of the file, and those of the columns of a matrix."""
+    columns = (column.name for agent in suite.agents if agent.matrix for _, column in _columns(agent))
+    return frozenset([*(name for _, name in _agent_names(data.get("agents"))), *columns])
+
+
+def _columns(agent: Agent) -> list[tuple[list[str], Agent]]:
+    try:
+        return agent.columns()
+    except ValidationError:
+        return []  # reported above
 
 
 def _check_agent_names(agents: Any, notes: Diagnostics, locate: Locator) -> None:

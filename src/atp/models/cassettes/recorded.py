@@ -1,6 +1,7 @@
 """Models whose answers are recorded to a cassette or replayed from one."""
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import msgspec
 
@@ -26,6 +27,15 @@ class ReplayedModel(Model):
         self.settings = settings
         self.unfit_to_judge = unfit_to_judge
         self._cassette = cassette
+        self._further_connector: str | None = None
+
+    def of_connector(self, connector: str | None) -> Self:
+        """Return the model with the connector in the key of its recordings; none keeps the key without one."""
+        if connector == self._further_connector:
+            return self
+        made = copy(self)
+        made._further_connector = connector
+        return made
 
     async def ask(self, request: ModelRequest) -> ModelAnswer:
         """The recorded answer. Raises `CassetteMiss`, and `ModelError` when recording."""
@@ -51,13 +61,15 @@ class ReplayedModel(Model):
         raise AssertionError("a replay makes no calls")
 
     def _parts(self, request: ModelRequest) -> dict[str, Any]:
-        """All that decides the answer: neither streaming nor the connector's id does."""
+        """All that decides the answer: streaming does not, nor the connector, unless two lead to the same model."""
         parts: dict[str, Any] = {
             "model": self.name,
             "settings": self.settings | request.settings,
             "messages": request.messages,
             "run": request.run,
         }
+        if self._further_connector is not None:
+            parts["connector"] = self._further_connector
         if request.tools:
             parts["tools"] = request.tools
         if request.schema is not None:
@@ -90,9 +102,10 @@ class PlannedModel(Model):
 class RecordedModel(ReplayedModel):
     """A model whose answers are recorded to a cassette."""
 
-    def __init__(self, model: Model, cassette: Cassette) -> None:
+    def __init__(self, model: Model, cassette: Cassette, further_connector: str | None = None) -> None:
         super().__init__(model.connector, model.name, model.settings, cassette, model.unfit_to_judge)
         self._model = model
+        self._further_connector = further_connector
 
     async def _live_answer(self, request: ModelRequest) -> ModelAnswer:
         return await self._model.ask(request)

@@ -92,9 +92,13 @@ class Models:
     def described(self, connector: str, needed_by: str) -> Connector:
         """A connector as it is configured, also without its key, for replays. Raises `ConfigurationError`."""
         try:
-            return self._sources.find(connector, keyless=True)
+            return self.connector(connector)
         except ConfigurationError as error:
             raise ConfigurationError(f"{needed_by} needs a model: {error}", error.hint) from error
+
+    def connector(self, name: str) -> Connector:
+        """The connector of this name, also without its key. Raises `ConfigurationError`."""
+        return self._sources.find(name, keyless=True)
 
     def lacking(self, connector: str, needed_by: str) -> ConfigurationError | None:
         """The error of a connector that lacks only its key or a variable. Raises any other `ConfigurationError`."""

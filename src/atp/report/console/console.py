@@ -20,6 +20,7 @@ from atp.report.facts import response, runs_per_case
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
+from atp.report.side_by_side import SideBySide
 from atp.report.totals import AgentTotals
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
@@ -75,6 +76,7 @@ class Console(Listener):
         self._notable = Notable()
         self._used = Used()
         self._by_agent = AgentTotals()
+        self._grid = SideBySide(self._hide)
 
     @property
     def problems(self) -> Sequence[str]:
@@ -84,6 +86,7 @@ class Console(Listener):
     def start(self, info: RunInfo) -> None:
         """Print the head: what is tested, and how."""
         self._several = len(info.agents) > 1
+        self._grid.start(info)
         self._several_files = len(info.files) > 1
         self._planned = info.cases
         self._compact = info.cases >= COMPACT_FROM and not self._look.verbose
@@ -110,6 +113,7 @@ class Console(Listener):
         self._notable.add(result)
         if self._several:
             self._by_agent.add(result)
+            self._grid.case(result)
         for trial in result.trials:
             self._used.add(trial)
         bad = result.status not in ("passed", "skipped")
@@ -144,7 +148,7 @@ class Console(Listener):
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
-        agents = agent_lines(self._by_agent, self._hide) if self._several else []
+        agents = agent_lines(self._by_agent, self._hide, self._grid) if self._several else []
         lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]

@@ -8,8 +8,10 @@ from atp.base.durations import elapsed
 from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
+from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
+from atp.report.side_by_side import SideBySide, cell_text
 from atp.report.totals import AgentTotals
 from atp.suite.result import CaseResult, TrialResult, Usage
 
@@ -122,12 +124,50 @@ class _Sum:
         self.usd += usage.cost_usd or 0.0
 
 
-def agent_lines(totals: AgentTotals, hide: Hide) -> list[Line]:
-    """A line for each agent, where there are several."""
-    names = {agent: one_line(hide(agent), 60) for agent in totals.agents}
+def agent_lines(totals: AgentTotals, hide: Hide, grid: SideBySide) -> list[Line]:
+    """A line for each agent, where there are several, with the letter of its column in the table that follows."""
+    names = {agent: one_line(hide(agent), 80) for agent in totals.agents}
     width = max(map(len, names.values()), default=0)
-    lines = [(f"    {names[agent]:<{width}}  {found.text}", "") for agent, found in totals.agents.items()]
-    return [("  By agent:", ""), *lines] if lines else []
+    table = list(_grid_lines(grid))
+    letters = _letters(grid) if table else {}
+    lines: list[Line] = []
+    for agent, found in totals.agents.items():
+        letter = f"{letters[hide(agent)]}  " if hide(agent) in letters else ""
+        lines.append((f"    {letter}{names[agent]:<{width}}  {found.text}", ""))
+    return [("  By agent:", ""), *lines, *table] if lines else []
+
+
+MOST_COLUMNS = 16
+"""More agents than this have no table here: the lines would be wider than a terminal."""
+MOST_ROWS = 20
+"""How many cases the table shows."""
+_SIGNS = {"passed": "✓", "failed": "✗", "timeout": "✗"}  # ! for anything else
+
+
+def _letters(grid: SideBySide) -> dict[str, str]:
+    return dict(zip(grid.agents, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False))
+
+
+def _grid_lines(grid: SideBySide) -> Iterator[Line]:
+    """The table: a line for each case, a column for each agent."""
+    rows, left = grid.rows(MOST_ROWS)
+    if len(grid.agents) > MOST_COLUMNS or not rows:
+        return
+    names = [one_line(row.id, 40) for row in rows]
+    cells = [[_cell(cell, repeated=grid.repeated) for cell in row.cells] for row in rows]
+    wide = max(len(name) for name in ("Case", *names))
+    narrow = max(len(text) for line in cells for text in line)
+    for name, line in zip(("Case", *names), (list(_letters(grid).values()), *cells), strict=True):
+        yield f"    {name:<{wide}}  {'  '.join(f'{text:>{narrow}}' for text in line)}".rstrip(), ""
+    if left:
+        yield f"    {left}", "detail"
+
+
+def _cell(cell: CaseFigures | None, *, repeated: bool) -> str:
+    if cell is None:
+        return "–"
+    sign = _SIGNS.get(cell.status, "!")
+    return f"{sign} {cell_text(cell)}" if repeated else sign
 
 
 class Notable:

@@ -1,11 +1,15 @@
 """The JSON report of the JSONL test package. The file appears whole when the run ends."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from atp.journal.listeners import RunEnd
+from atp.journal.records import RunInfo
 from atp.report.files import Spool
 from atp.report.records import FORMAT, MetadataRecord, ResultRecord, SkippedRecord, SummaryRecord, environment
 from atp.report.reporter import SpooledReport
+from atp.report.side_by_side import SideBySide
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -16,8 +20,18 @@ class JsonReport(SpooledReport):
     format = "report.json"
     extensions = (".json",)
 
+    def __init__(self, path: Path | None, secrets: Sequence[str] = ()) -> None:
+        super().__init__(path, secrets)
+        self._grid = SideBySide(self.hide)
+
+    def start(self, info: RunInfo) -> None:
+        """Open the temporary files, and look at how many agents there are."""
+        super().start(info)
+        self._grid.start(info)
+
     def case(self, result: CaseResult) -> None:
         """Add to `results[]`; to `skipped[]` if the test itself asked to be left out."""
+        self._grid.case(result)
         if result.status == "skipped" and self._skipped is not None:
             skipped = SkippedRecord.of_result(result)
             self._add(self._skipped, self.place(self._order, result), self.masked_json(skipped))
@@ -43,4 +57,6 @@ class JsonReport(SpooledReport):
         skipped.write_list(file)
         if end.comparison is not None:
             file.write(b',\n"comparison": ' + self.masked_json(end.comparison.shortened()))
+        if self._grid.is_needed:
+            file.write(b',\n"grid": ' + self.masked_json(self._grid.record()))
         file.write(b',\n"metadata": ' + self.masked_json(MetadataRecord.of(end)) + b"\n}\n")

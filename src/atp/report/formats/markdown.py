@@ -11,6 +11,7 @@ from atp.base.durations import elapsed
 from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.engine.prepare.identity import Identity
+from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.compare.markdown import comparison_markdown
@@ -33,6 +34,7 @@ from atp.report.facts import (
 from atp.report.files import Spool
 from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
+from atp.report.side_by_side import SideBySide, cell_text
 from atp.report.totals import AgentTotals
 from atp.stats.stability import case_score, case_stability
 from atp.stats.summary import percent
@@ -41,6 +43,8 @@ from atp.suite.result import CaseResult, TrialResult, Verdict
 
 MOST_CHECKS = 10
 """How many failed checks of a case are shown."""
+MOST_COMPARED = 200
+"""How many cases are shown side by side."""
 MOST_FILES = 20
 """How many of the files that an agent made are named."""
 DEEPEST = 3
@@ -59,16 +63,19 @@ class MarkdownReport(SpooledReport):
         super().__init__(path, secrets)
         self._several = False
         self._totals = AgentTotals()
+        self._grid = SideBySide(self.hide)
         self._low = 0
 
     def start(self, info: RunInfo) -> None:
         """Results name their agent where there are several."""
         super().start(info)
         self._several = len(info.agents) > 1
+        self._grid.start(info)
 
     def case_part(self, result: CaseResult) -> bytes:
         """The section of a case; before it, on the first line, the case's row of the stability table."""
         self._totals.add(result)
+        self._grid.case(result)
         self._low += below_min_score(result)
         row = _stability_row(result, self.hide, self._several) if result.repeated else []
         return _bytes(["\t".join(row), *case_section(result, self.hide, self._several)])
@@ -85,6 +92,7 @@ class MarkdownReport(SpooledReport):
         if self._several:
             totals = [(plain(self.hide(agent)), found.text) for agent, found in self._totals.agents.items()]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
+            file.write(_bytes(_side_by_side(self._grid)))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
             rows = [row.split("\t") for item in results if (row := item.partition(b"\n")[0].decode())]
@@ -92,6 +100,25 @@ class MarkdownReport(SpooledReport):
         file.write(_bytes(["## Results", ""]))
         file.writelines(item.partition(b"\n")[2] for item in results)
         file.writelines(skipped)
+
+
+def _side_by_side(grid: SideBySide) -> list[str]:
+    """A line for each case and a column for each agent; of many cases, those in which agents differ."""
+    rows, left = grid.rows(MOST_COMPARED)
+    if not rows:
+        return []
+    head = ("Case", *(plain(name, 80) for name in grid.agents))
+    lines = [[plain(row.id, 80), *(_cell(cell) for cell in row.cells)] for row in rows]
+    rates = [f"{rate:g}%" if (rate := one.pass_rate) is not None else "–" for one in grid.record().agents]
+    more = [f"{left}.", ""] if left else []
+    return ["## Side by Side", "", *table(head, [*lines, ["**Pass rate**", *rates]]), *more]
+
+
+def _cell(cell: CaseFigures | None) -> str:
+    if cell is None:
+        return "–"
+    sign = "✅" if cell.status == "passed" else "❌" if cell.status in ("failed", "timeout") else "⚠️"
+    return f"{sign} {cell_text(cell)}"
 
 
 def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:

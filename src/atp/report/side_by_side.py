@@ -1,0 +1,137 @@
+"""Puts the agents of a run side by side: a line for each case, a column for each agent, and the totals of each."""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import NamedTuple
+
+from atp.base.numbers import counted
+from atp.base.secrets import Hide
+from atp.history.figures import CaseFigures, FigureCollector
+from atp.journal.listeners import Listener
+from atp.journal.records import RunInfo
+from atp.report.records import GridAgentRecord, GridCaseRecord, GridCellRecord, GridRecord
+from atp.stats.intervals import suite_interval
+from atp.suite.result import CaseResult
+
+
+class Row(NamedTuple):
+    """A case, and its figures against each agent, None where it did not run."""
+
+    id: str
+    file: str
+    cells: list[CaseFigures | None]
+
+    @property
+    def differs(self) -> bool:
+        """True if the case did not come to the same with all agents that it ran against."""
+        return len({(cell.status, cell.rate) for cell in self.cells if cell is not None}) > 1
+
+
+class SideBySide(Listener):
+    """Collects the cases of a run with several agents. Of other runs it keeps nothing."""
+
+    def __init__(self, hide: Hide) -> None:
+        self._hide = hide
+        self._figures = FigureCollector(hide)
+        self.agents: list[str] = []
+        """The names of the agents, which are the columns, in the order of the run."""
+
+    @property
+    def is_needed(self) -> bool:
+        """True if there are several agents."""
+        return len(self.agents) > 1
+
+    def start(self, info: RunInfo) -> None:
+        """Look at how many agents there are."""
+        self._figures.start(info)
+        self.agents = list(dict.fromkeys(self._hide(name) for name in info.agents))
+
+    def case(self, result: CaseResult) -> None:
+        """Add a case that ended."""
+        if self.is_needed:
+            self._figures.case(result)
+
+    def rows(self, most: int) -> tuple[list[Row], str]:
+        """Return at most so many cases, and a sentence about the others. If not all fit, those that differ.
+
+        There is none if every case ran against one agent only, as in a run of suites with an agent each.
+        """
+        found = self._rows()
+        if not any(len(row.cells) - row.cells.count(None) > 1 for row in found):
+            return [], ""
+        if len(found) <= most:
+            return found, ""
+        differing = [row for row in found if row.differs]
+        rest, alike = len(differing[most:]), len(found) - len(differing)
+        left = [f"{counted(rest, 'more case')} in which agents differ"] if rest else []
+        left += [f"{counted(alike, 'case')} in which all come to the same"] if alike else []
+        return differing[:most], f"… and {', '.join(left)}"
+
+    @property
+    def repeated(self) -> bool:
+        """True if a case has more than one run."""
+        return any(_runs(case) > 1 for case in self._cases)
+
+    @property
+    def _cases(self) -> Sequence[CaseFigures]:
+        return self._figures.figures(None).cases if self.is_needed else ()
+
+    def _rows(self) -> list[Row]:
+        places = {agent: number for number, agent in enumerate(self.agents)}
+        found: dict[tuple[str, str, int], Row] = {}
+        seen: dict[tuple[str, str, str], int] = {}
+        for case in self._cases:
+            if case.agent not in places:
+                continue
+            # A file may have two cases of the same id.
+            number = seen[case.file, case.id, case.agent] = seen.get((case.file, case.id, case.agent), 0) + 1
+            key = (case.file, case.id, number)
+            row = found.setdefault(key, Row(case.id, case.file, [None] * len(self.agents)))
+            row.cells[places[case.agent]] = case
+        return list(found.values())
+
+    def record(self) -> GridRecord:
+        """Return all of it for the JSON report."""
+        rows = self._rows()
+        return GridRecord(
+            agents=[
+                _agent_record(name, [cell for row in rows if (cell := row.cells[number]) is not None])
+                for number, name in enumerate(self.agents)
+            ],
+            cases=[
+                GridCaseRecord(id=row.id, file=row.file, results=list(map(_cell_record, row.cells))) for row in rows
+            ],
+        )
+
+
+def cell_text(case: CaseFigures) -> str:
+    """How often a case passed: `3/5`."""
+    return f"{case.passed}/{_runs(case)}"
+
+
+def _runs(case: CaseFigures) -> int:
+    return case.judged + case.errors + case.missing
+
+
+def _cell_record(case: CaseFigures | None) -> GridCellRecord | None:
+    return None if case is None else GridCellRecord(status=case.status, passed=case.passed, runs=_runs(case))
+
+
+def _agent_record(name: str, cases: Sequence[CaseFigures]) -> GridAgentRecord:
+    rates = [case.rate for case in cases if case.rate is not None]
+    ended = [case for case in cases if case.judged + case.errors]
+    runs = [case.judged + case.errors for case in ended]
+    lowest = [(case.rate or 0.0) * case.judged / n for case, n in zip(ended, runs, strict=True)]
+    highest = [low + case.errors / n for case, low, n in zip(ended, lowest, runs, strict=True)]
+    interval = suite_interval(lowest, runs, highest) if rates else None
+    return GridAgentRecord(
+        agent_id=name,
+        cases=len(cases),
+        passed=sum(case.status == "passed" for case in cases),
+        pass_rate=_percent(fsum(rates) / len(rates)) if rates else None,
+        pass_rate_interval=None if interval is None else (_percent(interval.low), _percent(interval.high)),
+    )
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 1)
