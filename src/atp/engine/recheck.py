@@ -139,7 +139,7 @@ class _RecordedAgents(RunServices):
         adapter = _RecordedAdapter(named.agent, AdapterContext(base=named.base, root=self.root))
         adapter.capabilities = named.capabilities
         inputs = self._inputs.get(self.secrets.mask_text(named.agent.name), AgentInputs())
-        return AgentUnderTest(named, adapter, inputs, self.options.connector)
+        return AgentUnderTest(named, adapter, inputs, self.connector_of(named))
 
     def unrecorded_model(self, connector: str | None, needed_by: str) -> Any:
         """No model is asked for an agent, so none has to be there."""

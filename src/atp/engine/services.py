@@ -186,10 +186,12 @@ class RunServices:
         services = _ColumnServices(self, named.connector) if several and named.connector else None
         search = (working_directory(), source.folder, self.root)
         adapter = self.adapter(named, search=search, services=services)
-        # A prompt agent has a connector of its own, which only a flag or a column replaces.
+        return AgentUnderTest(named, adapter, agent_inputs(named, adapter, self.root), self.connector_of(named))
+
+    def connector_of(self, named: NamedAgent) -> str | None:
+        """The connector that an agent is told. A prompt agent has its own, which only a flag or a column replaces."""
         default = None if named.agent.type == "prompt" else self.options.one_connector
-        inputs = agent_inputs(named, adapter, self.root)
-        return AgentUnderTest(named, adapter, inputs, named.connector or default)
+        return named.connector or default
 
     async def close(self) -> list[str]:
         """Close the agents, the models and the recordings. Returns what could not be closed, and why."""

@@ -506,7 +506,7 @@ class MetadataRecord(Record, kw_only=True):
 class GridCellRecord(Record, kw_only=True):
     """A case against one agent: of how many `runs` it passed. Runs without a verdict have not passed."""
 
-    status: Status
+    status: CaseStatus
     passed: Count
     runs: Count
 
