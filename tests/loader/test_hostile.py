@@ -8,9 +8,10 @@ import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 
 import pytest
@@ -271,20 +272,28 @@ def test_a_name_that_is_no_name(atp: Atp) -> None:
     assert codes(load_path(Path("nul\0.yaml"))) == ["unreadable"]
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may read, unlike those above `tmp_path`."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.parametrize("name", ["shut.yaml", "shut.jsonl", "shut.json"])
-def test_a_file_without_permission(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
+def test_a_file_without_permission(open_folder: Path, name: str) -> None:
+    file = open_folder / name
     file.write_text("test_suite: s\n")
     file.chmod(0)
     (one,) = _load_without_privileges(file)
     assert one == f"unreadable {file} cannot be read: Permission denied"
 
 
-def test_a_folder_without_permission(tmp_path: Path) -> None:
-    (tmp_path / "open.jsonl").write_text('{"id": "a", "input": "x"}\n')
-    shut = tmp_path / "shut"
+def test_a_folder_without_permission(open_folder: Path) -> None:
+    (open_folder / "open.jsonl").write_text('{"id": "a", "input": "x"}\n')
+    shut = open_folder / "shut"
     shut.mkdir(mode=0)
-    assert _load_without_privileges(tmp_path) == [f"unreadable {shut} cannot be read: Permission denied"]
+    assert _load_without_privileges(open_folder) == [f"unreadable {shut} cannot be read: Permission denied"]
 
 
 def _load_without_privileges(path: Path) -> list[str]:
@@ -307,17 +316,8 @@ def _load_without_privileges(path: Path) -> list[str]:
             print(one.code, one.message)
         """
     )
-    folders = [path, *path.parents] if path.is_dir() else path.parents
-    opened = [(folder, folder.stat().st_mode) for folder in folders if folder.stat().st_uid == os.geteuid()]
-    for folder, mode in opened:
-        folder.chmod(mode | 0o055)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=WAIT_LIMIT, check=True
-        )
-    finally:
-        for folder, mode in opened:
-            folder.chmod(mode)
+    command = [sys.executable, "-c", script, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_LIMIT, check=True)
     return done.stdout.splitlines()
 
 
