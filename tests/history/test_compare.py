@@ -37,7 +37,7 @@ def classes(found: Comparison) -> dict[str, str]:
         ({"judge_digest": "2", "simulator_digest": "3"}, "its judge and the simulated user changed"),
     ],
 )
-def test_what_decides_a_case_must_be_the_same(change: dict[str, str], why: str) -> None:
+def test_what_decides_a_case_must_be_the_same(change: dict[str, Any], why: str) -> None:
     found = compare(run(case("x"), case("y")), run(case("x", 0, **change), case("y")))
     assert (found.cases[0].kind, found.cases[0].why, found.cases[0].p_value) == ("changed", why, None)
     assert (found.overall.cases, found.regressed) == (1, 0)

@@ -45,8 +45,10 @@ def test_the_markdown_for_a_pull_request() -> None:
 def test_sentences_say_the_most_important_first() -> None:
     assert sentences(example()) == [
         "1 case got worse: broken. In the long run, at most 1 of 20 cases that are named so is named wrongly.",
-        "Over the 13 cases, B passes 4.6 points less often; that can be chance, "
-        + "in the long run between 34.7 points less and 26.7 points more (p = 0.75).",
+        (
+            "Over the 13 cases, B passes 4.6 points less often; that can be chance, "
+            "in the long run between 34.7 points less and 26.7 points more (p = 0.75)."
+        ),
         "1 case got better; 2 cases differ, perhaps by chance; 9 cases stayed the same.",
         "Fewer than 6 cases differ, which is too few to tell a trend from chance.",
         "It is not shown that B is less than 5 points worse than A.",
@@ -70,8 +72,8 @@ def test_sentences_say_the_most_important_first() -> None:
     ],
 )
 def test_the_verdict(a: list[int], b: list[int], title: str, sentence: str) -> None:
-    sides = [run(*(case(str(place), passed) for place, passed in enumerate(one))) for one in (a, b)]
-    found = compare(*sides)
+    first, second = (run(*(case(str(place), passed) for place, passed in enumerate(one))) for one in (a, b))
+    found = compare(first, second)
     assert heading(found) == title
     assert sentences(found)[0].startswith(sentence)
 
