@@ -66,6 +66,7 @@ def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path
         answers = any(path.suffix.lower() in _PAGES for path in targets)
         first = _figures(root, a, hide, answers=answers)
         second = first if b is None else _figures(root, b, hide, answers=answers)
+        _protect_tests(targets, root, (first, second))
         found = compare_runs(first, second, (a, b or a), agents or None, margin=margin, answers=answers)
         for path in targets:
             _write(path, found, hide)
@@ -126,6 +127,14 @@ def _check_targets(paths: list[Path]) -> None:
 
 
 _HINT = f"use {', '.join(FORMATS)}"
+
+
+def _protect_tests(paths: list[Path], root: Path, runs: "tuple[RunFigures, RunFigures]") -> None:
+    """Refuse to overwrite a test file of a run that is compared."""
+    tests = {(root / case.file).resolve() for run in runs for case in run.cases if case.file}
+    for path in paths:
+        if path.resolve() in tests:
+            raise load_error("unwritable-report", f"-o {path}: it is a test file of A or B", "name another file")
 
 
 def _write(path: Path, comparison: "Comparison", hide: "Hide") -> None:

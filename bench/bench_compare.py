@@ -1,0 +1,119 @@
+"""How often a comparison is wrong, and how often it finds what is there: 30 cases, 1 to 20 runs a side.
+
+Simulated, seeded. Beside each share stands that of the naive way, which pools all runs of all cases and compares two
+shares as if every run were a case of its own. `drift`: each case changed by up to 25 points to either side, in the mean
+by nothing, as after a new prompt that helps some cases and hurts others. Last: how long the overall test takes.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from math import sqrt
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from atp.stats import compare
+from atp.stats.compare import Counts, classify_cases, overall_interval, overall_p_value, sign_flip
+
+CASES = 30
+REPEATS = 2_000
+Change = Callable[[Random, float], float]
+
+
+def nothing(_random: Random, _rate: float) -> float:
+    return 0.0
+
+
+def drift(random: Random, rate: float) -> float:
+    return random.choice((-1, 1)) * min(0.25, rate, 1 - rate)
+
+
+def all_worse(_random: Random, rate: float) -> float:
+    return max(-0.1, -rate)
+
+
+def some_broken(random: Random, rate: float) -> float:
+    return min(0.0, 0.05 - rate) if random.random() < 0.1 else 0.0
+
+
+def passed(random: Random, rate: float, runs: int) -> Counts:
+    return Counts(sum(random.random() < rate for _ in range(runs)), runs)
+
+
+def pooled(pairs: list[tuple[Counts, Counts]]) -> bool:
+    """The naive way: two shares of all runs, z-test at 5%."""
+    a, b = (
+        Counts(sum(one.passed for one in side), sum(one.judged for one in side)) for side in zip(*pairs, strict=True)
+    )
+    share = (a.passed + b.passed) / (a.judged + b.judged)
+    error = sqrt(share * (1 - share) * (1 / a.judged + 1 / b.judged))
+    return error > 0 and abs(a.passed / a.judged - b.passed / b.judged) / error > 1.96
+
+
+def simulate(runs_a: int, runs_b: int, change: Change) -> dict[str, float]:
+    """Shares of the repeats, in percent: alarms of the overall test and of the naive way, wrong cases, coverage."""
+    random = Random(f"{runs_a} {runs_b} {change.__name__}")
+    found = dict.fromkeys(("overall", "worse", "naive", "wrong", "found", "covered"), 0.0)
+    for _ in range(REPEATS):
+        rates = [random.betavariate(4, 1) for _ in range(CASES)]
+        changes = [change(random, rate) for rate in rates]
+        both = zip(rates, changes, strict=True)
+        pairs = [(passed(random, rate, runs_a), passed(random, rate + by, runs_b)) for rate, by in both]
+        differences = [b.passed / b.judged - a.passed / a.judged for a, b in pairs]
+        is_alarm = overall_p_value(pairs, differences) <= compare.ALPHA
+        interval = overall_interval(differences, [min(runs_a, runs_b)] * CASES)
+        assert interval is not None
+        found["overall"] += is_alarm
+        found["worse"] += is_alarm and sum(differences) < 0
+        found["naive"] += pooled(pairs)
+        found["covered"] += interval.low <= sum(changes) / CASES <= interval.high
+        classes = [kind for kind, _ in classify_cases(pairs)]
+        named = [by for by, kind in zip(changes, classes, strict=True) if kind in ("regressed", "improved")]
+        found["wrong"] += sum(not by for by in named) / len(named) if named else 0
+        found["found"] += sum(by < -0.5 for by in named) / max(1, sum(by < -0.5 for by in changes))
+    return {name: 100 * count / REPEATS for name, count in found.items()}
+
+
+def main() -> None:
+    # The p-value of 2,000 flips is as right as that of 100,000, only coarser: (b + 1) / (B + 1).
+    compare.FLIPS = 2_000
+    sides = [(1, 1), (5, 5), (20, 20), (20, 5), (1, 5)]
+    print(f"{CASES} cases, {REPEATS:,} repeats, percent of the repeats\n")
+    print("| change | runs | overall: alarm | of these worse | naive: alarm | share of wrong cases | interval covers |")
+    print("|---|---|---|---|---|---|---|")
+    for change in (nothing, drift):
+        for a, b in sides:
+            one = simulate(a, b, change)
+            wrong = f"{one['wrong']:.1f}" if change is nothing else "–"
+            cells = (
+                f"{one['overall']:.1f}",
+                f"{one['worse']:.1f}",
+                f"{one['naive']:.1f}",
+                wrong,
+                f"{one['covered']:.1f}",
+            )
+            print(f"| {change.__name__} | {a} and {b} | {' | '.join(cells)} |", flush=True)
+            assert one["overall"] <= 5 + 1.5, one
+            assert change is drift or one["wrong"] <= 5 + 1.5, one
+    print("\n| change | runs | overall: worse | broken cases found | interval covers |")
+    print("|---|---|---|---|---|")
+    for change in (all_worse, some_broken):
+        for a, b in sides[:3]:
+            one = simulate(a, b, change)
+            cases = f"{one['found']:.1f}" if change is some_broken else "–"
+            print(
+                f"| {change.__name__} | {a} and {b} | {one['worse']:.1f} | {cases} | {one['covered']:.1f} |", flush=True
+            )
+    compare.FLIPS = 100_000
+    random = Random(1)
+    for cases in (30, 1_000, 10_000):
+        start = time.perf_counter()
+        sign_flip([random.gauss(0, 1) for _ in range(cases)])
+        print(f"\nThe overall test of {cases:,} cases that all differ: {time.perf_counter() - start:.2f} s", end="")
+    print()
+
+
+if __name__ == "__main__":
+    main()
