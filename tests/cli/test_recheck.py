@@ -1,0 +1,345 @@
+"""`atp recheck`: what a journal holds is judged again with today's checks, and no agent is called."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.support.project import Project, Ran
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+AGENT = """
+    from pathlib import Path
+
+    Path("imported.txt").open("a").write("imported\\n")
+
+    def answer(prompt):
+        Path("calls.txt").open("a").write("called\\n")
+        return {"output": f"you said {prompt}", "usage": {"steps": 3, "total_tokens": 100, "cost_usd": 0.02}}
+"""
+JUDGE = """
+    def short(asked):
+        answer = next(piece["text"] for piece in asked["record"] if piece["judged"])
+        shown = {"met": len(answer) < 70, "reason": "by its length", "evidence": [answer]}
+        return {"verdicts": [{"number": one["number"], **shown} for one in asked["expectations"]]}
+"""
+Verdicts = dict[tuple[str, str, int, int], list[tuple[str, str, str]]]
+
+
+def recheck(project: Project, *arguments: str, **more: Any) -> Ran:
+    ran = project.atp("recheck", *arguments, "--json", **more)
+    assert "Traceback" not in ran.err, ran.err
+    return ran
+
+
+def verdicts(project: Project) -> Verdicts:
+    """What the checks of the newest run found."""
+    return {
+        (one["agent"], one["case"], one.get("variation", 0), one.get("run", 1)): [
+            (check["type"], check["outcome"], check.get("message", "")) for check in one.get("verdicts", [])
+        ]
+        for one in project.trials()
+    }
+
+
+def only(project: Project) -> dict[str, Any]:
+    """The one trial of the newest run."""
+    (found,) = project.trials()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "flags"),
+    [
+        ("files.yaml", ["--runs", "2"]),
+        ("expense.jsonl", ["-n", "expenses.py:answer"]),
+        ("trip.jsonl", ["-n", "expenses.py:answer", "--runs", "2"]),
+        ("quiz.test.md", ["-n", "expenses.py:answer"]),
+        ("ocean.test.md", ["-n", "expenses.py:answer", "--assessor", "scripts:judge.short"]),
+    ],
+)
+def test_the_examples_get_the_same_verdicts_and_no_agent_is_called(
+    project: Project, file: str, flags: list[str]
+) -> None:
+    shutil.copytree(EXAMPLES, project.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".atp"))
+    project.write("scripts/judge.py", JUDGE)
+    for name in ("expenses.py", "clerk.py"):
+        path = project.folder / name
+        said = f"open({str(project.folder / 'called.txt')!r}, 'a').write('x')"
+        path.write_text(path.read_text("utf-8").replace("\nimport ", f"\n{said}\nimport ", 1), "utf-8")
+    ran = project.test(file, *flags, "-o", "then.json")
+    before = verdicts(project)
+    assert before
+    assert any(before.values())
+    (project.folder / "called.txt").unlink()
+    again = recheck(project, "last", "-o", "now.json")
+    assert (again.code, again.statuses, verdicts(project)) == (ran.code, ran.statuses, before), again.err
+    assert not (project.folder / "called.txt").exists()
+    start = project.journal()[0]
+    assert start["rechecks"] == project.runs()[-2].name
+    then, now = (json.loads((project.folder / one).read_text("utf-8")) for one in ("then.json", "now.json"))
+    assert _without_times(then["results"]) == _without_times(now["results"])
+
+
+def _without_times(value: Any) -> Any:
+    """A report's results without what is of the run itself, and of the machine's clock."""
+    if isinstance(value, dict):
+        gone = {"run_id", "journal", "role_usage", "judge_usage", "workspace"}
+        return {key: _without_times(one) for key, one in value.items() if key not in gone}
+    return [_without_times(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def tested(project: Project) -> Project:
+    """A run of two cases, both of which pass."""
+    project.write("agent.py", AGENT)
+    project.write("atp.toml", "")
+    project.cases(
+        {"id": "a", "input": "hello", "assertions": [{"type": "contains", "value": "hello"}]},
+        {"id": "b", "input": "bye", "assertions": [{"type": "contains", "value": "bye"}]},
+    )
+    assert project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl").code == 0
+    for name in ("calls.txt", "imported.txt"):
+        (project.folder / name).unlink()
+    return project
+
+
+def test_a_changed_check_changes_its_own_verdict_only(tested: Project) -> None:
+    before = verdicts(tested)
+    tested.cases(
+        {"id": "a", "input": "hello", "assertions": [{"type": "contains", "value": "hello"}]},
+        {"id": "b", "input": "bye", "assertions": [{"type": "contains", "value": "good bye"}]},
+    )
+    ran = recheck(tested, "last", "-o", "report.html")
+    assert (ran.code, ran.statuses) == (1, {"a": "passed", "b": "failed"})
+    after = verdicts(tested)
+    key = ("agent.py:answer", "a", 0, 1)
+    assert after[key] == before[key]
+    assert (tested.folder / "report.html").exists()
+    assert tested.lines("calls.txt") == tested.lines("imported.txt") == []
+    assert tested.atp("report", "last", "-o", "again.json").code == 0
+    assert json.loads((tested.folder / "again.json").read_text("utf-8"))["summary"]["failed"] == 1
+
+
+def test_a_recheck_of_a_recheck_judges_the_same_conversations(tested: Project) -> None:
+    first = recheck(tested, "last")
+    once = verdicts(tested)
+    second = recheck(tested, "last")
+    assert (first.code, second.code, verdicts(tested)) == (0, 0, once)
+    runs = [run.name for run in tested.runs()]
+    assert [tested.journal(run)[0].get("rechecks") for run in tested.runs()] == [None, *runs[:2]]
+
+
+def test_a_case_that_the_run_does_not_have_is_listed_and_makes_it_3(tested: Project) -> None:
+    with (tested.folder / "cases.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"id": "new", "input": "new", "assertions": [{"type": "contains", "value": "new"}]}\n')
+    ran = recheck(tested, "last")
+    assert (ran.code, ran.statuses) == (3, {"a": "passed", "b": "passed", "new": "error"})
+    assert "not in the run" in ran.results["new"]["error"]
+    assert tested.lines("calls.txt") == []
+
+
+def test_a_case_that_the_files_no_longer_have_is_left_out_with_a_note(tested: Project) -> None:
+    tested.cases({"id": "a", "input": "hello", "assertions": [{"type": "contains", "value": "hello"}]})
+    ran = tested.atp("recheck", "last")
+    assert ran.code == 0
+    assert "1 case of that run, no longer in the files, left out: `b`" in ran.out
+    assert "--only-failed" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ({"input": "hello there"}, "what is said in turn 1 differs"),
+        ({"input": [{"role": "user", "content": "a"}, {"role": "user", "content": "hello"}]}, "turn 1 differs"),
+    ],
+)
+def test_a_case_that_says_something_else_now_is_not_judged(tested: Project, case: dict[str, Any], why: str) -> None:
+    tested.write("other.py", "def answer(messages):\n    return 'hello'\n")
+    tested.cases({"id": "a", "assertions": [{"type": "contains", "value": "hello"}], **case}, "b")
+    ran = recheck(tested, "last", "--run", "^a$")
+    assert ran.code == (3 if "messages" not in ran.err else 2), ran.err
+    if ran.code == 3:
+        assert "the case says something else now" in ran.results["a"]["error"]
+        assert why in ran.results["a"]["error"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "code"),
+    [
+        ({"max_steps": 3, "max_tokens": 100, "budget_usd": 0.02}, "passed", 0),
+        ({"max_steps": 2}, "failed", 1),
+        ({"max_tokens": 99}, "failed", 1),
+        ({"budget_usd": 0.01}, "failed", 1),
+    ],
+)
+def test_limits_are_judged_on_the_recorded_usage(
+    project: Project, limits: dict[str, Any], status: str, code: int
+) -> None:
+    project.write("agent.py", AGENT)
+    agents = [{"name": "it", "type": "custom", "config": {"entry": "agent.py:answer"}}]
+    check = [{"type": "contains", "value": "said"}]
+    project.suite(agents, [{"id": "a", "assertions": check}])
+    assert project.test("suite.yaml").code == 0
+    project.suite(agents, [{"id": "a", "assertions": check, "constraints": limits}])
+    ran = recheck(project, "last")
+    assert (ran.code, ran.statuses) == (code, {"a": status}), ran.err
+    assert [one["type"] for one in only(project)["verdicts"]] == ["contains", *(["limits"] if code else [])]
+
+
+def test_what_a_limit_stopped_is_unjudged_under_a_wider_limit(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    agents = [{"name": "it", "type": "custom", "config": {"entry": "agent.py:answer"}}]
+    check = [{"type": "contains", "value": "said"}]
+    project.suite(agents, [{"id": "a", "assertions": check, "constraints": {"max_steps": 2}}])
+    assert project.test("suite.yaml").code == 1
+    assert recheck(project, "last").code == 1
+    project.suite(agents, [{"id": "a", "assertions": check, "constraints": {"max_steps": 9}}])
+    ran = recheck(project, "last")
+    assert ran.code == 3
+    assert "not kept by that run: a limit stopped the agent then" in ran.results["a"]["error"]
+
+
+def test_a_shorter_timeout_is_judged_on_the_recorded_turns(project: Project) -> None:
+    project.write("agent.py", "import time\n\ndef answer(prompt):\n    time.sleep(0.05)\n    return prompt\n")
+    agents = [{"name": "it", "type": "custom", "config": {"entry": "agent.py:answer"}}]
+    project.suite(agents, [{"id": "a", "assertions": [{"type": "contains", "value": "a"}]}])
+    assert project.test("suite.yaml").code == 0
+    limited = {"id": "a", "assertions": [{"type": "contains", "value": "a"}], "constraints": {"timeout_seconds": 0.01}}
+    project.suite(agents, [limited])
+    ran = recheck(project, "last")
+    assert (ran.code, ran.statuses) == (1, {"a": "timeout"})
+
+
+def test_errors_stay_what_they_were(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt):\n    raise ValueError('broken')\n")
+    project.cases({"id": "a", "input": "a", "assertions": [{"type": "contains", "value": "a"}]})
+    ran = project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl")
+    project.write("agent.py", "def answer(prompt):\n    return prompt\n")
+    again = recheck(project, "last")
+    assert (again.code, again.statuses) == (ran.code, ran.statuses)
+    assert again.results["a"]["error"] == ran.results["a"]["error"]
+
+
+FILES = """
+    from pathlib import Path
+
+    def answer(prompt, workspace):
+        Path(workspace, "small.txt").write_text("all is well")
+        Path(workspace, "large.txt").write_text("x" * 1_000_001)
+        return "done"
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome"),
+    [
+        ({"path": "small.txt", "contains": "well"}, "passed"),
+        ({"path": "small.txt", "contains": "ill"}, "failed"),
+        ({"path": "none.txt"}, "failed"),
+        ({"path": "none.txt", "negate": True}, "passed"),
+        ({"path": "large.txt"}, "passed"),
+        ({"path": "large.txt", "min_bytes": 1_000_001}, "passed"),
+        ({"path": "large.txt", "contains": "y"}, "unjudged"),
+        ({"path": "large.txt", "contains": "y", "negate": True}, "unjudged"),
+    ],
+)
+def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict[str, Any], outcome: str) -> None:
+    project.write("agent.py", FILES)
+    project.cases({"id": "a", "input": "a", "assertions": [{"type": "artifact_exists", "path": "small.txt"}]})
+    assert project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl").code == 0
+    project.cases({"id": "a", "input": "a", "assertions": [{"type": "artifact_exists", **check}]})
+    ran = recheck(project, "last")
+    (verdict,) = only(project)["verdicts"]
+    assert (verdict["outcome"], ran.code) == (outcome, {"passed": 0, "failed": 1, "unjudged": 3}[outcome])
+    if outcome == "unjudged":
+        assert verdict["message"] == "not kept by that run: the content of `large.txt`"
+    assert not project.workspaces()
+    second = recheck(project, "last")
+    assert (second.code, only(project)["verdicts"]) == (ran.code, [verdict])
+
+
+@pytest.mark.parametrize(("large", "outcome"), [(False, "passed"), (True, "unjudged")])
+def test_a_script_that_asks_for_the_workspace_needs_all_of_it(project: Project, large: bool, outcome: str) -> None:
+    project.write("agent.py", FILES if large else FILES.replace("1_000_001", "10"))
+    project.write(
+        "scripts/look.py",
+        """
+        from pathlib import Path
+
+        def workspace(output, input, expected, context):
+            return "well" in Path(context["workspace"], "small.txt").read_text()
+
+        def answer(output):
+            return output == "done"
+        """,
+    )
+    checks = [{"type": "script", "script": f"scripts:look.{name}"} for name in ("workspace", "answer")]
+    project.cases({"id": "a", "input": "a", "assertions": checks})
+    assert project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl").code == 0
+    recheck(project, "last")
+    first, second = only(project)["verdicts"]
+    assert (first["outcome"], second["outcome"]) == (outcome, "passed")
+    if large:
+        assert first["message"] == "not kept by that run: the whole workspace"
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome"),
+    [
+        ({"type": "contains", "value": "the key is"}, "passed"),
+        ({"type": "contains", "value": "s3cret-token-value"}, "unjudged"),
+        ({"type": "contains", "value": "s3cret-token-value", "negate": True}, "unjudged"),
+        ({"type": "not_contains", "value": "s3cret-token-value"}, "unjudged"),
+        ({"type": "regex", "value": "key"}, "unjudged"),
+        ({"type": "script", "script": "scripts:say.yes"}, "unjudged"),
+    ],
+)
+def test_a_masked_text_that_a_check_looks_at_is_unjudged(project: Project, check: dict[str, Any], outcome: str) -> None:
+    env = {"API_TOKEN": "s3cret-token-value"}
+    project.write("agent.py", "def answer(prompt):\n    return 'the key is s3cret-token-value'\n")
+    project.write("scripts/say.py", "def yes(output):\n    return True\n")
+    project.cases({"id": "a", "input": "a", "assertions": [check]})
+    project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl", env=env)
+    assert only(project)["masked"] is True
+    for _ in range(2):  # and the same of what is read from the journal of a recheck
+        recheck(project, "last", env=env)
+        (verdict,) = only(project)["verdicts"]
+        assert verdict["outcome"] == outcome, verdict
+        if outcome == "unjudged":
+            assert "not kept by that run: the output with the secrets in it, which are masked" in verdict["message"]
+
+
+def test_three_stars_of_an_agent_are_no_mask(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return 'one *** two'\n")
+    project.cases({"id": "a", "input": "a", "assertions": [{"type": "equals", "value": "one *** two"}]})
+    env = {"API_TOKEN": "s3cret-token-value"}
+    project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl", env=env)
+    assert only(project)["masked"] is False
+    assert recheck(project, "last", env=env).code == 0
+    assert recheck(project, "last", env=env).code == 0
+
+
+def test_a_run_without_a_name_and_a_run_whose_files_are_gone_are_said(tested: Project) -> None:
+    missing = tested.atp("recheck", "nothing")
+    assert (missing.code, "error[no-run]" in missing.err) == (2, True)
+    (tested.folder / "cases.jsonl").rename(tested.folder / "moved.jsonl")
+    gone = tested.atp("recheck", "last")
+    assert (gone.code, "error[nothing-to-recheck]" in gone.err) == (2, True)
+
+
+def test_no_run_goes_on_with_a_recheck(tested: Project) -> None:
+    recheck(tested, "last")
+    ran = tested.atp("test", "cases.jsonl", "-n", "agent.py:answer", "--resume-from", "last")
+    assert (ran.code, "error[rechecked-run]" in ran.err) == (2, True)
+    assert tested.atp("test", "cases.jsonl", "-n", "agent.py:answer", "--resume").code == 2
+
+
+def test_a_dry_run_shows_what_would_be_judged(tested: Project) -> None:
+    runs = tested.runs()
+    ran = tested.atp("recheck", "last", "--dry-run")
+    assert ran.code == 0
+    assert "hello" in ran.out or " a" in ran.out
+    assert tested.runs() == runs
+    assert tested.lines("imported.txt") == []
