@@ -148,21 +148,63 @@ def test_a_case_that_the_files_no_longer_have_is_left_out_with_a_note(tested: Pr
     assert "--only-failed" not in ran.out
 
 
+TURNS = """
+    ---
+    target: agents/x.md
+    ---
+
+    # Turns
+
+    **Prompts:**
+
+    - **Chain:**
+      {}
+
+    **Expectations:**
+
+    - {}
+"""
+
+
+def chain(expected: str, *prompts: str) -> str:
+    return TURNS.format("\n      ".join(f"- {one}" for one in prompts), expected)
+
+
 @pytest.mark.parametrize(
-    ("case", "why"),
+    ("now", "why"),
     [
-        ({"input": "hello there"}, "what is said in turn 1 differs"),
-        ({"input": [{"role": "user", "content": "a"}, {"role": "user", "content": "hello"}]}, "turn 1 differs"),
+        (("one", "two"), None),
+        (("one", "three"), "what is said in turn 2 differs from what was said then"),
+        (("two", "two"), "what is said in turn 1 differs from what was said then"),
+        (("one",), "turn 2 was said then, and is no longer"),
+        (("one", "two", "three"), "turn 3 was not said then"),
     ],
 )
-def test_a_case_that_says_something_else_now_is_not_judged(tested: Project, case: dict[str, Any], why: str) -> None:
-    tested.write("other.py", "def answer(messages):\n    return 'hello'\n")
-    tested.cases({"id": "a", "assertions": [{"type": "contains", "value": "hello"}], **case}, "b")
-    ran = recheck(tested, "last", "--run", "^a$")
-    assert ran.code == (3 if "messages" not in ran.err else 2), ran.err
-    if ran.code == 3:
-        assert "the case says something else now" in ran.results["a"]["error"]
-        assert why in ran.results["a"]["error"]
+def test_a_case_that_says_something_else_now_is_not_judged(
+    project: Project, now: tuple[str, ...], why: str | None
+) -> None:
+    project.write("agent.py", AGENT)
+    project.write("turns.test.md", chain("no errors", "one", "two"))
+    assert project.test("turns.test.md", "-n", "agent.py:answer", "-o", "out.json").code == 0
+    project.write("turns.test.md", chain('the answer contains "said two"', *now))
+    ran = recheck(project, "last", "-o", "out.json")
+    assert ran.code == (0 if why is None else 3), ran.out
+    if why is not None:
+        (result,) = ran.results.values()
+        assert "the case says something else now, so it has to be run" in result["error"]
+        assert why in result["error"]
+
+
+def test_another_input_of_a_task_is_another_conversation(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    agents = [{"name": "it", "type": "custom", "config": {"entry": "agent.py:answer"}}]
+    check = [{"type": "contains", "value": "said"}]
+    for number, code in ((1, 0), (1, 0), (2, 3)):
+        task = {"description": "add", "input_data": {"number": number}}
+        project.suite(agents, [{"id": "a", "assertions": check, "task": task}])
+        ran = recheck(project, "last") if project.runs() else project.test("suite.yaml")
+        assert ran.code == code
+    assert "its `input_data` differs" in ran.results["a"]["error"]
 
 
 @pytest.mark.parametrize(
@@ -343,3 +385,174 @@ def test_a_dry_run_shows_what_would_be_judged(tested: Project) -> None:
     assert "hello" in ran.out or " a" in ran.out
     assert tested.runs() == runs
     assert tested.lines("imported.txt") == []
+
+
+DESK = """
+---
+target: agents/desk.md
+---
+
+# Desk
+
+## Opens
+
+**Prompts:**
+
+- open the desk
+
+**Expectations:**
+
+- the `open` function was called
+
+## Asks
+
+**Before:** Opens
+
+**Prompts:**
+
+- ask
+- ask politely
+
+**Expectations:**
+
+- the `open` function was called
+- {own}
+
+## Left
+
+**Before:** Asks
+
+**Expectations:**
+
+- the `{tool}` function was called
+"""
+DESK_AGENT = """
+    from pathlib import Path
+
+    def answer(prompt, messages):
+        Path("calls.txt").open("a").write("called\\n")
+        call = {"name": "open" if "open" in prompt else "ask", "arguments": {"said": len(messages)}, "result": "ok"}
+        return {"output": f"{prompt} is done", "tool_calls": [call]}
+"""
+OWN = "the `open` function was not called (turns: own)"
+
+
+@pytest.fixture
+def desk(project: Project) -> Project:
+    """A run of cases that go on from each other."""
+    project.write("agent.py", DESK_AGENT)
+    project.write("desk.test.md", DESK.format(own=OWN, tool="ask"))
+    assert project.test("desk.test.md", "-n", "agent.py:answer", "-o", "out.json").code == 0
+    (project.folder / "calls.txt").unlink()
+    return project
+
+
+def test_befores_and_variations_are_judged_from_the_journal(desk: Project) -> None:
+    before = verdicts(desk)
+    assert len(before) == 4
+    ran = recheck(desk, "last", "-o", "out.json")
+    assert (ran.code, verdicts(desk)) == (0, before), ran.err
+    again = recheck(desk, "last", "-o", "out.json")
+    assert (again.code, verdicts(desk)) == (0, before), again.err
+    assert desk.lines("calls.txt") == []
+
+
+def test_a_before_that_fails_today_blocks_what_goes_on_from_it(desk: Project) -> None:
+    desk.write("desk.test.md", DESK.replace("- the `open`", "- the `shut`", 1).format(own=OWN, tool="ask"))
+    ran = recheck(desk, "last", "-o", "out.json")
+    assert (ran.code, sorted(ran.statuses.values())) == (1, ["blocked", "blocked", "failed"])
+
+
+def test_a_check_on_what_befores_did_can_change(desk: Project) -> None:
+    desk.write("desk.test.md", DESK.format(own=OWN, tool="shout"))
+    ran = recheck(desk, "last", "-o", "out.json")
+    assert ran.code == 1
+    assert sorted(ran.statuses.values()) == ["failed", "passed", "passed"]
+
+
+def test_a_resumed_run_is_judged_with_the_befores_of_each_part(project: Project) -> None:
+    agent = DESK_AGENT.replace('f"{prompt} is done"', 'f"{prompt} is done " + Path("at").read_text()')
+    project.write("agent.py", agent.replace("call =", "assert prompt != Path('at').read_text()\n        call ="))
+    project.write("desk.test.md", DESK.format(own=OWN, tool="ask"))
+    flags = ["desk.test.md", "-n", "agent.py:answer", "-o", "out.json"]
+    project.write("at", "ask politely")
+    assert project.test(*flags).code == 1
+    project.write("at", "later")
+    assert project.test(*flags, "--resume-from", "last").code == 0
+    before = verdicts(project)
+    replayed = [line["result"]["case"] for line in project.journal() if line["type"] == "before"]
+    assert replayed
+    (project.folder / "calls.txt").unlink()
+    ran = recheck(project, "last", "-o", "out.json")
+    assert (ran.code, verdicts(project)) == (0, before), ran.out
+    assert project.lines("calls.txt") == []
+    once = [line["result"]["case"] for line in project.journal() if line["type"] == "before"]
+    assert len(once) == len(set(once))
+    again = recheck(project, "last", "-o", "out.json")
+    assert (again.code, verdicts(project)) == (0, before), again.out
+
+
+SIMULATOR = """
+    def user(turn):
+        said = ["hello", "file it", "thanks"]
+        number = turn["turn_number"]
+        return {"input": said[number - 1], "goal_achieved": number == 3}
+"""
+CLERK = """
+    from pathlib import Path
+
+    def answer(prompt):
+        Path("calls.txt").open("a").write("called\\n")
+        answers = {"hello": "What is it?", "file it": "Filed as EXP-7.", "thanks": "You are welcome."}
+        return answers[prompt]
+"""
+
+
+def dialogue(*checkpoints: tuple[str, str], **more: Any) -> dict[str, Any]:
+    points = [{"id": name, "assertion": {"type": "contains", "value": text}} for name, text in checkpoints]
+    simulator = {"use": "scripts.people.user", "options": {"metadata": {"persona": "a clerk", "goal": "to file"}}}
+    return {"id": "trip", "simulator": simulator, "checkpoints": points, "max_turns": 5, **more}
+
+
+@pytest.fixture
+def talk(project: Project) -> Project:
+    """A run of a dialogue that ends with its second turn, when both checkpoints are reached."""
+    project.write("scripts/people.py", SIMULATOR)
+    project.write("agent.py", CLERK)
+    project.cases(dialogue(("asks", "What"), ("files", "EXP")))
+    ran = project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl")
+    assert ran.code == 0, ran.out
+    (project.folder / "calls.txt").unlink()
+    return project
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "outcomes"),
+    [
+        (dialogue(("asks", "What"), ("files", "EXP")), 0, ["passed", "passed"]),
+        (dialogue(("files", "EXP")), 0, ["passed"]),
+        (dialogue(("asks", "What"), ("files", "EXP"), max_turns=1), 1, ["passed", "failed"]),
+        (dialogue(("asks", "What"), ("thanks", "welcome")), 3, ["passed", "unjudged"]),
+        (dialogue(("asks", "What"), ("files", "EXP"), assertions=[{"type": "contains", "value": "Filed"}]), 0, None),
+        (dialogue(("asks", "What"), ("files", "EXP"), assertions=[{"type": "contains", "value": "What"}]), 1, None),
+    ],
+)
+def test_a_dialogue_is_judged_on_its_recorded_turns(
+    talk: Project, case: dict[str, Any], code: int, outcomes: list[str] | None
+) -> None:
+    talk.cases(case)
+    ran = recheck(talk, "last")
+    assert ran.code == code, (ran.out, ran.err)
+    found = only(talk)["verdicts"]
+    assert outcomes is None or [one["outcome"] for one in found] == outcomes
+    if code == 3:
+        assert "not kept by that run: the dialogue ended with turn 2" in found[-1]["message"]
+    assert talk.lines("calls.txt") == []
+
+
+def test_another_persona_is_another_conversation(talk: Project) -> None:
+    case = dialogue(("asks", "What"), ("files", "EXP"))
+    case["simulator"]["options"]["metadata"]["persona"] = "a manager"
+    talk.cases(case)
+    ran = recheck(talk, "last")
+    assert (ran.code, "another persona or goal" in ran.results["trip"]["error"]) == (3, True)
