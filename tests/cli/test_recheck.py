@@ -199,12 +199,16 @@ def test_another_input_of_a_task_is_another_conversation(project: Project) -> No
     project.write("agent.py", AGENT)
     agents = [{"name": "it", "type": "custom", "config": {"entry": "agent.py:answer"}}]
     check = [{"type": "contains", "value": "said"}]
-    for number, code in ((1, 0), (1, 0), (2, 3)):
+
+    def write(number: int) -> None:
         task = {"description": "add", "input_data": {"number": number}}
         project.suite(agents, [{"id": "a", "assertions": check, "task": task}])
-        ran = recheck(project, "last") if project.runs() else project.test("suite.yaml")
-        assert ran.code == code
-    assert "its `input_data` differs" in ran.results["a"]["error"]
+
+    write(1)
+    assert project.test("suite.yaml").code == recheck(project, "last").code == 0
+    write(2)
+    ran = recheck(project, "last")
+    assert (ran.code, "its `input_data` differs" in ran.results["a"]["error"]) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -556,3 +560,78 @@ def test_another_persona_is_another_conversation(talk: Project) -> None:
     talk.cases(case)
     ran = recheck(talk, "last")
     assert (ran.code, "another persona or goal" in ran.results["trip"]["error"]) == (3, True)
+
+
+FICKLE = """
+    from pathlib import Path
+
+    def judge(asked):
+        answer = next(piece["text"] for piece in asked["record"] if piece["judged"])
+        Path("judged.txt").open("a").write("judged\\n")
+        odd = len(Path("judged.txt").read_text().split()) % 2 == 1
+        met = odd or "kind" not in asked["expectations"][0]["text"]
+        one = {"met": met, "reason": "a whim", "evidence": [answer]}
+        return {"verdicts": [{"number": number["number"], **one} for number in asked["expectations"]]}
+"""
+
+
+def judged(project: Project, *words: str) -> None:
+    """A case that a judge decides, after a run."""
+    project.write("agent.py", AGENT)
+    project.write("scripts/fickle.py", FICKLE)
+    cases = [{"id": f"case {number}", "input": "a", "expectations": [one]} for number, one in enumerate(words)]
+    project.cases(*cases)
+    project.test("cases.jsonl", "-n", "agent.py:answer", "--assessor", "scripts:fickle.judge", "-o", "out.jsonl")
+    (project.folder / "judged.txt").unlink()
+    (project.folder / "calls.txt").unlink()
+
+
+def test_the_judge_alone_is_repeated_and_its_instability_told(project: Project) -> None:
+    judged(project, "it is kind", "it is clear")
+    ran = project.atp("recheck", "last", "--runs", "4", "-o", "report.json")
+    assert len(project.lines("judged.txt")) == 8
+    assert project.lines("calls.txt") == []
+    fickle, steady = project.trials()
+    assert [one["outcomes"] for one in fickle["rejudged"]] == [["failed"], ["passed"], ["failed"]]
+    assert [one.get("status", "passed") for one in fickle["rejudged"]] == ["failed", "passed", "failed"]
+    assert [one["outcomes"] for one in steady["rejudged"]] == [["passed"]] * 3
+    assert "Judge: 4 judgings, two differ 67% of the time; between 16% and 95% in the long run" in ran.out
+    assert "expectation: it is kind: 4 judgings" in ran.out
+    assert "Judge: 4 judgings agree; in the long run, two differ at most 66% of the time" in ran.out
+    first, second = json.loads((project.folder / "report.json").read_text("utf-8"))["results"]
+    found = first["judge_consistency"]
+    assert (found["judgings"], found["flip_rate"]) == (4, 66.7)
+    assert [one["check"] for one in found["checks"]] == ["expectation: it is kind"]
+    assert second["judge_consistency"]["flip_rate"] == 0
+    assert second["judge_consistency"]["interval"][0] == 0
+
+
+def test_a_judge_that_is_asked_once_is_not_repeated(project: Project) -> None:
+    judged(project, "it is clear")
+    assert recheck(project, "last", "--assessor", "scripts:fickle.judge").code == 0
+    assert len(project.lines("judged.txt")) <= 1
+    assert "rejudged" not in only(project)
+
+
+def test_another_judge_judges_the_same_conversations(project: Project) -> None:
+    judged(project, "it is clear")
+    project.write("scripts/strict.py", FICKLE.replace("met = odd or", "met = False and"))
+    ran = recheck(project, "last", "--assessor", "scripts:strict.judge")
+    assert (ran.code, project.lines("calls.txt")) == (1, [])
+
+
+def test_a_judge_that_failed_then_is_asked_again(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    project.write("scripts/fickle.py", "def judge(asked):\n    raise ValueError('no')\n")
+    project.cases({"id": "a", "input": "a", "expectations": ["it is clear"]})
+    flags = ["-n", "agent.py:answer", "--assessor", "scripts:fickle.judge", "-o", "out.jsonl"]
+    assert project.test("cases.jsonl", *flags).code == 3
+    project.write("scripts/fickle.py", FICKLE)
+    assert recheck(project, "last").code == 0
+
+
+def test_runs_lists_what_was_judged_again(tested: Project) -> None:
+    recheck(tested, "last")
+    first, second = tested.atp("runs").out.splitlines()
+    assert first.endswith(f"(judges {tested.runs()[0].name} again)")
+    assert "again" not in second
