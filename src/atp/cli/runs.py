@@ -42,7 +42,8 @@ def command(path: str, as_json: bool) -> int:
         total, passing = row["total"], row["passed"]
         passed = counted(total, "case") if passing is None else f"{passing}/{total} passed"
         inputs = printable(", ".join(Path(one).name for one in row["input"]))
-        click.echo(f"{row['run']}  {row['at']}  {row['state']:<10}  {passed:<16}  {inputs}")
+        again = f"  (judges {printable(row['rechecks'])} again)" if row["rechecks"] else ""
+        click.echo(f"{row['run']}  {row['at']}  {row['state']:<10}  {passed:<16}  {inputs}{again}")
     if not rows:
         click.echo(f"No runs yet in {printable(str(_folder(Path(path))))}.")
         for project in _projects_below(Path(path)):
@@ -86,7 +87,7 @@ def _rows(path: Path, unread: list[Diagnostic]) -> list[dict[str, Any]]:
     return rows
 
 
-_KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", "agents")
+_KEYS = ("run", "at", "state", "reason", "passed", "total", "not_run", "input", "agents", "rechecks")
 
 
 def _row(run: Path) -> dict[str, Any] | None:
@@ -112,5 +113,6 @@ def _row(run: Path) -> dict[str, Any] | None:
         not_run if summary else None,
         start.identity,
         start.agents,
+        start.rechecks,
     )
     return dict(zip(_KEYS, values, strict=True))

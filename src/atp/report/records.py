@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from atp.base.errors import Error
 from atp.base.json_text import UNREADABLE
@@ -31,6 +32,7 @@ from atp.report.facts import (
     warnings,
 )
 from atp.stats.comparison import Comparison
+from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import (
     Classification,
     Stability,
@@ -275,6 +277,28 @@ class RunDetailRecord(Record, kw_only=True):
         )
 
 
+class FlipsRecord(Record, kw_only=True):
+    """How often a judge came to another verdict on the same conversation; of a check, or of a case as a whole."""
+
+    check: str | UnsetType = UNSET
+    judgings: Count
+    flip_rate: Percent
+    interval: tuple[Percent, Percent]
+
+    @classmethod
+    def of(cls, flips: Flips) -> Self:
+        """The record of judgings that came to a verdict at least twice."""
+        low, high = (round(100 * one, 1) for one in flips.interval)
+        rate = round(100 * (flips.rate or 0.0), 1)
+        return cls(check=flips.check or UNSET, judgings=flips.judgings, flip_rate=rate, interval=(low, high))
+
+
+class SelfConsistencyRecord(FlipsRecord, kw_only=True):
+    """What `atp recheck --runs` tells of the judge of a case. The instability of the agent is not in it."""
+
+    checks: list[FlipsRecord]
+
+
 class ResultRecord(Record, kw_only=True):
     """A case that ran against an agent. From `runs` on, the keys are those of a case that ran more than once."""
 
@@ -314,6 +338,7 @@ class ResultRecord(Record, kw_only=True):
     retries: list[str]
     warnings: list[str]
     no_assertions: bool
+    judge_consistency: SelfConsistencyRecord | UnsetType = UNSET
     runs: Count | UnsetType = UNSET
     planned: Count | UnsetType = UNSET
     passed: Count | UnsetType = UNSET
@@ -382,6 +407,9 @@ class ResultRecord(Record, kw_only=True):
             warnings=warnings(trials),
             no_assertions=no_assertions(trials),
         )
+        if (flips := trial_flips(trials)).pairs:
+            whole, checks = FlipsRecord.of(flips), [FlipsRecord.of(one) for one in check_flips(trials)]
+            made.judge_consistency = SelfConsistencyRecord(**asdict(whole), checks=checks)
         if case.repeated:
             for name, value in stability_fields(case).items():
                 setattr(made, name, value)
@@ -486,6 +514,7 @@ class MetadataRecord(Record, kw_only=True):
     journal: str
     parallel: Count
     resumed: Count
+    rechecks: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, end: RunEnd) -> Self:
@@ -500,6 +529,7 @@ class MetadataRecord(Record, kw_only=True):
             journal=info.folder,
             parallel=info.parallel,
             resumed=info.resumed,
+            rechecks=info.rechecks or UNSET,
         )
 
 

@@ -39,10 +39,13 @@ NOTHING_KNOWN = Interval(0.0, 1.0)
 def wilson(passed: int, n: int, confidence: float = 0.95) -> Interval:
     """Wilson's interval of a pass rate, two-sided: the one to show."""
     _check_counts(passed, n)
-    if n == 0:
-        return NOTHING_KNOWN
+    return wilson_of_share(passed / n, n, confidence) if n else NOTHING_KNOWN
+
+
+def wilson_of_share(share: float, n: float, confidence: float = 0.95) -> Interval:
+    """Wilson's interval for a share that is worth `n` independent observations, two-sided."""
     z = normal_quantile((1 + confidence) / 2)
-    return Interval(_score_limit(passed / n, n, -z), _score_limit(passed / n, n, z))
+    return Interval(_score_limit(share, n, -z), _score_limit(share, n, z))
 
 
 def _score_limit(share: float, n: float, z: float) -> float:

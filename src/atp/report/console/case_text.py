@@ -20,6 +20,7 @@ from atp.report.facts import (
     stability_text,
     warnings,
 )
+from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import blames_agent
 from atp.suite.result import CaseResult, ToolCall, TrialResult
 
@@ -78,6 +79,13 @@ def case_lines(
             lines.append((f"  Rate: {told}", "detail"))
         if case.status != "passed" and len(case.trials) > 1:
             lines.append((f"  {_which(case, trial)}:", "detail"))
+    if (flips := trial_flips(case.trials)).pairs:
+        lines.append((f"  Judge: {_flip_text(flips)}", "detail"))
+        lines.extend(
+            (f"    {one_line(hide(one.check or ''), 80)}: {_flip_text(one)}", "detail")
+            for one in check_flips(case.trials)
+            if one.differing
+        )
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
@@ -86,6 +94,15 @@ def case_lines(
             lines.extend([(f"  {_which(case, one)}:", "detail")] if conversation and len(case.trials) > 1 else [])
             lines.extend(conversation)
     return lines
+
+
+def _flip_text(flips: Flips) -> str:
+    """How often two judgings of a conversation differ."""
+    low, high = (f"{100 * one:.0f}%" for one in flips.interval)
+    if not flips.differing:
+        return f"{flips.judgings} judgings agree; in the long run, two differ at most {high} of the time"
+    rate = f"{100 * (flips.rate or 0):.0f}%"
+    return f"{flips.judgings} judgings, two differ {rate} of the time; between {low} and {high} in the long run"
 
 
 def _checked(case: CaseResult, trial: TrialResult) -> str:

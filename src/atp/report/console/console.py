@@ -196,7 +196,10 @@ def _where(end: RunEnd, look: ConsoleOptions) -> list[Line]:
     command = look.command or run_command(end.info, hide)
     found = [f"Report: {one_line(str(one.path))}" for one in look.reports if one.path and not one.problems]
     found.append(f"Journal: {one_line(hide(end.info.folder))}/{NAME}")
-    if end.reason and not end.damaged:
+    if end.info.rechecks is not None:
+        if end.reason and not end.damaged:
+            found.append(f"Begin again with: {one_line(hide(command), 1000)}")
+    elif end.reason and not end.damaged:
         found.append(f"Go on with: {one_line(hide(_again(command, end.exhausted)), 1000)}  (run {end.info.id})")
     elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:
         found.append(f"Only what failed: {one_line(hide(_only_failed(command)), 1000)}")
