@@ -145,6 +145,62 @@ def test_ctrl_c_in_run_sync(project: Project) -> None:
     assert project.journal()[-1]["reason"] == "interrupted"
 
 
+REPLACED = ["get_running_loop", "current_task", "wait", "Event.set"]
+"""Functions of asyncio that ATP's own tasks call while trials run."""
+
+
+@pytest.mark.parametrize("way", ["run", "run_sync"])
+@pytest.mark.parametrize("name", REPLACED)
+def test_no_exit_leaves_the_run_by_a_replaced_function_of_asyncio(project: Project, name: str, way: str) -> None:
+    """In a loop of the caller's, too: asyncio lets a SystemExit of any task out, which would end with exit code 0."""
+    agent = f"""
+        import asyncio
+
+        def leave(*_args, **_more):
+            raise SystemExit(0)
+
+        def run(prompt):
+            asyncio.{name} = leave
+            return "wrong"
+    """
+    project.write("agent.py", agent)
+    project.cases(*({"id": one, "input": "hi", "assert": {"type": "equals", "value": "right"}} for one in "ab"))
+    program = f"""
+        import asyncio, os, sys
+        import atp
+
+        def call():
+            suite, options = atp.load("cases.jsonl"), atp.Options(name=["agent.py:run"], parallel=2)
+            if "{way}" == "run_sync":
+                return atp.run_sync(suite, options)
+            async def main():
+                return await atp.run(suite, options)
+            return asyncio.run(main())
+
+        try:
+            code = call().exit_code
+        except atp.Error as error:
+            print(error, file=sys.stderr)
+            code = 3
+        sys.stderr.flush()
+        sys.exit(10 + code)
+    """
+    project.write("program.py", program)
+    command = [sys.executable, "program.py"]
+    ran = subprocess.run(
+        command,
+        cwd=project.folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAIT_LIMIT,
+    )
+    assert ran.returncode in (11, 13), ran.stderr
+    if ran.returncode == 13:
+        assert "the code under test has tried to end the tests: SystemExit: 0" in ran.stderr
+
+
 def test_the_process_is_as_it_was(suite: Suite) -> None:
     before = dict(os.environ), sys.stdout, sys.stderr, signal.getsignal(signal.SIGINT)
     run_sync(suite)

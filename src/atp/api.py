@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atp.base.project import keeping_working_directory
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.prepare import prepare_suites
 from atp.engine.run import Run
@@ -92,7 +93,8 @@ async def _run(prepared: Run) -> Report:
     if prepared.options.output or prepared.options.reporter:
         read = reads(prepared.given_input, [unit.source for unit in prepared.plan.units], files_of_run(prepared))
         listeners += reports(prepared.options, read, prepared.secrets, prepared.roles)
-    report.exit_code = await prepared.run(listeners)
-    if read is not None:
-        read.protected.remember_reports()
+    with keeping_working_directory():  # which the code under test may change, or delete
+        report.exit_code = await prepared.run(listeners)
+        if read is not None:
+            read.protected.remember_reports()
     return report

@@ -187,3 +187,42 @@ def test_calls_in_a_reply_with_an_unknown_key_are_not_described(project: Project
     assert ran.statuses == {"absence": "error", "allowed": "error", "rules": "error", "exact": "passed"}
     for one in ran.results.values():
         assert any(warning.startswith("the answer has `latency_ms` beside") for warning in one["warnings"])
+
+
+HIDING = """
+    def beside_output(prompt):
+        return {"output": "hello", "tool_calls": [{"name": "search", "result": "found"}], "sources": []}
+
+    def beside_answer(prompt):
+        return {"answer": "hello", "tool_calls": [{"name": "search", "result": "found"}]}
+"""
+SEARCHED: list[dict[str, Any]] = [
+    {"type": "tool_called", "name": "search"},
+    {"type": "tool_called", "name": "search", "times": 1},
+    {"type": "tool_result", "name": "search", "value": "found"},
+    {"type": "tool_order", "tools": ["search"]},
+    {**RULES, "must_use_tools": ["search"]},
+    {**RULES, "min_tool_calls": 1},
+    {**RULES, "check": "no_errors"},
+    NO_X,
+]
+
+
+@pytest.mark.parametrize("function", ["beside_output", "beside_answer"])
+def test_calls_that_an_unknown_key_hides_are_unjudged_either_way(project: Project, function: str) -> None:
+    """They were told of, and ATP did not read them: no verdict on them is known, for the agent or against it."""
+    project.write("agent.py", HIDING)
+    both = [*SEARCHED, *map(not_, SEARCHED), group("all_of", *SEARCHED), group("none_of", *SEARCHED)]
+    cases = [{"id": str(number), "input": "hi", "assert": check} for number, check in enumerate(both)]
+    ran = project.test(project.cases(*cases), "-n", f"agent.py:{function}")
+    assert ran.code == 3
+    assert {(one["status"], one["blame"]) for one in ran.results.values()} == {("error", "judge")}
+    assert all("tool calls in it that were not read" in one["error"] for one in ran.results.values())
+    assert all("none of its parts was read" in one["warnings"][0] for one in ran.results.values())
+
+
+def test_data_that_looks_like_no_calls_is_an_answer(project: Project) -> None:
+    project.write("agent.py", "def run(prompt): return {'answer': 1, 'tool_calls': []}")
+    ran = project.test(project.cases({"id": "a", "input": "hi", "assert": NO_X}), "-n", "agent.py:run")
+    assert ran.statuses == {"a": "passed"}
+    assert "none of its parts was read" not in str(ran.results["a"])

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.docs.blocks import run_by
+from tests.docs.blocks import ROOT, run_by
 from tests.docs.newcomer import have_installed, plain_environment, shell
 
 import atp
@@ -32,6 +32,15 @@ def clone(repository: Path, tmp_path: Path) -> Path:
 
 def test_every_block_is_run_here() -> None:
     assert [page for page, _ in run_by(__file__)] == ["README.md", "docs/index.md", "docs/models.md"]
+
+
+def test_every_make_command_of_the_readme_is_there_and_says_what_it_does() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    targets = dict(re.findall(r"^([\w-]+):.*## (.+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([\w-]+)", readme))
+    assert {"demo", "test"} <= named <= targets.keys()
+    assert "`make test` sets everything up and runs ATP's own tests" in readme
+    assert "tests" in targets["test"]
 
 
 def test_demo_shows_a_failure_and_goes_well(clone: Path) -> None:

@@ -307,3 +307,46 @@ def test_a_record_is_whole_if_all_that_the_agent_wrote_is_shown(
     seen: Transcript, files: dict[str, str | Unshown], is_whole: bool
 ) -> None:
     assert make_record(seen, files=files).is_whole is is_whole
+
+
+@pytest.mark.parametrize(
+    ("output", "content", "shown"),
+    [
+        ("refused", "refunded", ["refunded", "refused"]),
+        ("", "refunded", ["refunded", ""]),
+        (None, "refunded", ["refunded", ""]),
+        ({"a": 1}, "refunded", ["refunded", '{"a": 1}']),
+        ({"a": 1}, '{"a":1}', ['{"a":1}']),
+        ({"a": 1}, '{"a":2}', ['{"a":2}', '{"a": 1}']),
+        ("refunded", " refunded\n", [" refunded\n"]),
+        ([{"type": "text", "text": "refunded"}], "refunded", ["refunded"]),
+        (5, "5", ["5"]),
+        ("refused", None, ["refused"]),
+    ],
+)
+def test_the_answer_that_is_checked_is_shown_whatever_the_messages_end_with(
+    output: Any, content: str | None, shown: list[str]
+) -> None:
+    """An adapter of a plugin gives messages and output by itself: exact checks look at the output, and so do judges."""
+    said = [] if content is None else [{"role": "assistant", "content": content}]
+    whole = Transcript(
+        messages=[{"role": "user", "content": "hi"}, *said], turns=[Turn(turn=1, input="hi", output=output)]
+    )
+    pieces = make_record(whole).pieces
+    assert [one.text for one in pieces if one.own] == shown
+    assert [one.text for one in pieces if one.judged] == shown[-1:]
+    assert pieces[-1].label == "The agent said, as its last answer"
+
+
+def test_what_a_before_said_is_not_taken_for_the_answer() -> None:
+    whole = Transcript(
+        messages=[
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "hello"},
+            {"role": "user", "content": "again"},
+        ],
+        inherited=2,
+        turns=[Turn(turn=2, input="again", output="hello")],
+    )
+    last = make_record(whole).pieces[-1]
+    assert (last.label, last.text, last.judged) == ("The agent said, as its last answer", "hello", True)

@@ -52,6 +52,27 @@ ACTS = """
     def interrupt():
         raise KeyboardInterrupt
 
+    class Hostile:
+        \"\"\"What asks it for its class, its truth or its text ends.\"\"\"
+
+        @property
+        def __class__(self):
+            raise SystemExit(0)
+
+        def __bool__(self):
+            raise SystemExit(0)
+
+        def __eq__(self, other):
+            raise SystemExit(0)
+
+        __str__ = __repr__ = __hash__ = __bool__
+
+    class HostileError(Hostile, Exception):
+        pass
+
+    def raise_hostile():
+        raise HostileError
+
     ACTS = {
         "exit at once": lambda: os._exit(0),
         "exit": lambda: sys.exit(0),
@@ -63,6 +84,7 @@ ACTS = """
         "replace streams": replace_streams,
         "print for ever": print_for_ever,
         "never end": hang,
+        "raise what is hostile": raise_hostile,
     }
     ENDLESS = ("print for ever", "never end")
 
@@ -70,63 +92,62 @@ ACTS = """
         \"\"\"Do what a text names: `<exit at once>`, or `<exit at once in a thread>`.\"\"\"
         found = re.search("<(.+?)( in a thread)?>", text)
         if not found:
-            return
+            return None
+        if found[1] == "return what is hostile":
+            return Hostile()
         do = ACTS[found[1]]
         if not found[2]:
             do()
-            return
+            return None
         thread = threading.Thread(target=do, daemon=True)
         thread.start()
         if found[1] not in ENDLESS:
             thread.join()
 """
 HOSTILE = f"""{ACTS}
+    def value_of(found, value):
+        return value if found is None else found
+
     def agent(prompt):
-        act(prompt)
-        return "right" if prompt == "well" else "wrong"
+        return value_of(act(prompt), "right" if prompt == "well" else "wrong")
 
     async def agent_async(prompt):
-        act(prompt)
-        return "wrong"
+        return value_of(act(prompt), "wrong")
 
     def agent_steps(prompt):
         yield {{"type": "progress", "payload": {{"current_step": 1}}}}
-        act(prompt)
-        yield "wrong"
+        yield value_of(act(prompt), "wrong")
 
     def echo(prompt):
         return prompt
 
     def tool(what: str):
-        act(what)
-        return "done"
+        return value_of(act(what), "done")
 
     def hook(about):
-        act(about["case_id"])
+        return act(about["case_id"])
 
     def check(output, input, expected):
-        act(expected)
-        return expected == "well"
+        return value_of(act(expected), expected == "well")
 
     def judge(asked):
         text = asked["record"][-1]["text"]
-        act(text)
-        return {{"verdicts": [{{"number": 1, "score": 0, "reason": "so", "evidence": [text]}}]}}
+        return value_of(act(text), {{"verdicts": [{{"number": 1, "score": 0, "reason": "so", "evidence": [text]}}]}})
 
     def speak(asked):
-        act(str(asked))
-        return {{"input": "", "goal_achieved": True}}
+        return value_of(act(str(asked)), {{"input": "", "goal_achieved": True}})
 
     def make(count, what):
-        act(what)
-        return [{{"id": "made", "input": "wrong", "assertions": [{{"type": "equals", "value": "right"}}]}}]
+        cases = [{{"id": "made", "input": "wrong", "assertions": [{{"type": "equals", "value": "right"}}]}}]
+        return value_of(act(what), cases)
 """
 UNDONE = ("change folder", "delete folder", "replace streams")
 FINITE = ("exit at once", "exit", "exit at the end", "interrupt", "close streams", *UNDONE)
 ENDLESS = ("print for ever", "never end")
 STUCK = tuple(f"<{one}>" for one in ENDLESS)
-DIRECT = [*FINITE, *ENDLESS]
-IN_THREAD = [f"{one} in a thread" for one in DIRECT]
+HOSTILE_VALUES = ("raise what is hostile", "return what is hostile")
+DIRECT = [*FINITE, *ENDLESS, *HOSTILE_VALUES]
+IN_THREAD = [f"{one} in a thread" for one in (*FINITE, *ENDLESS)]
 
 HARMLESS = {*UNDONE, "exit at the end", *IN_THREAD} - {"exit at once in a thread", "close streams in a thread"}
 """Acts after which the code goes on, and gives its (wrong) answer."""
@@ -172,7 +193,9 @@ def expected(name: str) -> tuple[str, str | None]:
         if entrance in ("hook", "speak"):
             return "error", BLAME[entrance]
         return "timeout", None
-    if what in HARMLESS or (entrance == "tool" and what in ("exit", "interrupt")):
+    if what in HARMLESS or (entrance == "tool" and what in ("exit", "interrupt", *HOSTILE_VALUES)):
+        return "failed", None
+    if (entrance, what) == ("hook", "return what is hostile"):  # what a hook returns is not looked at
         return "failed", None
     return "error", BLAME[entrance]
 
@@ -203,7 +226,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         import sys, atp
         options = atp.Options(assessor="scripts:hostile.judge", output=["r.html"], parallel=4)
         report = atp.run_sync(atp.load("suite.yaml"), options)
-        sys.exit(report.exit_code)
+        sys.exit(10 + report.exit_code)  # a traceback would end with 1, too
     """
     project.write("program.py", program)
     project.write("atp.toml", 'assessor = "scripts:hostile.judge"\n')
@@ -245,7 +268,7 @@ def test_hostile_code_at_every_entrance(project: Project, way: str) -> None:
     wanted = {one["id"]: expected(one["id"]) for one in cases()}
     assert {name: seen.get(name) for name in wanted if seen.get(name) != wanted[name]} == {}, ran.stderr
     assert lines[-1]["type"] == "summary"
-    assert ran.returncode == 1, ran.stderr
+    assert ran.returncode == (11 if way == "python" else 1), ran.stderr
     assert "ticktick" not in ran.stdout if way == "python" else "Failed" in ran.stdout or "FAILED" in ran.stdout
     if way == "atp":
         assert (project.folder / "r.html").exists()
@@ -284,7 +307,7 @@ def test_hostile_generators_of_cases(project: Project) -> None:
 def script_tests() -> Iterator[tuple[str, str]]:
     """The name of each test, and the act that it does."""
     # Last the interrupt: pytest can't tell it from Ctrl-C, and ends.
-    for what in [*(one for one in FINITE if one != "interrupt"), *IN_THREAD, "interrupt"]:
+    for what in [*(one for one in FINITE if one != "interrupt"), "raise what is hostile", *IN_THREAD, "interrupt"]:
         yield f"test_{what.replace(' ', '_')}", what
 
 

@@ -12,7 +12,7 @@ from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken
 from atp.base.numbers import is_number
 from atp.base.text import cut
 from atp.models.parts import read_arguments
-from atp.suite.result import ToolCall, Usage
+from atp.suite.result import ToolCall, Usage, count_unread_calls
 
 _USAGE_NAMES = {
     **{name: name for name in Usage.__struct_fields__},
@@ -88,7 +88,7 @@ class Answer:
             except ProtocolError as error:
                 raise broken(error, value) from error
         else:
-            if type(value) is dict and "output" in value and not PARTS.isdisjoint(value.keys() - {"output"}):
+            if type(value) is dict and _looks_like_parts(value):
                 self._warn_of_unknown_keys(value)
             self._answer(value)
 
@@ -98,10 +98,10 @@ class Answer:
         parts = " and ".join(f"`{key}`" for key in value if key in PARTS)
         text = f"the answer has {unknown} beside {parts}, so all of it is the output and none of its parts was read: "
         self.reply.warnings.append(f"{text}leave that out, or put it into `output`")
-        if isinstance(calls := value.get("tool_calls"), list) and calls:
+        if calls := count_unread_calls(value):
             # Calls that were not described: what they could change is unjudged.
             self.reply.usage = self.reply.usage or Usage()
-            self.reply.usage.add(Usage(tool_calls=len(calls)))
+            self.reply.usage.add(Usage(tool_calls=calls))
 
     def _count(self, size: int) -> None:
         self._size += size
@@ -158,6 +158,11 @@ class Answer:
                 )
             )
         return made
+
+
+def _looks_like_parts(value: dict[str, Any]) -> bool:
+    """True for a dict with an output and another part, or with tool calls, beside keys that no reply in parts has."""
+    return count_unread_calls(value) > 0 or ("output" in value and not PARTS.isdisjoint(value.keys() - {"output"}))
 
 
 def _convert(raw: Any, shape: Any, what: str) -> Any:

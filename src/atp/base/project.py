@@ -21,11 +21,12 @@ def working_directory() -> Path:
 @contextmanager
 def keeping_working_directory(folder: Path | None = None) -> Iterator[None]:
     """Let `working_directory` return a folder, or what it returns now, until the end."""
-    before = _WORKING_DIRECTORY.set(folder or working_directory())
+    before = _WORKING_DIRECTORY.get()
+    _WORKING_DIRECTORY.set(folder or working_directory())
     try:
         yield
     finally:
-        _WORKING_DIRECTORY.reset(before)
+        _WORKING_DIRECTORY.set(before)  # not `reset`: a coroutine that is never resumed is closed in another context
 
 
 def input_folder(inputs: Iterable[str]) -> Path:

@@ -14,7 +14,7 @@ from atp.base.errors import Error
 from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole, unread_json
 from atp.base.numbers import counted
 from atp.suite.case import Case
-from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn
+from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn, count_unread_calls
 
 if TYPE_CHECKING:
     from atp.checks.golden_files import TrialGoldenFiles
@@ -251,6 +251,11 @@ class Evidence:
     def unreported_calls(self) -> str | None:
         """Says that the agent made tool calls that it did not describe, in the trial or in a before."""
         return unreported_calls(self.transcript) or self.earlier_gap
+
+    @cached_property
+    def has_unread_calls(self) -> bool:
+        """True if the calls that the agent did not describe are in its answers, where they were not read."""
+        return self.unreported_calls is not None and any(count_unread_calls(one.output) for one in self.turns)
 
 
 _COMPUTED = tuple(name for name, one in vars(Evidence).items() if isinstance(one, cached_property))

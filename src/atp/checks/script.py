@@ -12,7 +12,7 @@ from atp.base.errors import ConfigurationError, with_hint
 from atp.base.numbers import is_score
 from atp.base.text import cut
 from atp.checks.evidence import Evidence, NotKept
-from atp.checks.verdicts import failed, passed, show, unjudged
+from atp.checks.verdicts import failed, passed, show, show_foreign, unjudged
 from atp.suite.assertion import Assertion, each_assertion
 from atp.suite.options import Options
 from atp.suite.record import Json
@@ -20,6 +20,7 @@ from atp.suite.reference import Script
 from atp.suite.result import Verdict
 from atp.usercode.call import Raised, call
 from atp.usercode.code_path import load_function
+from atp.usercode.json_values import plain, refusal
 from atp.usercode.load import UnusableCode
 from atp.usercode.signature import match_in_order
 
@@ -122,6 +123,11 @@ def read_answer(answer: Any, name: str) -> Verdict:
     if type(answer) is bool:
         text = f"{name} says {'yes' if answer else 'no'}"
         return passed(text, where=name) if answer else failed(text, where=name)
+    if issubclass(type(answer), dict):
+        try:
+            answer = plain(answer)
+        except BaseException as error:  # of a class of the user's, which may raise anything
+            return unjudged(f"{name} {refusal(error)}", where=name)
     wrong = _wrong(answer)
     if wrong:
         return unjudged(f"{name} {wrong}, not a bool or an object with `pass`, `message`, `score`", where=name)
@@ -133,8 +139,8 @@ def read_answer(answer: Any, name: str) -> Verdict:
 
 def _wrong(answer: Any) -> str | None:
     """Why what a function returned is no verdict, or None."""
-    if not issubclass(type(answer), dict):
-        return f"returned {show(answer, 100)} ({type(answer).__name__})"
+    if type(answer) is not dict:
+        return f"returned {show_foreign(answer, 100)} ({type(answer).__name__})"
     if type(answer.get("pass")) is not bool:
         return f"returned {show(answer, 100)} without a bool in `pass`"
     if unknown := [str(key) for key in answer if key not in ("pass", "message", "score")]:
@@ -148,11 +154,11 @@ def _wrong(answer: Any) -> str | None:
 
 
 def _raised(name: str, raised: Raised) -> Verdict:
-    error = raised.error
-    if isinstance(error, NotKept):
+    error: Any = raised.error
+    if raised.is_a(NotKept):
         return unjudged(str(error), where=name)
-    if isinstance(error, ConfigurationError | UnusableCode):
-        where = "" if isinstance(error, ConfigurationError) else f"{name}: "
+    if raised.is_a((ConfigurationError, UnusableCode)):
+        where = "" if raised.is_a(ConfigurationError) else f"{name}: "
         return unjudged(f"{where}{with_hint(str(error), error.hint)}", where=name)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""

@@ -35,6 +35,7 @@ from atp.suite.result import Outcome, ToolCall, Verdict
 
 MOST_NAMED = 10
 """Calls that a message lists."""
+_UNREAD = "an answer has tool calls in it that were not read (a warning says why)"
 
 
 def arguments_of(call: ToolCall) -> Any:
@@ -113,13 +114,16 @@ def unless_calls_are_unreported(
 ) -> Verdict:
     """The verdict; unjudged if it is in the agent's favour and calls that the agent did not describe could change it.
 
+    A verdict against the agent stands, because describing the calls is the agent's job; but not if the calls are in an
+    answer, where ATP did not read them.
+
     `what` says what the verdict would show. The `sure` outcomes stand, whatever else was called. `unreadable` says that
     a call was described, but not so that it could be read.
     """
-    gap = evidence.unreported_calls or unreadable
+    gap = _UNREAD if evidence.has_unread_calls else evidence.unreported_calls or unreadable
     if gap is None or verdict.outcome in sure:
         return verdict
-    if verdict.outcome != favourable_outcome(assertion):
+    if verdict.outcome != favourable_outcome(assertion) and not evidence.has_unread_calls:
         return verdict
     return unjudged(f"{gap}, so {what} can't be shown", where=verdict.where)
 

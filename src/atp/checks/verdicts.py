@@ -109,6 +109,14 @@ def show(value: Any, most: int = READABLE) -> str:
     return _text(value, most)[0]
 
 
+def show_foreign(value: Any, most: int = READABLE) -> str:
+    """The JSON of a value that the user's code returned. Methods of a class of the user's may raise anything."""
+    try:
+        return show(value, most)
+    except BaseException:
+        return f"a value of the class {type(value).__name__}"
+
+
 def _text(value: Any, most: int) -> tuple[str, bool]:
     """The beginning of a value's JSON, and whether that is all of the value."""
     if isinstance(value, str):

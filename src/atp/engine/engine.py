@@ -8,6 +8,7 @@ from itertools import count
 
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.resume import FinishedTrials
+from atp.engine.signals import without_exit
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.trial import TrialRunner, unfinished
@@ -133,7 +134,7 @@ class Engine:
                 one = one.before
 
     def _start_worker(self) -> None:
-        worker = asyncio.get_running_loop().create_task(self._work())
+        worker = asyncio.get_running_loop().create_task(without_exit(self._work()))
         self._workers[worker] = None
         worker.add_done_callback(self._on_worker_done)
 

@@ -24,7 +24,7 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
 from atp.engine.run_info import make_info, why_again
 from atp.engine.services import close_all
-from atp.engine.signals import exit_error
+from atp.engine.signals import exit_error, without_exit
 from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
@@ -306,7 +306,7 @@ class Run:
         """Call a hook of the whole run. Once a stop is asked for, the hook has only a moment left."""
         folder = self._running.folder
         about = {"run": folder.id, "workspace": str(folder.path)}
-        call = asyncio.ensure_future(self.context.hooks.call(name, about, _to_stderr))
+        call = asyncio.ensure_future(without_exit(self.context.hooks.call(name, about, _to_stderr)))
         stopped = asyncio.Event()
         self.stop.act = lambda cancel: stopped.set() if cancel else None
         if self.stop.interrupted:
@@ -329,7 +329,7 @@ class Run:
 
     async def _finish_listeners(self, end: RunEnd) -> None:
         """Wait for reports that take their time, unless a stop is asked for."""
-        work = asyncio.ensure_future(self._running.listeners.finish(end))
+        work = asyncio.ensure_future(without_exit(self._running.listeners.finish(end)))
 
         def act(cancel: bool) -> None:
             if cancel:

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, TypeVar
@@ -100,6 +100,17 @@ class BrokenLoop(Error):
 def exit_error(error: SystemExit) -> Error:
     """The error to be raised instead of an exit, which would look as if all had passed."""
     return Error(f"the code under test has tried to end the tests: {type(error).__name__}: {error}")
+
+
+async def without_exit(work: Awaitable[Result]) -> Result:
+    """Await the work of a task of ATP's. An exit is raised as `Error`: asyncio lets a `SystemExit` out of any loop.
+
+    The code under test may have replaced a function that ATP calls by one that exits, and the loop may be the user's.
+    """
+    try:
+        return await work
+    except SystemExit as error:
+        raise exit_error(error) from error
 
 
 def _run(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Result], *, handles_signals: bool) -> Result:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from atp.engine.scripts.objects import Context, Judge, T
     from atp.engine.scripts.runner import ScriptRunner
     from atp.pytest_plugin.session import PytestSession
+    from atp.usercode.exits import EndsProcess
 
 ENDINGS = (".test.md", ".jsonl", ".yaml", ".yml", ".json")
 """The endings of test files."""
@@ -101,10 +102,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     from atp.pytest_plugin.session import left_unsaid
     from atp.usercode.exits import foreign
     from atp.usercode.printed import capture_threads, restore_streams
+    from atp.usercode.threads import Raised
 
     closed: list[str] = []
+    refused: list[EndsProcess] = []
+    unshown = ""
     try:
         with foreign() as code, capture_threads(code, lambda: sys.stdout):
+            refused = code.refused
             try:
                 yield
             finally:
@@ -112,9 +117,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     except BaseException as error:
         if _is_atp_error(error) and type(error).__name__ == "Skipped":
             raise pytest.skip.Exception(str(error), _use_item_location=True) from None
-        raise
-    if code.refused:
-        pytest.fail(str(code.refused[0]), pytrace=False)
+        if inspect.getattr_static(type(error), "__class__", None) is vars(object)["__class__"]:
+            raise
+        unshown = str(Raised(error))  # pytest would ask the exception for its class, and run the user's code by that
+    if unshown:
+        pytest.fail(unshown, pytrace=False)
+    if refused:
+        pytest.fail(str(refused[0]), pytrace=False)
     if closed:
         pytest.fail(f"the test closed {', '.join(closed)} of the process that runs the tests", pytrace=False)
     if text := left_unsaid(item.stash[_RUNNER]):

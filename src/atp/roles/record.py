@@ -16,6 +16,7 @@ from atp.base.found_json import MISSING, SearchCutShort, read_whole
 from atp.base.json_text import readable
 from atp.base.secrets import secrets_of
 from atp.models.parts import decode_arguments
+from atp.suite.message import answer_text
 from atp.suite.result import Event, ToolCall, Transcript
 
 LONGEST = 20_000
@@ -219,6 +220,8 @@ class _Conversation:
         is_whole = bool(messages) and len(self._turns) == len(self._transcript.turns)
         for place, message in enumerate(messages if is_whole else messages[: self._inherited]):
             found += self._labelled(self._message(message, place), place)
+        if is_whole and self._turns:
+            found += _unsaid_answer(self._turns[-1].output, found)
         if not is_whole:
             for one in self._turns:
                 found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
@@ -275,6 +278,15 @@ class _Conversation:
             ):
                 return self._calls.pop(at)
         return None
+
+
+def _unsaid_answer(output: Any, found: list[Piece]) -> Iterator[Piece]:
+    """The answer that is checked, if the agent's messages end with another: an adapter makes both, each by itself."""
+    newest = itertools.takewhile(lambda one: not one.label.endswith(_SPEAKERS["user"]), reversed(found))
+    said = next((one.text for one in newest if one.own and one.label.endswith(_SPEAKERS["assistant"])), "")
+    is_same = said.strip() == answer_text(output).strip() or (not isinstance(output, str) and _read(said) == output)
+    if not is_same:
+        yield Piece(label=_SPEAKERS["assistant"], text=content_text(output, in_full=True), by_agent=True, own=True)
 
 
 def _same_arguments(called: Any, asked: Any) -> bool:

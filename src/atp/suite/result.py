@@ -149,6 +149,12 @@ class Turn(Struct, omit_defaults=True, kw_only=True):
     """How long the answer took."""
 
 
+def count_unread_calls(output: Any) -> int:
+    """How many tool calls an answer has in itself, where nothing reads them: it looks like a reply in parts."""
+    calls = output.get("tool_calls") if isinstance(output, dict) else None
+    return sum(isinstance(one, dict) and "name" in one for one in calls) if isinstance(calls, list) else 0
+
+
 class Transcript(Struct, omit_defaults=True, kw_only=True):
     """All that was said and seen in a trial."""
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 GRACE = 0.5
 """Seconds that cancelled code gets to clean up."""
+_PLAIN = frozenset((str, dict, list, int, float, bool, type(None)))
+"""The classes of most values. None of them can be awaited."""
 
 
 async def value_of(
@@ -39,23 +41,37 @@ async def value_of(
     unchanged. Without `on_yield`, the generator itself is the value.
     """
     value = _value(await Thread(context).call(call, last=True)) if blocks else context.run(call)
-    if isinstance(value, CoroutineType):
+    if _is_a(value, CoroutineType):
         value = _value(await contained(value, context))
-    elif inspect.isawaitable(value):
+    elif _is_awaitable(value):
         value = _value(await contained(_awaited(value), context))
-    if on_yield is None or not isinstance(value, (AsyncGeneratorType, GeneratorType)):
+    if on_yield is None or not _is_a(value, (AsyncGeneratorType, GeneratorType)):
         return value
-    if isinstance(value, GeneratorType):
+    if _is_a(value, GeneratorType):
         return await _iterate(value, Thread(context), on_yield)
     ours = contextvars.copy_context()
     value = _value(await contained(_stream(value, lambda item: ours.run(on_yield, item)), context))
-    if isinstance(value, _OnYieldRaised):
+    if type(value) is _OnYieldRaised:
         raise value.error
     return value
 
 
+def _is_a(value: Any, kind: type | tuple[type, ...]) -> bool:
+    """True for a value of a class. Not by `isinstance`: the value's `__class__` may be the user's code."""
+    return issubclass(type(value), kind)
+
+
+def _is_awaitable(value: Any) -> bool:
+    """True for what `await` accepts, as `inspect.isawaitable` says, but without a call of the user's code."""
+    if type(value) in _PLAIN:
+        return False
+    if _is_a(value, GeneratorType):
+        return bool(value.gi_code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+    return inspect.getattr_static(type(value), "__await__", None) is not None
+
+
 def _value(outcome: Any) -> Any:
-    if isinstance(outcome, Raised):
+    if type(outcome) is Raised:
         raise outcome
     return outcome
 
@@ -89,7 +105,7 @@ async def _iterate(generator: Generator[Any, Any, Any], thread: Thread, on_item:
     try:
         while True:
             outcome = await thread.call(lambda: next(generator))
-            if isinstance(outcome, Raised) and isinstance(outcome.error, StopIteration):
+            if type(outcome) is Raised and type(outcome.error) is StopIteration:
                 return outcome.error.value
             on_item(_value(outcome))
     finally:

@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
 
 def refusal(error: BaseException) -> str:
     """The error message for a value of an agent for which `plain` raised."""
-    if isinstance(error, NotJson):
+    if type(error) is NotJson:  # not `isinstance`: the error's `__class__` may be the user's code
         return f"returned {error}, which is not JSON"
     return f"returned a value that raises {type(error).__name__}"
 
@@ -94,7 +94,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    if not isinstance(key, str):
+    if not issubclass(type(key), str):
         raise NotJson(f"an object with the key {key!r}")
     return _text(str.__str__(key))
 

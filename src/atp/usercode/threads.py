@@ -61,11 +61,16 @@ class Raised(Exception):
             return self._text
         # Not `type(error).__name__`, nor methods of the text: both may be the user's code, too.
         name: str = type.__dict__["__name__"].__get__(type(self.error))
-        try:
-            text = _plain(str(self.error))
-        except BaseException:
-            text = "(str() of the exception failed)"
+        text = self.message
         return f"{name}: {text}" if text else name
+
+    @property
+    def message(self) -> str:
+        """The exception's text without its class."""
+        try:
+            return _plain(str(self.error))
+        except BaseException:
+            return "(str() of the exception failed)"
 
     @property
     def traceback(self) -> str:
@@ -192,7 +197,7 @@ def _set_result(future: asyncio.Future[Any], outcome: Any) -> None:
 async def in_thread(function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
     """Call a function in a thread, and return or raise what it does. On cancellation the function keeps running."""
     outcome = await Thread().call(lambda: function(*args, **kwargs), last=True)
-    if isinstance(outcome, Raised):
+    if type(outcome) is Raised:
         raise outcome.error
     result: Result = outcome
     return result

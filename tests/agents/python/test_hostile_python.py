@@ -315,6 +315,8 @@ FORKS = """
         if not os.fork():
             tell()
             raise ValueError("in the copy")
+        while not os.path.exists("pids"):  # the copy may be ended before it has begun
+            time.sleep(0.01)
         return "hello"
 
     async def awaits(prompt):

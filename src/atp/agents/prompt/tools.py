@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from atp.agents.adapter import AdapterContext, AgentError, Reply, Services, TurnRequest
 from atp.agents.agent_files import AgentFiles
@@ -70,9 +70,9 @@ class FunctionTool(CallableTool):
 
 def _as_json(value: Any) -> Any:
     try:
-        return plain(value if isinstance(value, str) else to_jsonable_python(value))
-    except (PydanticSerializationError, NotJson, ValueError) as error:
-        why = error if isinstance(error, NotJson) else f"a value of type {type(value).__name__}"
+        return plain(value if issubclass(type(value), str) else to_jsonable_python(value))
+    except BaseException as error:  # by methods of the value, too, which are the user's code
+        why = error if type(error) is NotJson else f"a value of type {type(value).__name__}"
         raise ToolError(f"it gave back {why}, which is not JSON") from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import atp
 from atp.agents.adapter import AgentError
 from atp.base.errors import ConfigurationError
-from atp.checks.verdicts import SHORT, show
+from atp.checks.verdicts import SHORT, show_foreign
 from atp.engine.scripts.file import OFFERED, ScriptCase
 from atp.engine.scripts.objects import Context, T
 from atp.engine.scripts.runner import ScriptError, ScriptRunner, Skipped
@@ -51,7 +51,7 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
         with contextlib.suppress(Exception):
             ctx.end()
     if raised is not None:
-        _take_error(raised.error, runner)
+        _take_error(raised, runner)
     elif value is not None:
         _warn_of_return_value(value, runner)
     verdicts = runner.result.verdicts
@@ -63,32 +63,34 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
     return runner.skipped
 
 
-def _take_error(error: BaseException, runner: ScriptRunner) -> None:
+def _take_error(raised: Raised, runner: ScriptRunner) -> None:
     """Turn an exception of the test into a skip, a verdict, a warning or an error of the script."""
+    error: Any = raised.error
     by_pytest = type(error).__name__ if _is_pytests(error) else ""
     verdicts = runner.result.verdicts
-    if isinstance(error, Skipped) or by_pytest == "Skipped":
+    if raised.is_a(Skipped) or by_pytest == "Skipped":
         runner.skipped = str(error)
-    elif isinstance(error, AssertionFailed | NotJudged) and error.verdict in verdicts:
+    elif raised.is_a((AssertionFailed, NotJudged)) and error.verdict in verdicts:
         pass
-    elif isinstance(error, AssertionError) or by_pytest == "Failed":
-        runner.result.verdicts.append(_plain(error))
+    elif raised.is_a(AssertionError) or by_pytest == "Failed":
+        runner.result.verdicts.append(_plain(raised))
     elif any(
         one.outcome == "failed" for one in verdicts
     ):  # a failure was recorded before: the exception may follow from it
-        runner.result.warnings.append(f"after that, the test raised {_error_text(error)}")
+        runner.result.warnings.append(f"after that, the test raised {_error_text(raised)}")
     else:
-        if isinstance(error, _HAVE_BLAME):
+        if raised.is_a(_HAVE_BLAME):
             raise error
-        lines = traceback.format_list(_user_frames(error)) + traceback.format_exception_only(error)
+        # Not `format_exception_only`: it asks the exception for its class, which may be the user's code.
+        lines = [*traceback.format_list(_user_frames(error)), str(raised)]
         runner.result.transcript.logs.extend("".join(lines).splitlines())
-        raise ScriptError(_error_text(error)) from error
+        raise ScriptError(_error_text(raised)) from error
 
 
 def _warn_of_return_value(value: Any, runner: ScriptRunner) -> None:
     """Warn of a return value, which decides nothing. A bool is surely meant as the verdict, so it is an error."""
-    text = f"it returned {show(value, SHORT)}, and what a test returns decides nothing"
-    if isinstance(value, bool) and not any(one.outcome == "failed" for one in runner.result.verdicts):
+    text = f"it returned {show_foreign(value, SHORT)}, and what a test returns decides nothing"
+    if type(value) is bool and not any(one.outcome == "failed" for one in runner.result.verdicts):
         raise ScriptError(f"{text}: write `assert`, or t.assert_.true(…)")
     runner.result.warnings.append(text)
 
@@ -98,20 +100,18 @@ def _is_pytests(error: BaseException) -> bool:
     return any(base.__module__ == "_pytest.outcomes" for base in type(error).__mro__)
 
 
-def _plain(error: BaseException) -> Verdict:
+def _plain(raised: Raised) -> Verdict:
     """Return the verdict of a failed `assert` statement; its source line is the message if it has none."""
-    frame = _user_frame(error)
-    text = str(error).strip() or (frame.line if frame is not None and frame.line else "the assertion does not hold")
+    frame = _user_frame(raised.error)
+    text = raised.message.strip() or (frame.line if frame is not None and frame.line else "the assertion does not hold")
     verdict = compared("assert", False, text)
     verdict.where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" if frame is not None else None
     return verdict
 
 
-def _error_text(error: BaseException) -> str:
-    if isinstance(error, ScriptError | ConfigurationError):
-        text = error.with_hint
-    else:
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+def _error_text(raised: Raised) -> str:
+    error: Any = raised.error
+    text = error.with_hint if raised.is_a((ScriptError, ConfigurationError)) else str(raised)
     frame = _user_frame(error)
     return f"{text} ({frame.filename}, line {frame.lineno})" if frame is not None else text
 

@@ -12,6 +12,7 @@ from atp.agents.running import START_LIMIT
 from atp.base.durations import duration
 from atp.engine.planned_trial import Trial
 from atp.engine.run_context import RunContext
+from atp.engine.signals import without_exit
 from atp.engine.trial.befores import Snapshot, take_snapshot
 from atp.engine.trial.conversation import Conversation, LimitExceeded, Watch
 from atp.engine.trial.deadline import GRACE, Deadline
@@ -205,7 +206,7 @@ class RunningTrial(JudgedTrial):
     async def clean_up(self) -> None:
         """Call the hook after the trial if that is still to be done, and remove the workspace unless it is kept."""
         if self._needs_after_hook and self._trial.case.after_hook is not None:
-            hook = asyncio.ensure_future(self._call_after_hook())
+            hook = asyncio.ensure_future(without_exit(self._call_after_hook()))
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({hook}, timeout=GRACE)
             if not hook.done() or hook.cancelled() or hook.exception() is not None:

@@ -1,8 +1,9 @@
 """Tells whether an expectation says that something is not there, so that no quotation can show it.
 
 A wrong no costs the judge a quotation. A wrong yes lets a judge pass an agent without one. So the words of absence
-count only where they stand for it: not in a quotation, not in "not only", not where two of them cancel each other out,
-not in what the agent has to say or explain, and not in "nothing but".
+count only where they stand for it: not in a quotation, a name or a compound ("no-refund policy"), not in "not only",
+not where two of them cancel each other out, not in what the agent has to say, explain or advise, and not in "nothing
+but".
 """
 
 import re
@@ -26,7 +27,9 @@ _BOUND = r"\bnot? (?:less|fewer|more|later|earlier|sooner|longer) than\b|\bnot u
 _IDIOM = (
     r"\b(?:yes|ja|sí|oui|si)(?: or | oder | o | ou |/)(?:no|not|nein|non)\b|\bor not\b|\bno(?:\.|\s?#) ?(?=\d)|"
     r"\bno (?:doubt|matter|problem|exceptions?)\b|\bin no time\b|\bwithout (?:a )?(?:doubt|exceptions?|fail|delay)\b|"
-    r"\bnever mind\b|\b(?:the|a|of|original|deadly) sins?\b|"
+    r"\bnever mind\b|\b(?:the|a|of|original|deadly) sins?\b|\bfree of (?:charge|cost)\b|"
+    r"\b(?:no|non|not|never|nothing)-\w+|\w+-(?:no|not|without)\b|"  # a no-refund policy
+    r"(?<!^)(?<![.!?:] )(?-i:\b(?:No|Not|Never|None|Nothing|Nobody|Nowhere|Without))\b|"  # a title
     r"非常|未来|未來|[无無][论論]|不管|不同|不[错錯]|不少|不断|不斷|不得不|不可或缺|必不可少|"
     r"な(?:ければ|くては|いと)(?:なら|なり|いけ)(?:ない|ません)|かもしれ(?:ない|ません)|少ない"
 )
@@ -61,7 +64,32 @@ _SAID = (
     rf"eftersom|почему|потому что)\b{_CLAUSE}|(?:为什么|為什麼|为何|因为|因為)[^，。；,;.]*"  # noqa: RUF001
 )
 """What the agent has to say, or under which condition: somebody else's "not"."""
-_NO_ABSENCE = re.compile("|".join((_QUOTED, _NOT_ONLY, _BOUND, _NOTHING_BUT, _IDIOM, _TWICE, _SAID)), re.IGNORECASE)
+_ADVISES = (
+    r"\b(?:say|said|tell|told|warn|inform|remind|ask|advis|advice|instruct|urg|recommend|suggest|caution|encourag|"
+    r"request|beg|promis|agre|offer|counsel)\w*"
+)
+_NO_NOUN = r"(?=$|[,.;:!?)]| (?:to|and|or|but|then|at|in|for|as|by|with|when|if|once|first|again|\w+ly)\b)"
+_SAYS_NO = (
+    # An answer that is "no": "it says no", "the answer is no", "it reports not found".
+    rf"(?:{_SAYS}|\b(?:return|giv|show|print)\w*)(?: (?:with|back|the|a|an|clear|firm|simple|plain|as|is|was))*? "
+    r"(?:no|never|not (?:found|available|possible|allowed|supported|applicable|enough|sure|certain|yet|now|really))"
+    rf"{_NO_NOUN}|"
+    r"\b(?:answer|reply|response|verdict|result|decision|conclusion|output)s? (?:\w+ )?(?:is|was|be|are|were) (?:\w+ )?"
+    rf"(?:no|not|none|never){_NO_NOUN}|"
+    # Advice: "it tells the user not to pay", "tips on avoiding fraud", "which foods to avoid".
+    rf"{_ADVISES} {_SOME}{{0,5}}?(?:not|never) to\b{_CLAUSE}|"
+    rf"{_ADVISES} {_SOME}{{0,5}}?(?:against|to {_SOME}{{1,4}}?without)\b{_CLAUSE}|"
+    r"(?<!has )(?<!have )(?<!had )(?<!needs )(?<!need )(?<!ought )(?<!tries )(?<!tried )(?<!try )"
+    r"\b(?:to|on|for|about|of|by|how) (?:avoid|omit|exclud|refrain)\w*|"
+    r"\b(?:the|any|all|which|what|its|their|every|each) (?:omitted|excluded|avoided|absent|silent|lacking) \w+|"
+    r"\bthe empty \w+s\b|"
+    r"\b(?:discuss|describ|notic|flag|highlight|address|emphasi)\w* (?:the |an? )?(?:lack|absence)\b|"
+    r"\b(?:dice|dicen|responde|contesta|dit|répond|diz|zegt)\w* (?:que )?no(?=$|[,.;!?])"
+)
+"""The "not" is what the agent says, or what somebody else is not to do."""
+_NO_ABSENCE = re.compile(
+    "|".join((_QUOTED, _NOT_ONLY, _BOUND, _NOTHING_BUT, _IDIOM, _TWICE, _SAID, _SAYS_NO)), re.IGNORECASE
+)
 
 
 def expects_absence(expectation: str) -> bool:
