@@ -150,7 +150,7 @@ def went_wrong(case: CaseResult, trial: TrialResult, hide: Hide) -> Iterator[Lin
     """Why a case did not pass: the reason, and each failed check with what it expected and found."""
     if case.status == "passed":
         return
-    shown: set[str | None] = {one.message for one in trial.verdicts if not one.passed} | {case.status}
+    shown: set[str | None] = {case.status, *(one.message for one in trial.verdicts if not one.passed)}
     if case.status == "inconclusive" and case.repeated:
         shown.add(case.reason)  # it stands with the rate
     blame = f" (blame: {trial.blame})" if trial.blame else ""
