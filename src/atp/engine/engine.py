@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
 
+from atp.engine.adaptive import AdaptiveRuns
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.signals import without_exit
@@ -15,8 +16,9 @@ from atp.engine.trial.trial import TrialRunner, unfinished
 from atp.journal.collect import Collector
 from atp.journal.listeners import Listener
 from atp.journal.records import Before, Kept
+from atp.journal.records import Case as CaseLine
 from atp.journal.records import Trial as TrialLine
-from atp.journal.write import Journal
+from atp.journal.write import Journal, JournalError
 from atp.stats.summary import Summary
 from atp.suite.result import CaseInfo, CaseResult, TrialResult
 
@@ -29,8 +31,9 @@ YIELD_EVERY = 8
 class Feed:
     """Hands out the next trial whose agent has room for it. Only trials that wait for their agent are in memory."""
 
-    def __init__(self, trials: Iterator[Trial]) -> None:
+    def __init__(self, trials: Iterator[Trial], adaptive: AdaptiveRuns) -> None:
         self._trials = trials
+        self._adaptive = adaptive
         self._waiting: dict[int, deque[Trial]] = {}
         self._aside = 0
         self._room = asyncio.Event()
@@ -49,16 +52,16 @@ class Feed:
             if trial is not None:
                 trial.tested.active += 1
                 return trial
-            if self._exhausted and not self._aside:
+            if self._exhausted and not self._aside and not self._adaptive.is_waiting:
                 return None
             self._room.clear()
             await self._room.wait()
         return None
 
     def done(self, trial: Trial) -> None:
-        """Make room at the agent of a trial that has ended."""
+        """Make room at the agent of a trial that has ended, and for what its result asks for."""
         trial.tested.active -= 1
-        if self._aside or self.closed:
+        if self._aside or self.closed or trial.min_runs:
             self._room.set()
 
     def _pick(self) -> Trial | None:
@@ -66,11 +69,17 @@ class Feed:
             if queue and _has_room(queue[0]):
                 self._aside -= 1
                 return queue.popleft()
-        while not self._exhausted and self._aside < MOST_WAITING:
-            trial = next(self._trials, None)
+        while self._aside < MOST_WAITING:
+            trial = self._adaptive.next()
+            if trial is None and not self._exhausted:
+                trial = next(self._trials, None)
+                if trial is None:
+                    self._exhausted = True
+                    self._room.set()  # other workers may be waiting, and must learn that there is nothing more
+                elif trial.min_runs:
+                    self._adaptive.open(trial, self._trials)
+                    continue
             if trial is None:
-                self._exhausted = True
-                self._room.set()  # other workers may be waiting, and must learn that there is nothing more
                 break
             if _has_room(trial):
                 return trial
@@ -103,7 +112,8 @@ class Engine:
         self._listeners = listeners
         self._parallel = parallel
         self._collector = Collector()
-        self._feed = Feed(iter(()))
+        self._adaptive = AdaptiveRuns(done.case_line)
+        self._feed = Feed(iter(()), self._adaptive)
         self._workers: dict[asyncio.Task[None], Trial | None] = {}
         """The running workers, each with the trial that it is running."""
         self._all_done: asyncio.Future[None] | None = None
@@ -112,7 +122,7 @@ class Engine:
     async def run(self, trials: Iterable[Trial], planned: int) -> None:
         """Run trials until all have ended or the run is stopped. Raises `JournalError`."""
         loop = asyncio.get_running_loop()
-        self._feed = Feed(iter(trials))
+        self._feed = Feed(iter(trials), self._adaptive)
         self._stop.act = self._act
         self._all_done = loop.create_future()
         for _ in range(min(self._parallel, max(planned, 1))):
@@ -165,6 +175,12 @@ class Engine:
 
     def report_incomplete_cases(self) -> None:
         """Report the cases of which a stop left trials out."""
+        for trial, line in self._adaptive.stop(self._stop.kind):
+            try:
+                self._journal.write(line)
+            except JournalError as error:
+                self._stop.on_broken_journal(error)
+            self._on_case(self._collector.close(trial, line))
         for case in self._collector.rest():
             self._on_case(case)
 
@@ -207,25 +223,37 @@ class Engine:
         self._journal.write(Before(result=result, file=trial.file))
         self._stop.on_before_result(result)
 
+    def _about(self, trial: Trial) -> CaseInfo | None:
+        if trial.gate.confidence is not None:
+            trial.other_runs = self._done.planned_otherwise(trial)
+        return self._collector.about(trial)
+
     def _record(self, trial: Trial, result: TrialResult) -> None:
-        about = self._collector.about(trial)
+        about = self._about(trial)
         self._journal.write(TrialLine(result=result, file=trial.file, about=about))
         self._stop.on_result(result, trial.gate)
-        self._on_result(trial, result, about)
+        self._on_result(trial, result, about, ran=True)
 
     def _take_over(self, trial: Trial, result: TrialResult) -> None:
         """Record that a trial was done before the run went on, so that the lines from here on tell the whole run."""
-        about = self._collector.about(trial)
+        about = self._about(trial)
         self._journal.write(Kept(key=trial.key, index=trial.case.index, file=trial.file, about=about))
         self._stop.add_cost(result)
-        self._on_result(trial, result, about)
+        self._on_result(trial, result, about, ran=False)
 
-    def _on_result(self, trial: Trial, result: TrialResult, about: CaseInfo | None) -> None:
+    def _on_result(self, trial: Trial, result: TrialResult, about: CaseInfo | None, *, ran: bool) -> None:
         self._feed.done(trial)
         self._listeners.ended(trial, result)
         case = self._collector.add(trial, result, about)
         if case is not None:
             self._on_case(case)
+        elif trial.min_runs and (line := self._adaptive.add(trial, result, ran=ran)) is not None:
+            self._close(trial, line)
+
+    def _close(self, trial: Trial, line: CaseLine) -> None:
+        """Record that no further run of a case is needed."""
+        self._journal.write(line)
+        self._on_case(self._collector.close(trial, line))
 
     def _on_case(self, case: CaseResult) -> None:
         self.summary.add_case(case)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource
 from atp.suite.result import TrialRef
@@ -20,3 +22,9 @@ class Trial(TrialRef, kw_only=True):
     """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
     is_before: bool = False
     """True if other cases continue from the snapshot of this trial."""
+
+    def of_run(self, run: int) -> "Trial":
+        """The trial of another run; this one is of the first."""
+        if run == 1:
+            return self
+        return replace(self, key=f"{self.key.rpartition('-')[0]}-{run}", run=run, is_before=False)

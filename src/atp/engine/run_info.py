@@ -64,7 +64,8 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
         parallel=options.parallel,
         varied=plan.varied,
         continues=run.resumes is not None,
-        resumed=sum(trial.key in done for trial in plan.trials()) if done else 0,
+        resumed=sum(done.runs_of(one) if one.min_runs else one.key in done for one in plan.trials()) if done else 0,
+        adaptive=plan.adaptive,
         first_started_at=done.times.first_started_at,
         duration_before_resume_ms=done.times.duration_ms,
     )

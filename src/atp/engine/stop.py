@@ -9,7 +9,7 @@ from atp.journal.write import JournalError
 from atp.stats.stability import blames_agent, is_other_error
 from atp.suite.gate import Gate
 from atp.suite.meter import read_meter
-from atp.suite.result import CaseResult, TrialResult
+from atp.suite.result import CaseResult, StoppedBy, TrialResult
 
 
 class Stop:
@@ -25,6 +25,8 @@ class Stop:
         self._timer: asyncio.TimerHandle | None = None
         self.reason: str | None = None
         """Why the run ends early."""
+        self.kind: StoppedBy = "interrupted"
+        """The reason in a word, for cases that it leaves undecided."""
         self.interrupted = False
         """A signal ended the run."""
         self.over_budget = False
@@ -41,7 +43,7 @@ class Stop:
         if self._options.max_time is not None:
             text = f"the run's time is up ({duration(self._options.max_time)})"
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._options.max_time, lambda: self._budget(text, cancel=True))
+            self._timer = loop.call_later(self._options.max_time, lambda: self._budget(text, cancel=True, kind="time"))
 
     def unwatch_clock(self) -> None:
         """Stop the clock of `--max-time`."""
@@ -61,16 +63,16 @@ class Stop:
         options = self._options
         self._errors += is_other_error(result)
         if options.fail_fast and not gate.is_tested and blames_agent(result):
-            self._stop(f"first failure: {result.case}", cancel=True)
+            self._stop(f"first failure: {result.case}", cancel=True, kind="fail-fast")
         if options.max_errors is not None and self._errors >= options.max_errors:
             what = "error that is" if self._errors == 1 else "errors that are"
-            self._budget(f"{self._errors} {what} not the agent's", cancel=True)
+            self._budget(f"{self._errors} {what} not the agent's", cancel=True, kind="budget")
         self.add_cost(result)
 
     def on_case(self, case: CaseResult) -> None:
         """Stop the run at the first case whose gate is missed."""
         if self._options.fail_fast and case.gate.is_tested and case.status == "failed":
-            self._stop(f"first failure: {case.case}", cancel=True)
+            self._stop(f"first failure: {case.case}", cancel=True, kind="fail-fast")
 
     def add_cost(self, result: TrialResult) -> None:
         """Count what a trial cost, also one that is taken over from before, and stop when a budget is used up."""
@@ -107,13 +109,13 @@ class Stop:
 
     def _exhaust(self, setting: str, how_far: str) -> None:
         self.exhausted = self.exhausted or setting
-        self._budget(f"the budget is used up: {how_far}")
+        self._budget(f"the budget is used up: {how_far}", kind="budget")
 
-    def _budget(self, reason: str, cancel: bool = False) -> None:
+    def _budget(self, reason: str, cancel: bool = False, kind: StoppedBy = "interrupted") -> None:
         self.over_budget = True
-        self._stop(reason, cancel)
+        self._stop(reason, cancel, kind)
 
-    def _stop(self, reason: str, cancel: bool) -> None:
+    def _stop(self, reason: str, cancel: bool, kind: StoppedBy = "interrupted") -> None:
         if self.reason is None:
-            self.reason = reason
+            self.reason, self.kind = reason, kind
         self.act(cancel)

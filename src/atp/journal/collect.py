@@ -4,8 +4,9 @@ from collections.abc import Hashable
 
 from msgspec.structs import asdict
 
+from atp.journal.records import Case as CaseLine
 from atp.stats.score import below
-from atp.stats.stability import case_score, case_status
+from atp.stats.stability import case_score, case_status, is_judged
 from atp.suite.result import CaseInfo, CaseResult, TrialRef, TrialResult
 
 
@@ -23,6 +24,7 @@ def case_info(trial: TrialRef) -> CaseInfo:
         confidence=trial.gate.confidence if trial.gate.rate is not None else None,
         margin=trial.gate.margin,
         other_runs=trial.other_runs,
+        min_runs=trial.min_runs,
         min_score=case.min_score,
         user=case.user,
         team=case.team,
@@ -55,17 +57,25 @@ class Collector:
             case = CaseResult(
                 agent=result.agent, case=result.case, index=index, file=file, **asdict(about or CaseInfo())
             )
-            if case.planned > 1:
+            if case.planned > 1 or case.min_runs:
                 self._open[place] = case
         case.trials.append(result)
-        if len(case.trials) < case.planned:
+        if case.min_runs or len(case.trials) < case.planned:
             return None
         self._open.pop(place, None)
-        return _finish(case)
+        return finish_case(case)
+
+    def close(self, trial: TrialRef, line: CaseLine) -> CaseResult:
+        """The case of a trial, whose number of runs was not fixed beforehand, with what its gate came to."""
+        return self.close_read(_place(trial), line)
+
+    def close_read(self, place: Hashable, line: CaseLine) -> CaseResult:
+        """The same of a line that was read from a journal. Raises `KeyError` if no trial of the case was read."""
+        return finish_case(self._open.pop(place), line)
 
     def rest(self) -> list[CaseResult]:
         """The cases that a stop left incomplete. Their missing trials count as cancelled, whatever the others say."""
-        left = [_finish(case, complete=False) for case in self._open.values()]
+        left = [finish_case(case, complete=False) for case in self._open.values()]
         self._open.clear()
         return left
 
@@ -74,9 +84,15 @@ def _place(trial: TrialRef) -> Hashable:
     return id(trial.suite), trial.agent, trial.case.index
 
 
-def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
+def finish_case(case: CaseResult, line: CaseLine | None = None, *, complete: bool = True) -> CaseResult:
+    """Set the status of a case whose trials have ended, and why it has that status.
+
+    `line` closed a case whose number of runs was not fixed beforehand. Without one, the run was killed, or still runs.
+    """
     if len(case.trials) > 1:
         case.trials.sort(key=lambda one: (one.variation, one.run))
+    if case.min_runs:
+        return _close(case, line or CaseLine(agent=case.agent, case=case.case, stopped_by="interrupted"))
     if case.gate.is_tested:
         return _finish_tested(case, complete)
     required, min_score = (case.required_rate, case.min_score) if complete else (None, None)
@@ -89,11 +105,29 @@ def _finish(case: CaseResult, complete: bool = True) -> CaseResult:
     return case
 
 
+def _close(case: CaseResult, line: CaseLine) -> CaseResult:
+    """Set the status of a case whose number of runs was not fixed beforehand."""
+    for trial in case.trials:
+        trial.surplus = trial.run > line.runs and line.is_final
+    case.stopped_by, case.estimate, case.interval = line.stopped_by, line.estimate, line.interval
+    variations = case.variations
+    case.planned_runs = max((trial.run for trial in case.counted), default=0)
+    case.planned = case.planned_runs * variations
+    case.decision = line.decision if any(map(is_judged, case.counted)) else None
+    return _set_tested_status(case)
+
+
 def _finish_tested(case: CaseResult, complete: bool) -> CaseResult:
     """Set the status of a case whose gate has a confidence: what the gate comes to, if any trial was judged."""
-    from atp.stats.case_gate import case_text, decide_case  # only cases with a confidence need the tests
+    from atp.stats.case_gate import decide_case  # only cases with a confidence need the tests
 
     case.decision = decide_case(case, complete=complete)
+    return _set_tested_status(case)
+
+
+def _set_tested_status(case: CaseResult) -> CaseResult:
+    from atp.stats.case_gate import case_text
+
     case.status = case_status(case.counted, None, case.min_score, case.decision)
     if case.status == "inconclusive":
         case.reason = case_text(case)

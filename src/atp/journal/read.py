@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from atp.base.diagnostics import load_error
 from atp.base.json_text import UNREADABLE
 from atp.base.project import unreadable
-from atp.journal.records import FORMAT, NAME, Before, Kept, Line, RunInfo, Skipped, Summary, Trial
+from atp.journal.records import FORMAT, NAME, Before, Case, Kept, Line, RunInfo, Skipped, Summary, Trial
 
-_DECODER = msgspec.json.Decoder(RunInfo | Skipped | Trial | Kept | Before | Summary)
+_DECODER = msgspec.json.Decoder(RunInfo | Skipped | Trial | Kept | Case | Before | Summary)
 _START = b'{"type":"start"'
 _TRIALS = (b'{"type":"trial"', b'{"type":"kept"')
 

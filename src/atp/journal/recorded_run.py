@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from atp.journal.folder import is_running
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.read import decode_trial, read_lines
 from atp.journal.records import NAME, Kept, Line, RunInfo, Skipped, Summary, Trial
+from atp.journal.records import Case as CaseLine
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.result import CaseInfo, TrialResult
@@ -100,6 +102,11 @@ class RecordedRun:
                 listener.skipped(self._path(line.file) or None, _case(line))
             elif isinstance(line, Summary):
                 summary = line
+            elif isinstance(line, CaseLine):
+                with suppress(KeyError):  # its trials are damaged
+                    closed = collector.close_read((line.file, line.agent, line.index), line)
+                    counts.add_case(closed)
+                    listener.case(closed)
             elif isinstance(line, _ReadTrial):
                 last = max(last, line.result.started_at + line.result.duration_ms / 1000)
                 place = (line.file, line.result.agent, line.index)

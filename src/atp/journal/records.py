@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from atp.suite.result import CaseInfo, Moment, TrialResult
+from atp.suite.gate import Gate
+from atp.suite.result import CaseInfo, Decision, Moment, StoppedBy, TrialResult
 
 NAME = "journal.jsonl"
 FORMAT = 1
@@ -114,6 +115,8 @@ class RunInfo(
     """How many trials are taken over from the lines above."""
     first_started_at: Moment | None = None
     """Of a run that went on: when it first started, in seconds since 1970."""
+    adaptive: bool = False
+    """The number of runs is not fixed for all cases (`--runs auto`): `runs` and `trials` are the most there may be."""
     duration_before_resume_ms: float = 0.0
     """Of a run that went on: how long it took before, breaks left out."""
     rechecks: str | None = None
@@ -175,6 +178,44 @@ class Kept(Line, omit_defaults=True, kw_only=True):
     """The file its case stands in."""
     about: CaseInfo | None = None
     """Its case, on the first of the case's trials."""
+
+
+class Case(Line, omit_defaults=True, kw_only=True):
+    """The end of a case whose number of runs was not fixed beforehand: what its gate came to. Nobody decides again."""
+
+    agent: str
+    """The agent's name."""
+    case: str
+    """The case's id."""
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Where the case stands in its file."""
+    file: str = ""
+    """The file that the case stands in."""
+    key: str = ""
+    """The key of the case's first trial."""
+    decision: Decision = "inconclusive"
+    """What the gate came to."""
+    stopped_by: StoppedBy | None = None
+    """Why there were no further runs; nothing if they could not be judged, because a before did not pass."""
+    runs: int = 0
+    """The runs that the decision was made by: the first ones. Later ones are surplus."""
+    surplus_runs: int = 0
+    """The runs beside those that ended, or were under way."""
+    estimate: float | None = None
+    """The estimate of the long-run pass rate, from 0 to 1."""
+    interval: tuple[float, float] | None = None
+    """Where that rate lies with 95% confidence, whenever the runs were stopped."""
+    gate: Gate = Gate()
+    """The pass rate that was asked for, the confidence and the margin."""
+    min_runs: int = 0
+    """The least number of runs."""
+    max_runs: int = 0
+    """The greatest number of runs."""
+
+    @property
+    def is_final(self) -> bool:
+        """True if no further run of the case is needed, and it was not the run that stopped it."""
+        return self.stopped_by in ("decided", "max-runs", "futility")
 
 
 class Before(Line, kw_only=True):

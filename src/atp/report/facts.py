@@ -174,7 +174,7 @@ def class_text(found: Stability) -> str:
 def runs_per_case(info: RunInfo) -> int | None:
     """How many runs each case has, with each of its prompts; None where cases differ."""
     fewer = not info.varied and info.trials < info.cases * info.runs  # journals of earlier versions say no more
-    return None if info.runs_differ or fewer else info.runs
+    return None if info.runs_differ or info.adaptive or fewer else info.runs
 
 
 def trials_text(trials: int, variations: int, runs: int) -> str:

@@ -51,6 +51,7 @@ from atp.suite.result import (
     CaseStatus,
     MadeFile,
     Status,
+    StoppedBy,
     ToolCall,
     TrialResult,
     Turn,
@@ -260,6 +261,7 @@ class RunDetailRecord(Record, kw_only=True):
     score: Percent | None
     blame: Blame | UnsetType | None = UNSET
     assertion_errors: list[str] | UnsetType = UNSET
+    surplus: Yes | UnsetType = UNSET
 
     @classmethod
     def of(cls, trial: TrialResult) -> Self:
@@ -274,6 +276,7 @@ class RunDetailRecord(Record, kw_only=True):
             score=trial.score,
             blame=trial.blame or UNSET,
             assertion_errors=assertion_errors(trial) or UNSET,
+            surplus=True if trial.surplus else UNSET,
         )
 
 
@@ -356,6 +359,10 @@ class ResultRecord(Record, kw_only=True):
     variations: list[VariationRecord] | UnsetType = UNSET
     judged_runs: Count | UnsetType = UNSET
     pass_rate_interval: Interval | UnsetType = UNSET
+    stopped_by: StoppedBy | UnsetType | None = UNSET
+    estimate: Percent | UnsetType | None = UNSET
+    estimate_interval: Interval | UnsetType | None = UNSET
+    surplus_runs: Count | UnsetType = UNSET
     run_details: list[RunDetailRecord] | UnsetType = UNSET
 
     @classmethod
@@ -686,6 +693,11 @@ def stability_fields(case: CaseResult) -> dict[str, Any]:
     made["judged_runs"] = counts.judged
     if counts.interval is not None:
         made["pass_rate_interval"] = percents(counts.interval)
+    if case.min_runs:
+        made["stopped_by"] = case.stopped_by
+        made["estimate"] = None if case.estimate is None else round(100 * case.estimate, 1)
+        made["estimate_interval"] = None if case.interval is None else percents(case.interval)
+        made["surplus_runs"] = len(case.trials) - len(case.counted)
     variations = by_variation(case)
     if len(variations) > 1:
         made["iterations"] = len(variations)

@@ -81,20 +81,26 @@ def case_text(case: CaseResult) -> str | None:
     if counts.interval is None:
         return None
     interval = counts.interval if case.interval is None else Interval(*case.interval)
-    text = rate_text(counts.passed, counts.judged, interval, counts.other_errors)
-    gate = case.gate
-    if case.status != "inconclusive" or gate.rate is None:
+    text = rate_text(counts.passed, counts.judged, interval, counts.other_errors, case.estimate)
+    if case.status != "inconclusive":
         return text
-    return f"{text}; {_more_text(counts, gate, case.variations)}"
+    more = _undecided_text(case) if case.min_runs else _more_text(counts, case.gate, case.variations)
+    return f"{text}; {more}"
 
 
-def rate_text(passed: int, judged: int, interval: Interval | None, other_errors: int = 0) -> str:
-    """`passed 9 of 10; between 60% and 98% in the long run`: a rate, and how sure it is."""
+def rate_text(
+    passed: int, judged: int, interval: Interval | None, other_errors: int = 0, estimate: float | None = None
+) -> str:
+    """`passed 9 of 10; between 60% and 98% in the long run`: a rate, and how sure it is.
+
+    Where the runs stopped because of their results, the observed share is biased, and the sentence has the `estimate`.
+    """
     errors = f" and {counted(other_errors, 'error')} that {'is' if other_errors == 1 else 'are'} not the agent's"
     text = f"passed {passed:,} of {judged:,}{errors if other_errors else ''}"
     if interval is None:
         return text
-    return f"{text}; between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
+    about = "" if estimate is None else f"about {percent_text(estimate)}, "
+    return f"{text}; {about}between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
 
 
 def _more_text(counts: RunCounts, gate: Gate, variations: int) -> str:
@@ -105,6 +111,13 @@ def _more_text(counts: RunCounts, gate: Gate, variations: int) -> str:
         return f"too near to the {percent_text(gate.rate)} asked for: not even {MOST_RUNS:,} runs would tell"
     runs = ceil(more / variations)
     return f"about {counted(runs, 'more run')} would tell" if runs else "not all of its runs could be judged"
+
+
+def _undecided_text(case: CaseResult) -> str:
+    """Why a case whose number of runs was not fixed is inconclusive, and what would help."""
+    if case.stopped_by in ("max-runs", "futility"):
+        return f"{counted(case.planned_runs, 'run')} did not decide; a greater --max-runs or a wider margin would help"
+    return "the run was stopped before it was decided; --resume goes on"
 
 
 def percent_text(share: float) -> str:

@@ -39,6 +39,10 @@ class Summary:
         """Trials that passed."""
         self.missing_runs = 0
         """Trials that a stop left out, of cases that ran otherwise."""
+        self.adaptive = 0
+        """Cases whose number of runs was not fixed beforehand."""
+        self._rates = 0.0
+        """The sum of the pass rates of cases; of a case whose number of runs was not fixed, its estimate."""
 
     def add_case(self, case: CaseResult) -> None:
         """Count a case whose trials have ended."""
@@ -52,6 +56,11 @@ class Summary:
         self.runs += runs
         self.passed_runs += passed
         self.missing_runs += missing
+        self.adaptive += case.min_runs > 0
+        if case.estimate is not None:
+            self._rates += case.estimate
+        elif runs + missing:
+            self._rates += passed / (runs + missing)
         if case.repeated:
             self.repeated += 1
             self.stable += passed == runs + missing
@@ -97,13 +106,23 @@ class Summary:
             "total_variations": self.variations,
             "total_runs": self.runs,
             "passed_runs": self.passed_runs,
-            "overall_pass_rate": percent(self.passed_runs, self.runs + self.missing_runs),
+            "overall_pass_rate": self.overall_pass_rate,
             "stable_cases": self.stable,
             "unstable_cases": self.repeated - self.stable,
         }
         if self.missing_runs:
             made["planned_runs"] = self.runs + self.missing_runs
         return made
+
+    @property
+    def overall_pass_rate(self) -> float:
+        """The share of trials that passed, in percent. Where the numbers of runs were not fixed, the mean over cases.
+
+        Trials are not pooled then: a case that is hard to decide on has more of them than others.
+        """
+        if self.adaptive:
+            return min(round(100 * self._rates / self.ran, 1), 99.9 if self.passed_runs < self.runs else 100.0)
+        return percent(self.passed_runs, self.runs + self.missing_runs)
 
     def exit_code(self, *, stopped: bool = False, unwritten: bool = False, interrupted: bool = False) -> int:
         """The exit code of the process.

@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
@@ -158,6 +158,13 @@ Truth = Annotated[bool, BeforeValidator(_only_bool)]
 """True or false, and no other word for it."""
 Count = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]
 """A whole number from 1."""
+AUTO: Final = "auto"
+"""As many runs as the gate of a case needs."""
+Runs = Annotated[
+    Annotated[Literal["auto"], Tag("auto")] | Annotated[Count, Tag("count")],
+    Discriminator(lambda value: "auto" if value == AUTO else "count"),
+]
+"""A whole number from 1, or `auto`."""
 Whole = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]
 """A whole number from 0."""
 Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_no_bool)]

@@ -387,6 +387,8 @@ class TrialRef(Struct, kw_only=True):
     """How many trials its case has against the agent, this one included."""
     gate: Gate = Gate()
     """What is asked of the case's pass rate."""
+    min_runs: int = 0
+    """The least number of runs, where it is not fixed beforehand (`--runs auto`): then `runs` is the greatest."""
     other_runs: bool = False
     """True if an earlier part of the run planned another number of runs for the case."""
 
@@ -497,7 +499,7 @@ class CaseResult(CaseInfo, omit_defaults=True, kw_only=True, rename={}):
     @property
     def repeated(self) -> bool:
         """Whether it has, or was to have, more than one trial."""
-        return len(self.trials) > 1 or self.planned > 1
+        return len(self.trials) > 1 or self.planned > 1 or self.min_runs > 0
 
     @property
     def error(self) -> str | None:

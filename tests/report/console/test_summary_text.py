@@ -18,6 +18,7 @@ from atp.report.formats.csv import CsvReport
 from atp.report.formats.ctrf import CtrfReport
 from atp.report.formats.json import JsonReport
 from atp.report.html.rows import case_row
+from atp.suite.gate import Gate
 from atp.suite.result import CaseResult, Event, Transcript, TrialResult, Usage
 
 COUNT = st.none() | st.integers(0, 1000)
@@ -37,7 +38,7 @@ def test_all_formats_and_the_budget_agree(story: Any, transcripts: list[Transcri
     used, stop = Used(), Stop(Options(budget_tokens=1))
     for one in trials:
         used.add(one)
-        stop.on_result(one)
+        stop.on_result(one, Gate())
     found = used.agents.tokens
     assert case_row(case, hider(()), (0, 0), [(0, 0)] * len(trials)).get("usage", {}).get("tokens", 0) == found
     with TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@ from atp.base.numbers import counted
 from atp.engine.case_source import AskedGate, CaseSource
 from atp.engine.prepare.options import Options
 from atp.suite.gate import Gate, gate_mistake, no_rate
+from atp.suite.record import AUTO
 
 
 def gate_of(asked: AskedGate, options: Options) -> Gate:
@@ -14,9 +15,19 @@ def gate_of(asked: AskedGate, options: Options) -> Gate:
     rate = options.choose("pass_rate", asked.pass_rate)
     if rate is None:
         return NO_GATE
-    return Gate(rate, options.choose("confidence", asked.confidence), options.choose("margin", asked.margin) or 0.0)
+    confidence = options.choose("confidence", asked.confidence)
+    if confidence is None and is_adaptive(asked.runs, options):
+        confidence = USUAL_CONFIDENCE
+    return Gate(rate, confidence, options.choose("margin", asked.margin) or 0.0)
 
 
+def is_adaptive(runs: int | None, options: Options) -> bool:
+    """True if the number of runs of a case is not fixed (`--runs auto`); `runs` is what the case says."""
+    return bool(options.choose("runs", runs) == AUTO)
+
+
+USUAL_CONFIDENCE = 0.95
+"""The confidence of decisions by `--runs auto`, where none is given."""
 NO_GATE = Gate()
 """The gate of a case that asks for no rate: all of its trials must pass."""
 
@@ -33,6 +44,8 @@ def check_gates(source: CaseSource, options: Options) -> Diagnostics:
         example, number = source.survey.gates[asked]
         more = f", and {counted(number - 1, 'more case')}" if number > 1 else ""
         mistake_of_case = gate_mistake(gate)
+        if gate.rate is None and is_adaptive(asked.runs, options):
+            mistake_of_case = no_rate("--runs auto")
         if mistake_of_case is not None:
             message = f"case `{example.id}`{more}: {mistake_of_case.message}"
             here.error(mistake_of_case.code, message, example.place, mistake_of_case.hint)
@@ -49,8 +62,9 @@ def _warn_of_few_runs(
 
     assert gate.rate is not None
     least = least_runs(gate.rate, gate.margin, gate.alpha)
-    runs = options.choose("runs", asked.runs)
+    adaptive = is_adaptive(asked.runs, options)
+    runs = options.max_runs if adaptive else options.choose("runs", asked.runs)
     if least is not None and runs * asked.variations < least:
-        needed = ceil(least / asked.variations)
+        needed, flag = ceil(least / asked.variations), "--max-runs" if adaptive else "--runs"
         message = f"{who}: {counted(runs, 'run')} can't show a pass rate of {gate.rate:g}, even if all pass"
-        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give --runs {needed}, or a `margin`")
+        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give {flag} {needed}, or a `margin`")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from atp.suite.record import Amount, Confidence, Count, Margin, Record, Regex, Seconds, Share, Text, Whole
+from atp.suite.record import Amount, Confidence, Count, Margin, Record, Regex, Runs, Seconds, Share, Text, Whole
 
 
 def setting(help: str, *flags: str, default: Any = None, factory: Any = None, only_flag: bool = False) -> Any:  # noqa: A002
@@ -74,11 +74,16 @@ class Options(Record):
         default=False,
         only_flag=True,
     )
-    runs: Count = setting("Run each trial so often and measure its stability (1)", default=1)
+    runs: Runs = setting(
+        "Run each trial so often and measure its stability (1); auto: as often as it takes to decide on its pass_rate",
+        default=1,
+    )
+    min_runs: Count = setting("With --runs auto: decide on no case after fewer runs (5)", default=5)
+    max_runs: Count = setting("With --runs auto: leave a case inconclusive after so many runs (200)", default=200)
     pass_rate: Share | None = setting("Share of a case's trials that must pass, from 0 to 1 (all)")
     confidence: Confidence | None = setting(
-        "How sure it has to be that a case's long-run pass rate reaches its pass_rate (0.95); without it, the observed "
-        "share decides"
+        "How sure it has to be that a case's long-run pass rate reaches its pass_rate (0.95 with --runs auto, else "
+        "the observed share decides)"
     )
     margin: Margin | None = setting("With a confidence: how far below its pass_rate a case may lie and still pass (0)")
     timeout: Seconds = setting("Longest a trial may take where its file doesn't say (5m)", default=300.0)

@@ -15,7 +15,7 @@ from atp.engine.keys import CaseFiles, case_text, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, resolve_agents
-from atp.engine.prepare.case_gates import check_gates, gate_of
+from atp.engine.prepare.case_gates import check_gates, gate_of, is_adaptive
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
@@ -24,6 +24,7 @@ from atp.engine.services import RunServices
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.suite.gate import Gate
+from atp.suite.record import AUTO
 
 
 @dataclass(slots=True)
@@ -70,20 +71,21 @@ class Plan:
             unit.source.survey.skipped = [case for case in unit.source.survey.skipped if case.id in cases]
 
     def counts(self) -> tuple[int, int]:
-        """How many cases (each per agent) and trials there are."""
+        """How many cases (each per agent) and trials there are; the most, where the number of runs is not fixed."""
         cases = trials = 0
         for unit in self.units:
             survey = unit.source.survey
             if survey.narrowed or self.filter.only is not None:
                 for trial in self._of_unit(unit):
-                    cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
+                    cases += trial.variation == 0 and trial.run == 1
+                    trials += trial.runs if trial.min_runs else 1
                 continue
             each = sum(number * self._runs(own) for own, number in survey.variations.items())
             cases, trials = cases + survey.count * len(unit.agents), trials + each * len(unit.agents)
         return cases, trials
 
     def run_counts(self) -> set[int]:
-        """How often trials are repeated: several numbers, where cases differ."""
+        """How often trials are repeated, at most: several numbers, where cases differ."""
         found: set[int] = set()
         for unit in self.units:
             asked: Iterable[int | None] = unit.source.survey.variations
@@ -91,12 +93,22 @@ class Plan:
                 cases = (case for case in unit.source.cases() if not case.only_before)
                 asked = {case.runs for case in cases if self.runs_case(unit, case)}
             found.update(map(self._runs, asked))
-        return found or {self.options.runs}
+        return found or {self._runs(None)}
 
     def _runs(self, of_case: int | None) -> int:
-        """How often the trials of a case are repeated; `of_case` is what the case says."""
+        """How often the trials of a case are repeated, at most; `of_case` is what the case says."""
+        if is_adaptive(of_case, self.options):
+            return self.options.max_runs
         runs: int = self.options.choose("runs", of_case)
         return runs
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the number of runs is not fixed for all cases."""
+        options = self.options
+        return options.runs == AUTO and any(
+            is_adaptive(runs, options) for unit in self.units for runs in unit.source.survey.variations
+        )
 
     @property
     def longest_timeout(self) -> float:
@@ -116,9 +128,10 @@ class Plan:
         return list(found.values())
 
     def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
-        """The trials of one case."""
+        """The trials of one case. Where the number of runs is not fixed, those of the first run."""
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
-        shared = self._shared(case, varied, self._runs(case.runs))
+        min_runs = self.options.min_runs if is_adaptive(case.runs, self.options) else 0
+        shared = self._shared(case, varied, self._runs(case.runs), min_runs)
         for tested in unit.agents:
             if tested.is_among(case.agents) and self.filter.wants_pair(tested.name, case):
                 before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
@@ -133,7 +146,7 @@ class Plan:
         leads = case.index in source.survey.leading
         for number, (chain, origin) in enumerate(varied):
             of_variation = key if origin is None or origin == "listed" else digest(key, chain)
-            for run in range(1, runs + 1):
+            for run in range(1, 2 if shared.min_runs else runs + 1):
                 yield Trial(
                     key=f"{of_variation}-{number}-{run}",
                     case_digest=case_digest,
@@ -148,6 +161,7 @@ class Plan:
                     runs=runs,
                     siblings=len(varied) * runs,
                     gate=shared.gate,
+                    min_runs=shared.min_runs,
                     tested=tested,
                     source=source,
                     timeout=shared.timeout,
@@ -156,11 +170,11 @@ class Plan:
                     is_before=leads and not number and run == 1,
                 )
 
-    def _shared(self, case: Case, varied: Variations, runs: int) -> "Shared":
+    def _shared(self, case: Case, varied: Variations, runs: int, min_runs: int = 0) -> "Shared":
         timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
-        asked = AskedGate(case.pass_rate, case.confidence, case.margin, runs, len(varied))
+        asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, len(varied))
         gate = gate_of(asked, self.options)
-        return Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate)
+        return Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate, min_runs)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
@@ -198,6 +212,8 @@ class Shared(NamedTuple):
     varied: Variations
     runs: int
     gate: Gate
+    min_runs: int
+    """The least number of runs, where it is not fixed; else 0."""
 
 
 def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices) -> Plan:

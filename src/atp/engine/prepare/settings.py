@@ -185,6 +185,9 @@ def _contradictions(options: Options, notes: Diagnostics, spell: Callable[[str],
         notes.error("empty", f"`{spell('tags')}` names no tag: {options.tags!r}", hint="write a,!b")
     if options.given("quiet") and options.given("verbose") and options.quiet and options.verbose:
         notes.error("contradiction", "--quiet and --verbose", hint="leave one out")
+    if options.min_runs > options.max_runs:
+        message = f"{spell('min_runs')} {options.min_runs} is more than {spell('max_runs')} {options.max_runs}"
+        notes.error("contradiction", message, hint="give a smaller one, or a larger maximum")
     if options.only_failed and (options.resume or options.resume_from):
         hint = "--resume goes on with what is missing; --only-failed starts a new run"
         notes.error("contradiction", "--only-failed and --resume", hint=hint)

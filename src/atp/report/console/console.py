@@ -185,6 +185,9 @@ def _about(info: RunInfo, look: ConsoleOptions) -> list[Line]:
 
 def _axes(info: RunInfo) -> str:
     """Why there are more trials than cases. How far cases differ in runs and variations isn't known before they run."""
+    if info.adaptive:
+        each = f"up to {info.runs} runs each, as many as it takes to decide"
+        return f"variations × {each}" if info.varied else each
     if not info.varied and info.trials <= info.cases * info.runs:
         return f"{'up to ' if runs_per_case(info) is None else ''}{info.runs} runs each"
     return f"variations × up to {info.runs} runs" if info.runs > 1 else "variations"

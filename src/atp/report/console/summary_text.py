@@ -72,6 +72,8 @@ def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:
     variations = counts.get("total_variations", cases)
     number = str(total) if planned == total else f"{total} of {planned} planned"
     rate = f"{counts['overall_pass_rate']:g}% passed"
+    if end.info.adaptive:
+        rate = f"{counts['overall_pass_rate']:g}% pass in the mean of the cases"
     if cases_left_out:  # the rate is about cases that began, so it would not be the share of all that was planned
         yield f"  Runs:    {total} of {end.info.trials} planned, {counts['passed_runs']} passed", ""
     elif variations > cases:

@@ -25,7 +25,8 @@ from atp.journal.records import RunInfo
 from atp.report.files import whole_file
 from atp.report.reporter import Reporter
 from atp.suite.case import Case
-from atp.suite.result import TrialRef, TrialResult, Verdict
+from atp.suite.record import AUTO
+from atp.suite.result import CaseResult, TrialRef, TrialResult, Verdict
 
 BUILT_IN = "built-in"
 """The assessor of a file that names none."""
@@ -100,6 +101,24 @@ class TpsReport(Reporter):
         self._case(trial.case).add(trial, result, encode(self.hide(iteration)), [one["outcome"] for one in outcomes])
         self._write()
 
+    def case(self, result: CaseResult) -> None:
+        """Say how many iterations there are, once that is known of a case whose number of runs was not fixed."""
+        if (
+            not result.min_runs
+            or result.file != self._source.suite.path
+            or result.agent != self._agent
+            or self.problems
+        ):
+            return
+        if (known := self._cases.get(result.index)) is not None:
+            known.close({(trial.variation, trial.run) for trial in result.counted})
+            self._write()
+
+    def _planned_runs(self, case: Case) -> int:
+        """The most runs that a case may have."""
+        runs: int | str = self._options.choose("runs", case.runs)
+        return self._options.max_runs if runs == AUTO else int(runs)
+
     def end(self, end: RunEnd) -> None:
         """Write the iterations since the last write."""
         if self._waiting and not self.problems:
@@ -119,7 +138,7 @@ class TpsReport(Reporter):
             earlier = self._earlier_cases()
             wanted = Filter(self._options)
             for one in self._source.suite.cases:
-                planned = 0 if one.only_before else how_many(one) * self._options.choose("runs", one.runs)
+                planned = 0 if one.only_before else how_many(one) * self._planned_runs(one)
                 made = self._cases[one.index] = _CaseReport(one, planned, self._began)
                 if self._options.only_failed or not wanted.wants(one):
                     made.keep(earlier, self.hide)
@@ -227,6 +246,11 @@ class _CaseReport:
         self.first = began if self.first is None else min(self.first, began)
         self.last = max(self.last, began + result.duration_ms / 1000)
         self._iterations[trial.variation, trial.run] = (iteration, outcomes)
+
+    def close(self, counted: set[tuple[int, int]]) -> None:
+        """Keep the iterations that count, by variation and run: there will be no others."""
+        self._iterations = {place: one for place, one in self._iterations.items() if place in counted}
+        self.planned = len(self._iterations)
 
     def iterations(self) -> Iterator[bytes]:
         """All iterations by variation and run, whichever ended first."""
