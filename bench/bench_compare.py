@@ -99,12 +99,12 @@ def main() -> None:
             assert change is drift or one["wrong"] <= 5 + 1.5, one
     print("\n| change | runs | overall: worse | broken cases found | interval covers |")
     print("|---|---|---|---|---|")
-    for change in (all_worse, some_broken):
+    for harm in (all_worse, some_broken):
         for a, b in sides[:3]:
-            one = simulate(a, b, change)
-            cases = f"{one['found']:.1f}" if change is some_broken else "–"
+            one = simulate(a, b, harm)
+            found = f"{one['found']:.1f}" if harm is some_broken else "–"
             print(
-                f"| {change.__name__} | {a} and {b} | {one['worse']:.1f} | {cases} | {one['covered']:.1f} |", flush=True
+                f"| {harm.__name__} | {a} and {b} | {one['worse']:.1f} | {found} | {one['covered']:.1f} |", flush=True
             )
     compare.FLIPS = 100_000
     random = Random(1)

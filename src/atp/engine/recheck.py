@@ -35,6 +35,7 @@ from atp.journal.folder import RunFolder
 from atp.journal.recorded_trials import CasePlace, RecordedTrials, place_of
 from atp.journal.records import AgentInputs, RunInfo
 from atp.suite.case import Case
+from atp.suite.record import AUTO
 from atp.usercode.environment import extended_environ
 from atp.usercode.importing import check_project_path
 
@@ -65,6 +66,9 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
             given = {key: value for key, value in recorded.info.given_options.items() if key in INHERITED}
             options = resolve_options({**given, **flags}, root, env)
             judgings = options.runs if "runs" in flags else 1
+            if judgings == AUTO:
+                message = "--runs of atp recheck says how often each conversation is judged, and can't be auto"
+                raise load_error("contradiction", message, "give a number: --runs 5")
             unset = {key: type(options).model_fields[key].default for key in MEANINGLESS}
             unset |= {"runs": 1} | ({"judge_cache": False} if judgings > 1 else {})
             options = options.model_copy(update=unset)
