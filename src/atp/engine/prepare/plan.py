@@ -21,6 +21,7 @@ from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
 from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
+from atp.history.quarantine import Quarantine
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.suite.gate import Gate
@@ -44,6 +45,8 @@ class Plan:
     identities: Identities
     filter: Filter
     warnings: list[Diagnostic] = field(default_factory=list)
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    """The cases whose failures are taken out of the exit code."""
     variations: dict[tuple[int, int], Variations] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
 
@@ -131,6 +134,7 @@ class Plan:
         source, varied, runs = unit.source, shared.varied, shared.runs
         case_digest, key = self._digests(unit, tested, case, shared, before)
         leads = case.index in source.survey.leading
+        quarantine = self.quarantine.of(source.suite.path, case.id)
         for number, (chain, origin) in enumerate(varied):
             of_variation = key if origin is None or origin == "listed" else digest(key, chain)
             for run in range(1, runs + 1):
@@ -154,6 +158,7 @@ class Plan:
                     context=shared.context,
                     before=before,
                     is_before=leads and not number and run == 1,
+                    quarantine=quarantine,
                 )
 
     def _shared(self, case: Case, varied: Variations, runs: int) -> "Shared":

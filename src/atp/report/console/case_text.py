@@ -15,6 +15,7 @@ from atp.report.facts import (
     long_run_text,
     messages_count,
     no_assertions,
+    quarantine_text,
     reason,
     shown_trial,
     stability_text,
@@ -78,6 +79,8 @@ def case_lines(
             lines.append((f"  Rate: {told}", "detail"))
         if case.status != "passed" and len(case.trials) > 1:
             lines.append((f"  {_which(case, trial)}:", "detail"))
+    if told := quarantine_text(case):
+        lines.append((f"  {one_line(hide(told))}", "other"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
@@ -136,7 +139,8 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details
     named = case.file and case.status != "cancelled"
     place = f"  ({_place(case, hide)})" if named else ""
     headline = one_line(why, MOST_SAID_AGAIN)
-    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {headline}{blame}{place}", look)]
+    excused = " (quarantined)" if case.excused else ""
+    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}{excused}: {headline}{blame}{place}", look)]
     if details and case.status != "cancelled":
         error = trial.error or case.reason
         told = error if headline == why else None

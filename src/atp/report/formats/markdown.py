@@ -24,6 +24,7 @@ from atp.report.facts import (
     long_run_text,
     no_assertions,
     not_run,
+    quarantine_text,
     reason,
     response,
     shown_trial,
@@ -150,7 +151,7 @@ def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     return "Trials", f"{text} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
 
 
-_RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped")
+_RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped", "quarantined")
 _ENVIRONMENT = ("user", "team", "locale")
 _USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.model_fields}
 
@@ -201,6 +202,8 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
     for label, value in (("User", case.user), ("Team", case.team), ("Metadata", case.metadata)):
         if value:
             yield f"- {label}: {code(response(hide(value)))}"
+    if told := quarantine_text(case):
+        yield f"- Quarantine: {code(hide(told))}"
     if case.repeated:
         yield f"- {stability_text(case)}"
         if told := long_run_text(case):
