@@ -56,7 +56,7 @@ class Stop:
     def on_result(self, result: TrialResult, gate: Gate, *, excused: bool = False) -> None:
         """Count a trial that ended, and stop the run if that was one too many.
 
-        A failed trial is no failure where a test decides on the case: then `on_case` is called; nor is an `excused` one.
+        A failed trial is no failure if it is `excused`, nor where a test decides on the case: then `on_case` is called.
         """
         options = self._options
         self._errors += is_other_error(result)

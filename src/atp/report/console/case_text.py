@@ -79,8 +79,8 @@ def case_lines(
             lines.append((f"  Rate: {told}", "detail"))
         if case.status != "passed" and len(case.trials) > 1:
             lines.append((f"  {_which(case, trial)}:", "detail"))
-    if told := quarantine_text(case):
-        lines.append((f"  {one_line(hide(told))}", "other"))
+    if excuse := quarantine_text(case):
+        lines.append((f"  {one_line(hide(excuse))}", "other"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:

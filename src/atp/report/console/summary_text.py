@@ -65,7 +65,7 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
 
 def _excused(counts: dict[str, Any]) -> Iterator[Line]:
     if number := counts.get("quarantined"):
-        yield f"  Quarantined: {number} of these did not pass, and are not in the exit code", "other"
+        yield f"  Excused: {number} in quarantine, not in the exit code", "other"
 
 
 def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:

@@ -199,11 +199,15 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield f"- Agent: {code(hide(case.agent))}"
     if case.tags:
         yield f"- Tags: {', '.join(code(tag) for tag in hide(case.tags))}"
-    for label, value in (("User", case.user), ("Team", case.team), ("Metadata", case.metadata)):
+    said = (
+        ("User", case.user),
+        ("Team", case.team),
+        ("Metadata", case.metadata),
+        ("Quarantine", quarantine_text(case)),
+    )
+    for label, value in said:
         if value:
             yield f"- {label}: {code(response(hide(value)))}"
-    if told := quarantine_text(case):
-        yield f"- Quarantine: {code(hide(told))}"
     if case.repeated:
         yield f"- {stability_text(case)}"
         if told := long_run_text(case):
