@@ -92,6 +92,10 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     with extended_environ(context.env):
         plan = make_plan(sources, options, context.filter, context.services)
     resolve_roles(plan, roles)
+    if options.order is not None:
+        from atp.engine.prepare.order import Order  # reads journals, which few runs need
+
+        plan.order = Order(options.order, root, given_input.identity(root))
     unused = _read_quarantine(plan, given_input.identity(root), root)
     found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings), *unused]
     if options.strict and found:
