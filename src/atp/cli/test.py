@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs", "update_snapshots"),
+    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "order", "runs", "update_snapshots"),
     "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
@@ -86,7 +86,14 @@ def setting_option(name: str, about: dict[str, Any]) -> Callable[[Command], Comm
 def _metavar(name: str) -> str:
     """What kind of thing a flag takes."""
     known = {"timeout": "TIME", "max_time": "TIME", "run": "REGEX", "ctx": "FILE", "env_file": "FILE"}
-    known |= {"baseline": "NAME", "fail_on": "WHAT", "resume_from": "RUN", "tags": "TAGS", "budget_usd": "USD"}
+    known |= {
+        "baseline": "NAME",
+        "fail_on": "WHAT",
+        "order": "ORDER",
+        "resume_from": "RUN",
+        "tags": "TAGS",
+        "budget_usd": "USD",
+    }
     numbers = {"runs", "parallel", "retries", "max_errors", "budget_tokens"}
     return "N" if name in numbers else known.get(name, "TEXT")
 

@@ -231,7 +231,7 @@ class Engine:
     def _record(self, trial: Trial, result: TrialResult) -> None:
         about = self._about(trial)
         self._journal.write(TrialLine(result=result, file=trial.file, about=about))
-        self._stop.on_result(result, trial.gate)
+        self._stop.on_result(result, trial.gate, excused=trial.quarantine is not None)
         self._on_result(trial, result, about, ran=True)
 
     def _take_over(self, trial: Trial, result: TrialResult) -> None:

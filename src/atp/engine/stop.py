@@ -55,14 +55,14 @@ class Stop:
         self.interrupted = True
         self._stop("interrupted", cancel=True)
 
-    def on_result(self, result: TrialResult, gate: Gate) -> None:
+    def on_result(self, result: TrialResult, gate: Gate, *, excused: bool = False) -> None:
         """Count a trial that ended, and stop the run if that was one too many.
 
-        A failed trial is no failure where a test decides on the case: then `on_case` is called.
+        A failed trial is no failure if it is `excused`, nor where a test decides on the case: then `on_case` is called.
         """
         options = self._options
         self._errors += is_other_error(result)
-        if options.fail_fast and not gate.is_tested and blames_agent(result):
+        if options.fail_fast and not excused and not gate.is_tested and blames_agent(result):
             self._stop(f"first failure: {result.case}", cancel=True, kind="fail-fast")
         if options.max_errors is not None and self._errors >= options.max_errors:
             what = "error that is" if self._errors == 1 else "errors that are"
@@ -71,7 +71,7 @@ class Stop:
 
     def on_case(self, case: CaseResult) -> None:
         """Stop the run at the first case whose gate is missed."""
-        if self._options.fail_fast and case.gate.is_tested and case.status == "failed":
+        if self._options.fail_fast and case.gate.is_tested and case.status == "failed" and not case.excused:
             self._stop(f"first failure: {case.case}", cancel=True, kind="fail-fast")
 
     def add_cost(self, result: TrialResult) -> None:

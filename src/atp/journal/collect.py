@@ -29,6 +29,7 @@ def case_info(trial: TrialRef) -> CaseInfo:
         user=case.user,
         team=case.team,
         metadata=case.metadata,
+        quarantine=trial.quarantine,
         planned=trial.siblings,
         planned_runs=trial.runs,
     )

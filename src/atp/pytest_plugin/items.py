@@ -18,7 +18,7 @@ from atp.loader.inputs import is_test_file
 from atp.pytest_plugin.plugin import shared_session
 from atp.pytest_plugin.session import NAME_FLAG, NotRun, SuiteRun
 from atp.report.console.case_text import case_lines
-from atp.report.facts import is_failure, reason, shown_trial
+from atp.report.facts import is_failure, quarantine_text, reason, shown_trial
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult
 
@@ -139,6 +139,8 @@ class CaseItem(pytest.Item):
             self.user_properties.append(("score", score))
         if result.status == "skipped":
             pytest.skip(hider(planned.run.secrets)(reason(result)))
+        if result.excused:
+            pytest.xfail(hider(planned.run.secrets)(f"{quarantine_text(result)}: {reason(result)}"))
         if is_failure(result):
             raise CaseFailed(result)
         if result.status == "inconclusive":

@@ -37,6 +37,14 @@ def is_failure(case: CaseResult) -> bool:
     return case.status in ("failed", "timeout")
 
 
+def quarantine_text(case: CaseResult) -> str | None:
+    """Why failures of a case are taken out of the exit code, if they are."""
+    if (why := case.quarantine) is None:
+        return None
+    state = "not in the exit code" if case.excused else "it passed"
+    return f"quarantined until {why.expires}, {state}: {why.reason} (owner: {why.owner})"
+
+
 def below_min_score(case: CaseResult) -> bool:
     """True if the case failed by its score: enough of its trials passed."""
     return missed_score(case) is not None

@@ -50,6 +50,7 @@ from atp.suite.result import (
     CaseResult,
     CaseStatus,
     MadeFile,
+    Quarantined,
     Status,
     StoppedBy,
     ToolCall,
@@ -302,6 +303,19 @@ class SelfConsistencyRecord(FlipsRecord, kw_only=True):
     checks: list[FlipsRecord]
 
 
+class QuarantineRecord(Record, kw_only=True):
+    """Why failures of a case are taken out of the exit code."""
+
+    owner: str
+    reason: str
+    expires: str
+
+    @classmethod
+    def of(cls, found: Quarantined) -> Self:
+        """The record of an entry of the quarantine file."""
+        return cls(owner=found.owner, reason=found.reason, expires=found.expires)
+
+
 class ResultRecord(Record, kw_only=True):
     """A case that ran against an agent. From `runs` on, the keys are those of a case that ran more than once."""
 
@@ -333,6 +347,7 @@ class ResultRecord(Record, kw_only=True):
     user: str | UnsetType = UNSET
     team: str | UnsetType = UNSET
     metadata: dict[str, Any] | UnsetType = UNSET
+    quarantine: QuarantineRecord | UnsetType = UNSET
     score: Percent | None
     dimensions: dict[str, Share]
     left_out: dict[str, str] | UnsetType = UNSET
@@ -405,6 +420,7 @@ class ResultRecord(Record, kw_only=True):
             user=UNSET if case.user is None else case.user,
             team=UNSET if case.team is None else case.team,
             metadata=case.metadata or UNSET,
+            quarantine=UNSET if case.quarantine is None else QuarantineRecord.of(case.quarantine),
             score=None if score is None else round(score, 2),
             dimensions=_mean_dimensions(trials),
             left_out=left_out(trials) or UNSET,
@@ -474,6 +490,7 @@ class SummaryRecord(Record, kw_only=True):
     inconclusive: Count = 0
     skipped: Count
     skipped_by_test: Count
+    quarantined: Count = 0
     total_cases: Count
     total_variations: Count
     total_runs: Count

@@ -1,10 +1,14 @@
 """Counts the cases of a run as they end."""
 
+from collections import Counter
 from typing import Any
 
 from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED, UNUSABLE
 from atp.stats.stability import blames_agent, missed_score, passed_trials
 from atp.suite.result import CaseResult
+
+_NOT_PASSED = ("failed", "errors", "blocked", "cancelled", "inconclusive")
+"""The counts of cases that did not pass."""
 
 
 class Summary:
@@ -27,6 +31,10 @@ class Summary:
         """Cases that were left out."""
         self.skipped_by_test = 0
         """Skipped cases that were planned: the test itself asked to be left out, when it ran."""
+        self.quarantined = 0
+        """Cases that did not pass and are in quarantine. They are in the counts above, but not in the exit code."""
+        self._excused: Counter[str] = Counter()
+        """By the count above that they are in: the cases in quarantine that did not pass."""
         self.repeated = 0
         """Cases with more than one trial. Only of those it can be said whether they are stable."""
         self.stable = 0
@@ -65,18 +73,16 @@ class Summary:
             self.repeated += 1
             self.stable += passed == runs + missing
         match case.status:
-            case "passed":
-                self.passed += 1
-            case "blocked":
-                self.blocked += 1
-            case "cancelled":
-                self.cancelled += 1
-            case "inconclusive":
-                self.inconclusive += 1
+            case "passed" | "blocked" | "cancelled" | "inconclusive":
+                name: str = case.status
             case "error" if not any(blames_agent(trial) for trial in case.trials):
-                self.errors += 1
+                name = "errors"
             case _:
-                self.failed += 1
+                name = "failed"
+        setattr(self, name, getattr(self, name) + 1)
+        if case.excused:
+            self.quarantined += 1
+            self._excused[name] += 1
 
     def add_skipped(self) -> None:
         """Count a case that its file leaves out."""
@@ -102,6 +108,7 @@ class Summary:
             "inconclusive": self.inconclusive,
             "skipped": self.skipped,
             "skipped_by_test": self.skipped_by_test,
+            "quarantined": self.quarantined,
             "total_cases": self.ran,
             "total_variations": self.variations,
             "total_runs": self.runs,
@@ -131,13 +138,14 @@ class Summary:
         """
         if interrupted:
             return INTERRUPTED
-        if self.failed:
+        left = {name: getattr(self, name) - self._excused[name] for name in _NOT_PASSED}
+        if left["failed"]:
             return FAILED
-        if self.errors or self.blocked or self.cancelled or stopped or unwritten:
+        if left["errors"] or left["blocked"] or left["cancelled"] or stopped or unwritten:
             return INCOMPLETE
-        if self.inconclusive:
+        if left["inconclusive"]:
             return INCONCLUSIVE
-        return PASSED if self.passed else UNUSABLE
+        return PASSED if self.passed or self.quarantined else UNUSABLE
 
 
 def percent(part: int, whole: int) -> float:

@@ -358,6 +358,17 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What further judgings of the same conversation came to, if `atp recheck --runs` asked for them."""
 
 
+class Quarantined(Struct, omit_defaults=True, kw_only=True):
+    """What `quarantine.yaml` says of a case whose failures are taken out of the exit code."""
+
+    owner: str
+    """Who looks after the case."""
+    reason: str
+    """Why the case is known to fail."""
+    expires: str
+    """The last day on which its failures are excused, as year-month-day."""
+
+
 class TrialRef(Struct, kw_only=True):
     """Which trial it is: one agent × case × variation × run."""
 
@@ -391,6 +402,8 @@ class TrialRef(Struct, kw_only=True):
     """The least number of runs, where it is not fixed beforehand (`--runs auto`): then `runs` is the greatest."""
     other_runs: bool = False
     """True if an earlier part of the run planned another number of runs for the case."""
+    quarantine: Quarantined | None = None
+    """Why failures of its case are taken out of the exit code, if they are."""
 
     @property
     def file(self) -> str:
@@ -436,6 +449,8 @@ class CaseInfo(
     """The team that the case itself names."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """The case's free data."""
+    quarantine: Quarantined | None = None
+    """Why its failures are taken out of the exit code, if they are."""
     planned: int = 1
     """How many trials the case has against an agent."""
     planned_runs: int = 1
@@ -481,6 +496,11 @@ class CaseResult(CaseInfo, omit_defaults=True, kw_only=True, rename={}):
     def counted(self) -> list[TrialResult]:
         """Its trials without those that are surplus."""
         return [trial for trial in self.trials if not trial.surplus] if self.min_runs else self.trials
+
+    @property
+    def excused(self) -> bool:
+        """True if the case did not pass, and is in quarantine: the exit code leaves it out."""
+        return self.quarantine is not None and self.status not in ("passed", "skipped")
 
     @property
     def missing(self) -> int:

@@ -69,6 +69,9 @@ class Options(Record):
     fail_on: Literal["regression", "observed"] | None = setting(
         "With --baseline: `observed` fails when anything passed less often, by chance or not", only_flag=True
     )
+    order: Literal["failed-first", "slowest-first", "uncertain-first"] | None = setting(
+        "Run first what failed, was slow or is in doubt by earlier runs: failed-first, slowest-first, uncertain-first"
+    )
     update_snapshots: bool = setting(
         "Write the golden files of snapshots that differ, remove obsolete ones; not when CI is set",
         default=False,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,10 +21,14 @@ from atp.engine.prepare.identity import Identities
 from atp.engine.prepare.impossible_cases import check_cases, place_warnings, unknown_connectors
 from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
+from atp.history.quarantine import Quarantine
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
 from atp.suite.gate import Gate
 from atp.suite.record import AUTO
+
+if TYPE_CHECKING:
+    from atp.engine.prepare.order import Order, Rank
 
 
 @dataclass(slots=True)
@@ -45,18 +49,46 @@ class Plan:
     identities: Identities
     filter: Filter
     warnings: list[Diagnostic] = field(default_factory=list)
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    """The cases whose failures are taken out of the exit code."""
+    order: "Order | None" = None
+    """Which cases run first; None for the order of the files."""
     variations: dict[tuple[int, int], Variations] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
 
     def trials(self) -> Iterator[Trial]:
         """All trials, case by case."""
+        if self.order is not None:
+            yield from self._in_order(self.order)
+            return
         for unit in self.units:
             yield from self._of_unit(unit)
 
+    def _in_order(self, order: "Order") -> Iterator[Trial]:
+        """All trials, those of cases with a lower rank first. A before comes no later than what goes on from it."""
+        pairs: list[tuple[Unit, Case, AgentUnderTest]] = []
+        ranks: dict[tuple[int, int, int], Rank] = {}
+        for unit in self.units:
+            for case in self._wanted_cases(unit):
+                for tested in unit.agents:
+                    rank = order.rank(unit.source.suite.path, tested.name, case.id)
+                    for index in (case.index, *case.before_sequence):
+                        place = id(unit), index, id(tested)
+                        ranks[place] = min(rank, ranks.get(place, rank))
+                    pairs.append((unit, case, tested))
+        pairs.sort(key=lambda pair: ranks[id(pair[0]), pair[1].index, id(pair[2])])
+        for unit, case, tested in pairs:
+            yield from self.of_case(unit, case, tested)
+
     def _of_unit(self, unit: Unit) -> Iterator[Trial]:
+        for case in self._wanted_cases(unit):
+            yield from self.of_case(unit, case)
+
+    def _wanted_cases(self, unit: Unit) -> Iterator[Case]:
+        """The cases of a suite that are run, if an agent runs them."""
         for case in unit.source.cases():
             if not case.skip and not case.only_before and self.filter.wants(case):
-                yield from self.of_case(unit, case)
+                yield case
 
     def runs_case(self, unit: Unit, case: Case) -> bool:
         """Whether a case is run against any agent."""
@@ -127,12 +159,15 @@ class Plan:
         found = {id(one): one for unit in self.units for one in unit.agents}
         return list(found.values())
 
-    def of_case(self, unit: Unit, case: Case) -> Iterator[Trial]:
-        """The trials of one case. Where the number of runs is not fixed, those of the first run."""
+    def of_case(self, unit: Unit, case: Case, only: AgentUnderTest | None = None) -> Iterator[Trial]:
+        """The trials of one case, against all agents of the suite or `only` one.
+
+        Where the number of runs is not fixed, those of the first run.
+        """
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
         min_runs = self.options.min_runs if is_adaptive(case.runs, self.options) else 0
         shared = self._shared(case, varied, self._runs(case.runs), min_runs)
-        for tested in unit.agents:
+        for tested in unit.agents if only is None else (only,):
             if tested.is_among(case.agents) and self.filter.wants_pair(tested.name, case):
                 before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
                 yield from self._against(unit, tested, case, shared, before)
@@ -144,6 +179,7 @@ class Plan:
         source, varied, runs = unit.source, shared.varied, shared.runs
         case_digest, key = self._digests(unit, tested, case, shared, before)
         leads = case.index in source.survey.leading
+        quarantine = self.quarantine.of(source.suite.path, case.id)
         for number, (chain, origin) in enumerate(varied):
             of_variation = key if origin is None or origin == "listed" else digest(key, chain)
             for run in range(1, 2 if shared.min_runs else runs + 1):
@@ -168,6 +204,7 @@ class Plan:
                     context=shared.context,
                     before=before,
                     is_before=leads and not number and run == 1,
+                    quarantine=quarantine,
                 )
 
     def _shared(self, case: Case, varied: Variations, runs: int, min_runs: int = 0) -> "Shared":

@@ -22,6 +22,7 @@ from atp.engine.prepare.settings import environment, environment_warnings
 from atp.engine.prepare.sources import Input, in_memory, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
+from atp.history.quarantine import load_quarantine
 from atp.journal.find import find_run
 from atp.journal.read import bounds
 from atp.suite.suite import Suite
@@ -91,7 +92,12 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     with extended_environ(context.env):
         plan = make_plan(sources, options, context.filter, context.services)
     resolve_roles(plan, roles)
-    found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings)]
+    if options.order is not None:
+        from atp.engine.prepare.order import Order  # reads journals, which few runs need
+
+        plan.order = Order(options.order, root, given_input.identity(root))
+    unused = _read_quarantine(plan, given_input.identity(root), root)
+    found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings), *unused]
     if options.strict and found:
         raise LoadError(found)
     if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
@@ -125,6 +131,16 @@ def _baseline(options: Options, root: Path) -> "Baseline | None":
     from atp.history import baselines
 
     return baselines.load(root, options.baseline)
+
+
+def _read_quarantine(plan: Plan, identity: list[str], root: Path) -> Iterator[Diagnostic]:
+    """Take what is in quarantine into the plan. Returns warnings of entries for which there is no case."""
+    plan.quarantine = load_quarantine(root)
+    if not plan.quarantine.by_case:
+        return iter(())
+    sources = [unit.source for unit in plan.units if unit.source.suite.path is not None]
+    ids = {str(source.suite.path): [case.id for case in source.cases()] for source in sources}
+    return plan.quarantine.unused(ids, whole_project=identity == ["."])
 
 
 def _run_to_resume(root: Path, name: str) -> Path:

@@ -2,8 +2,9 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -13,7 +14,7 @@ from atp.base.secrets import MASK
 from atp.journal.collect import finish_case
 from atp.journal.folder import all_runs
 from atp.journal.read import RunTimes, bounds, decode_trial, read_lines
-from atp.journal.records import NAME, Case, Kept, RunInfo, Trial
+from atp.journal.records import NAME, Case, Kept, RunInfo, Summary, Trial
 from atp.journal.write import JournalError
 from atp.suite.result import CaseInfo, CaseResult, TrialRef, TrialResult
 
@@ -131,13 +132,33 @@ _UNJUDGED = ("errors", "blocked", "cancelled")
 """Counts of cases that say nothing of the agent."""
 
 
+class EarlierRun(NamedTuple):
+    """A run of the same input: its folder, how it started, and what it came to."""
+
+    folder: Path
+    start: RunInfo
+    summary: Summary | None
+    """None if the run did not come to its end."""
+
+
+def earlier_runs(root: Path, identity: list[str]) -> Iterator[EarlierRun]:
+    """The runs of the same input, newest first, without those that only judged again."""
+    for run in all_runs(root):
+        start, summary = bounds(run)
+        if start is not None and start.rechecks is None and _same(start, identity, root):
+            yield EarlierRun(run, start, summary)
+
+
+def ran_everything(run: EarlierRun) -> bool:
+    """Whether a run left no case of its input out."""
+    narrowed = any(run.start.options.get(name) for name in _NARROWING)
+    return run.summary is not None and run.summary.complete and not narrowed
+
+
 def find_unfinished(root: Path, identity: list[str]) -> Path:
     """The newest run of the same input that did not come to its end; or just the newest, if trials are to run again."""
     newest = True
-    for run in all_runs(root):
-        start, summary = bounds(run)
-        if start is None or start.rechecks is not None or not _same(start, identity, root):
-            continue
+    for run, _, summary in earlier_runs(root, identity):
         if summary is None or not summary.complete or (newest and any(summary.counts.get(name) for name in _UNJUDGED)):
             return run
         newest = False
@@ -157,15 +178,11 @@ def last_failures(root: Path, identity: list[str]) -> set[tuple[str, str]]:
     """
     decided: dict[_Place, bool] = {}
     whole: Path | None = None
-    for run in all_runs(root):
-        start, summary = bounds(run)
-        if start is None or start.rechecks is not None or not _same(start, identity, root):
-            continue
-        here = _passed(run / NAME)
+    for run in earlier_runs(root, identity):
+        here = _passed(run.folder / NAME)
         decided = {**here, **decided}
-        narrowed = any(start.options.get(name) for name in _NARROWING)
-        if here and summary is not None and summary.complete and not narrowed:
-            whole = run
+        if here and ran_everything(run):
+            whole = run.folder
             break
     failed = {(agent, case) for (_, agent, case, _), passed in decided.items() if not passed}
     if failed:

@@ -15,6 +15,7 @@ from atp.report.facts import (
     long_run_text,
     messages_count,
     no_assertions,
+    quarantine_text,
     reason,
     shown_trial,
     stability_text,
@@ -86,6 +87,8 @@ def case_lines(
             for one in check_flips(case.trials)
             if one.differing
         )
+    if excuse := quarantine_text(case):
+        lines.append((f"  {one_line(hide(excuse))}", "other"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
@@ -153,7 +156,8 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details
     named = case.file and case.status != "cancelled"
     place = f"  ({_place(case, hide)})" if named else ""
     headline = one_line(why, MOST_SAID_AGAIN)
-    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}: {headline}{blame}{place}", look)]
+    excused = " (quarantined)" if case.excused else ""
+    lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}{excused}: {headline}{blame}{place}", look)]
     if details and case.status != "cancelled":
         error = trial.error or case.reason
         told = error if headline == why else None

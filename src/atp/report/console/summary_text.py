@@ -33,6 +33,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     """The counts, the rarer ones only where they are not zero; then the lines in `more`."""
     lines = heading("Summary")
     lines.extend(_counts(end.counts))
+    lines.extend(_excused(end.counts))
     missing = not_run(end)
     lines.extend(_trials(end, cases_left_out=missing > 0))
     if missing:
@@ -60,6 +61,11 @@ def _counts(counts: dict[str, Any]) -> Iterator[Line]:
     for name in ("errors", "blocked", "cancelled", "inconclusive", "skipped"):
         if number := counts.get(name):
             yield f"  {name.capitalize() + ':':<8} {number}", "" if name == "skipped" else "error"
+
+
+def _excused(counts: dict[str, Any]) -> Iterator[Line]:
+    if number := counts.get("quarantined"):
+        yield f"  Excused: {number} in quarantine, not in the exit code", "other"
 
 
 def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:

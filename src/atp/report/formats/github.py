@@ -14,7 +14,7 @@ from atp.journal.records import RunInfo
 from atp.report.compare.markdown import comparison_markdown
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
-from atp.report.facts import reason, shown_trial
+from atp.report.facts import quarantine_text, reason, shown_trial
 from atp.report.files import let_go
 from atp.report.formats.markdown import case_section, summary_section
 from atp.report.reporter import Reporter
@@ -78,6 +78,11 @@ class Annotations(Listener):
             where = f"file={_property(one_line(hide(_in_repository(case.file))))},line={case.line or 1},col=1,"
         lines = [one_line(line.strip()) for line, _ in went_wrong(case, shown_trial(case), hide)]
         text = "\n".join(lines) or one_line(hide(reason(case)))
+        if case.excused:
+            told = one_line(hide(quarantine_text(case) or ""))
+            return (
+                f"::warning {where}title={_property(title(case.name, case.case, hide))}::{_data(told)}%0A{_data(text)}"
+            )
         return f"::error {where}title={_property(title(case.name, case.case, hide))}::{_data(text)}"
 
 

@@ -25,6 +25,7 @@ from atp.report.facts import (
     is_failure,
     long_run_text,
     no_assertions,
+    quarantine_text,
     reason,
     shown_trial,
     stability_text,
@@ -145,7 +146,9 @@ def _test(case: CaseResult, class_name: str, hide: Hide) -> str:
     seconds = _seconds(sum(one.duration_ms for one in case.trials))
     about = attributes(name=_name(case.case, case.name, hide), classname=class_name, time=seconds)
     lines = [f"    <testcase{about}>\n"]
-    if kind := _kind(case):
+    if told := hide(quarantine_text(case)) if case.excused else None:
+        lines.append(f"      <skipped{attributes(message=told)}/>\n")
+    elif kind := _kind(case):
         why = attributes(message=hide(reason(case)), type=_type(case, trial))
         text = "\n".join(line.removeprefix("  ") for line, _ in went_wrong(case, trial, hide))
         lines.append(f"      <{kind}{why}>{xml_text(text)}</{kind}>\n")
@@ -163,6 +166,9 @@ def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
         yield xml_line(hide(case.file)) + (f":{case.line}" if case.line else "")
     if case.tags:
         yield xml_line(f"tags: {', '.join(hide(case.tags))}")
+    if told := quarantine_text(case):
+        yield xml_line(hide(told))
+        yield from (xml_line(line.strip()) for line, _ in went_wrong(case, shown_trial(case), hide))
     if (score := case_score(case.counted)) is not None:
         yield f"score: {score:.2f}"
     if no_assertions(case.trials):
@@ -175,7 +181,7 @@ def _known(case: CaseResult, hide: Hide) -> Iterator[str]:
 def _kind(case: CaseResult) -> str | None:
     if case.status == "passed":
         return None
-    if case.status == "skipped":
+    if case.status == "skipped" or case.excused:
         return "skipped"
     return "failure" if is_failure(case) or case.status == "inconclusive" else "error"
 

@@ -24,6 +24,7 @@ from atp.report.facts import (
     long_run_text,
     no_assertions,
     not_run,
+    quarantine_text,
     reason,
     response,
     shown_trial,
@@ -150,7 +151,7 @@ def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     return "Trials", f"{text} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
 
 
-_RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped")
+_RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped", "quarantined")
 _ENVIRONMENT = ("user", "team", "locale")
 _USUAL: dict[str, Any] = {name: getattr(Identity(), name) for name in Identity.model_fields}
 
@@ -198,7 +199,13 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield f"- Agent: {code(hide(case.agent))}"
     if case.tags:
         yield f"- Tags: {', '.join(code(tag) for tag in hide(case.tags))}"
-    for label, value in (("User", case.user), ("Team", case.team), ("Metadata", case.metadata)):
+    said = (
+        ("User", case.user),
+        ("Team", case.team),
+        ("Metadata", case.metadata),
+        ("Quarantine", quarantine_text(case)),
+    )
+    for label, value in said:
         if value:
             yield f"- {label}: {code(response(hide(value)))}"
     if case.repeated:

@@ -7,7 +7,16 @@ from msgspec.structs import replace
 
 from atp.base.secrets import Hide
 from atp.base.text import cut
-from atp.report.facts import agent_usage, below_min_score, no_assertions, reason, shown_trial, total_usage, warnings
+from atp.report.facts import (
+    agent_usage,
+    below_min_score,
+    no_assertions,
+    quarantine_text,
+    reason,
+    shown_trial,
+    total_usage,
+    warnings,
+)
 from atp.report.records import SkippedRecord, stability_fields
 from atp.stats.stability import case_score
 from atp.suite.case import Case
@@ -29,6 +38,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "agent": cut(hide(case.agent), LONGEST),
         "file": hide(case.file),
         "line": case.line,
+        "quarantine": cut(hide(told), LONGEST) if (told := quarantine_text(case)) else None,
         "tags": [cut(hide(tag), LONGEST) for tag in case.tags],
         "status": case.status,
         "blame": trial.blame if case.status != "passed" else None,

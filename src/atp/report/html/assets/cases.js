@@ -48,7 +48,7 @@ function caseCell(row) {
 }
 
 function statusCell(row) {
-  return [icon(row.status), h("span", { class: `word is-${row.status}` }, row.status), row.status === "error" && row.blame ? h("span", { class: "dim" }, ` ${row.blame}`) : ""];
+  return [icon(row.status), h("span", { class: `word is-${row.status}` }, row.status), row.status === "error" && row.blame ? h("span", { class: "dim" }, ` ${row.blame}`) : "", row.quarantine ? h("span", { class: "dim" }, " quarantined") : ""];
 }
 
 function picker(name, all, options) {
