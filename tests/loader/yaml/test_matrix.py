@@ -5,8 +5,10 @@ from textwrap import dedent
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from atp.loader.load import load_text
+from atp.loader.schema import schema
 from atp.suite.agent import Agent, CustomConfig
 from atp.suite.matrix import MOST_COLUMNS
 
@@ -105,3 +107,17 @@ def test_columns_have_names_of_their_own_and_the_values(matrix: dict[str, list[o
             for step in key.split("."):
                 found = found[step]
             assert found == value
+
+
+def test_the_schema_lets_a_matrix_give_what_a_configuration_needs() -> None:
+    checker = Draft202012Validator(schema("yaml"))
+    tests = [{"id": "a", "name": "A", "input": "hi"}]
+
+    def fits(agent: dict[str, object]) -> bool:
+        return checker.is_valid({"test_suite": "s", "agents": [{"name": "x", **agent}], "tests": tests})
+
+    assert fits({"type": "prompt", "matrix": {"path": ["a.md", "b.md"]}})
+    assert fits({"type": "prompt", "config": {"path": "a.md"}})
+    assert not fits({"type": "prompt", "config": {}})
+    assert not fits({"type": "prompt"})
+    assert not fits({"type": "prompt", "config": {"path": "a.md"}, "matrix": {"path": []}})
