@@ -400,6 +400,13 @@ class Agent(Record):
         """The values that the agent has of a matrix, by key; empty if the agent is no column."""
         return self._column_values
 
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the agents that `matrix` makes of this one."""
+        texts = labels(self.matrix or {})
+        numbers = (one.numbers for one in combinations(self.matrix or {}))
+        return [column_name(self.name, [texts[key][number] for key, number in one.items()]) for one in numbers if one]
+
     def columns(self) -> list[tuple[list[str], "Agent"]]:
         """Return an agent for each combination of `matrix`, with what it differs in; without one, the agent itself.
 

@@ -204,8 +204,12 @@ def test_a_dry_run_show_and_agents_list_the_columns(project: Project) -> None:
         "support [model=m2]",
     ]
     shown = json.loads(project.atp("show", suite, "--json").out)
-    (agent,) = shown["files"][0]["suite"]["agents"] if "files" in shown else shown["suite"]["agents"]
+    (agent,) = shown["suite"]["agents"]
     assert agent["matrix"] == {"model": ["m1", "m2"]}
+    assert agent["columns"] == ["support [model=m1]", "support [model=m2]"]
+    assert (
+        "  agent support (custom)\n    support [model=m1]\n    support [model=m2]\n" in project.atp("show", suite).out
+    )
     project.write(
         "atp.toml",
         '[agents.desk]\ntype = "custom"\nconfig = {entry = "agent.py:answer"}\nmatrix = {model = ["m1", "m2"]}\n',
