@@ -324,6 +324,9 @@ def test_stability(watched: Any, reports: dict[str, Path], shoot: Callable[..., 
 def test_agents_side_by_side(watched: Any, reports: dict[str, Path], shoot: Callable[..., None]) -> None:
     page = watched.open(reports["agents"])
     expect(page.locator(".beside tbody tr")).to_have_count(3)
+    expect(page.locator(".beside thead")).to_contain_text("Compared with the first")
+    expect(page.locator(".beside tbody tr").nth(0).locator(".compared")).to_have_text("–")
+    expect(page.locator(".beside tbody tr").nth(1).locator(".compared")).to_contain_text("points over 11 cases")
     page.locator(".tabs").get_by_role("link", name="Agents").click()
     expect(page.locator("h1")).to_have_text("3 agents side by side")
     expect(page.locator(".grid thead th")).to_have_text(["Case", "travel-desk", "travel-desk-mini", "gpt-travel"])

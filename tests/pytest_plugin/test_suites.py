@@ -216,6 +216,32 @@ def test_options(pytester: pytest.Pytester, write: Write, run: Run) -> None:
     assert trials[0]["transcript"]["turns"][0]["output"] == "HI x.y"
 
 
+def test_columns_are_items(pytester: pytest.Pytester, write: Write, run: Run) -> None:
+    write("up.py", 'def answer(options, context):\n    return f\'{options.get("tone")} {context["connector"]}\'\n')
+    write(
+        "suite.yaml",
+        """
+        test_suite: tones
+        agents: [{name: up, type: custom, config: {entry: "up.py:answer"}, matrix: {tone: [calm, loud]}}]
+        tests: [{id: one, name: One, input: hi, assertions: [{type: contains, value: calm}]}]
+        """,
+    )
+    run("--atp").assert_outcomes(passed=1, failed=1)
+    run("--atp", "--atp-name", "up [tone=calm]").assert_outcomes(passed=1)
+    ran = run("--atp", "-v", "--atp-connector", "x", "--atp-connector", "y", "-k", "calm")
+    ran.assert_outcomes(passed=2, deselected=2)
+    agents = {line["result"]["agent"] for line in runs(pytester)[-1] if line["type"] == "trial"}
+    assert agents == {"up [tone=calm, x]", "up [tone=calm, y]"}
+
+
+def test_a_test_in_python_takes_one_connector(write: Write, run: Run) -> None:
+    write("test_desk.py", "def test_hi(t, ctx):\n    ctx.agent().send('hi')\n")
+    run("--atp-connector", "x").assert_outcomes(passed=1)
+    ran = run("--atp-connector", "x", "--atp-connector", "y")
+    ran.assert_outcomes(errors=1)
+    ran.stdout.fnmatch_lines(["*a test in Python runs with one connector, and several are named*"])
+
+
 def test_bad_files_are_collection_errors_with_our_diagnostics(write: Write, run: Run) -> None:
     write("bad.jsonl", '{"id": "x", "inptu": "y"}\n')
     write("good.jsonl", CASES[:1])

@@ -10,9 +10,11 @@ from atp.base.near import near_miss
 from atp.base.numbers import counted
 from atp.history.figures import CaseFigures, RunFigures
 from atp.stats.compare import (
+    ALPHA,
     Counts,
     classify_cases,
     classify_overall,
+    holm,
     is_non_inferior,
     log_ratios,
     newcombe,
@@ -24,6 +26,7 @@ from atp.stats.compare import (
 from atp.stats.comparison import (
     CaseClass,
     CaseComparison,
+    ColumnComparison,
     Comparison,
     FigureComparison,
     Limits,
@@ -86,6 +89,28 @@ def compare_runs(
         figures=list(_figures(compared, a, b, notes)),
         notes=notes,
     )
+
+
+def compare_with_first(run: RunFigures, agents: Sequence[str]) -> list[ColumnComparison]:
+    """Compare each further agent of a run with the first, corrected for how many comparisons there are (Holm)."""
+    found: list[ColumnComparison] = []
+    for agent in agents[1:]:
+        pairs = [pair for pair in _pairs(run.cases, run.cases, (agents[0], agent), []) if _why_not(pair) is None]
+        classes = Counter(kind for kind, _ in classify_cases([_both_counts(pair) for pair in pairs]))
+        found.append(
+            ColumnComparison(
+                agent=agent,
+                overall=_overall(pairs, None),
+                regressed=classes["regressed"],
+                improved=classes["improved"],
+            )
+        )
+    known = [one.overall for one in found if one.overall.p_value is not None]
+    for overall, p_value in zip(known, holm([one.p_value or 0.0 for one in known]), strict=True):
+        overall.p_value = p_value
+        if overall.kind in ("regressed", "improved") and p_value > ALPHA:
+            overall.kind = "inconclusive"
+    return found
 
 
 def _check_agent(run: RunFigures, agent: str, name: str) -> None:

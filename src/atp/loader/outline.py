@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atp.base.secrets import secrets_of
 from atp.base.text import cut
 from atp.loader.load import Loaded
+from atp.suite.agent import Agent
 from atp.suite.assertion import Assertion
 from atp.suite.case import Case, Weights
 from atp.suite.expectation import read_expectation
@@ -45,10 +46,16 @@ def outline(loaded: Loaded, exact: Exact | None = None, by_line: bool = False) -
 def suite_outline(suite: Suite) -> dict[str, Any]:
     """The suite without its cases."""
     head: dict[str, Any] = {key: getattr(suite, key) for key in ("name", "dialect", "path", "version", "description")}
-    head["agents"] = [_given_values(agent) | {"config": _given_values(agent.config)} for agent in suite.agents]
+    head["agents"] = [_agent_outline(agent) for agent in suite.agents]
     given = suite.defaults.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     head["defaults"] = given | _weights(suite.defaults.scoring)
     return head | _given_values(suite, leave_out={"cases", *head})
+
+
+def _agent_outline(agent: Agent) -> dict[str, Any]:
+    """The keys that an agent has, and the names of its columns if it has a matrix."""
+    plain = _given_values(agent) | {"config": _given_values(agent.config)}
+    return plain | ({"columns": agent.column_names} if agent.matrix else {})
 
 
 def case_outline(case: Case) -> dict[str, Any]:
@@ -97,6 +104,7 @@ def text(loaded: Loaded, exact: Exact | None = None) -> Iterator[str]:
         yield f"  {head['description']}"
     for agent in head["agents"]:
         yield f"  agent {agent['name']} ({agent['type']})"
+        yield from (f"    {column}" for column in agent.get("columns", ()))
     if suite.target:
         yield f"  target {suite.target}, assessor {suite.assessor or 'not named'}"
     for case in plain["cases"]:

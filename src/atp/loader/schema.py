@@ -55,6 +55,8 @@ def _with_kinds(result: Schema, kinds: OneOf, generator: type[GenerateJsonSchema
     union: Schema = {"oneOf": []}
     for record in kinds.records():
         own = record.model_json_schema(schema_generator=generator)
+        if kinds is ANY_AGENT:
+            _let_matrix_give(own)
         defined |= own.pop("$defs", {})
         defined[record.__name__] = own
         union["oneOf"].append({"$ref": f"#/$defs/{record.__name__}"})
@@ -62,6 +64,15 @@ def _with_kinds(result: Schema, kinds: OneOf, generator: type[GenerateJsonSchema
         defined["Assertion"], union = union, {"$ref": "#/$defs/Assertion"}
     filled: Schema = _replaced(result | {"$defs": dict(sorted(defined.items()))}, mark, union)
     return filled
+
+
+def _let_matrix_give(agent: Schema) -> None:
+    """Ask for `config` and its keys only where there is no `matrix`, which may have them instead."""
+    name = agent["properties"]["config"].get("$ref", "").rpartition("/")[2]
+    keys = agent.get("$defs", {}).get(name, {}).pop("required", [])
+    agent["required"] = [key for key in agent.get("required", ()) if key != "config"]
+    agent["if"] = {"not": {"required": ["matrix"]}}
+    agent["then"] = {"required": ["config"], **({"properties": {"config": {"required": keys}}} if keys else {})}
 
 
 class _Schema(GenerateJsonSchema):

@@ -31,7 +31,7 @@ from atp.report.facts import (
     timestamp,
     warnings,
 )
-from atp.stats.comparison import Comparison
+from atp.stats.comparison import Class, Comparison, Observed
 from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import (
     Classification,
@@ -573,10 +573,28 @@ class GridCaseRecord(Record, kw_only=True):
     results: list[GridCellRecord | None]
 
 
+class GridComparisonRecord(Record, kw_only=True, rename={"kind": "class"}):
+    """An agent compared with the first agent of the run, as in `atp compare`: differences are in percentage points.
+
+    `p_value` and `class` are corrected for how many agents are compared with the first (Holm); `interval`, of 95%, is
+    not. `regressed` and `improved` count cases.
+    """
+
+    kind: Class
+    observed: Observed | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    p_value: Share | None
+    cases: Count
+    regressed: Count
+    improved: Count
+
+
 class GridAgentRecord(Record, kw_only=True):
     """What the cases of one agent come to. `pass_rate` is the mean of the cases' rates, null if none was judged.
 
     `pass_rate_interval` says where that lies for other cases like these, with 95% confidence; null below 5 cases.
+    `compared_with_first` is null for the first agent.
     """
 
     agent_id: str
@@ -584,6 +602,7 @@ class GridAgentRecord(Record, kw_only=True):
     passed: Count
     pass_rate: Percent | None
     pass_rate_interval: tuple[Percent, Percent] | None
+    compared_with_first: GridComparisonRecord | None
 
 
 class GridRecord(Record, kw_only=True):

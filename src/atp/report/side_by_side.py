@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from atp.base.numbers import counted
 from atp.base.secrets import Hide
+from atp.history.compare import compare_with_first
 from atp.history.figures import CaseFigures, FigureCollector
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
-from atp.report.records import GridAgentRecord, GridCaseRecord, GridCellRecord, GridRecord
+from atp.report.records import GridAgentRecord, GridCaseRecord, GridCellRecord, GridComparisonRecord, GridRecord
+from atp.stats.comparison import ColumnComparison
 from atp.stats.intervals import suite_interval
 from atp.suite.result import CaseResult
 
@@ -35,6 +37,7 @@ class SideBySide(Listener):
         self._figures = FigureCollector(hide)
         self.agents: list[str] = []
         """The names of the agents, which are the columns, in the order of the run."""
+        self._compared: list[ColumnComparison] | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -90,12 +93,21 @@ class SideBySide(Listener):
             row.cells[places[case.agent]] = case
         return list(found.values())
 
+    def comparisons(self) -> list[ColumnComparison]:
+        """Compare each further agent with the first, corrected for how many there are. Made once, when the run ends."""
+        if self._compared is None:
+            self._compared = compare_with_first(self._figures.figures(None), self.agents) if self.is_needed else []
+        return self._compared
+
     def record(self) -> GridRecord:
         """Return all of it for the JSON report."""
         rows = self._rows()
+        compared = {one.agent: one for one in self.comparisons()}
         return GridRecord(
             agents=[
-                _agent_record(name, [cell for row in rows if (cell := row.cells[number]) is not None])
+                _agent_record(
+                    name, [cell for row in rows if (cell := row.cells[number]) is not None], compared.get(name)
+                )
                 for number, name in enumerate(self.agents)
             ],
             cases=[
@@ -109,6 +121,11 @@ def cell_text(case: CaseFigures) -> str:
     return f"{case.passed}/{_runs(case)}"
 
 
+def ended_as(case: CaseFigures) -> str:
+    """The status of a case, `failed` if an error or a timeout of the agent counts as that."""
+    return "failed" if case.status in ("error", "timeout") and not case.in_error else case.status
+
+
 def _runs(case: CaseFigures) -> int:
     return case.judged + case.errors + case.missing
 
@@ -117,7 +134,7 @@ def _cell_record(case: CaseFigures | None) -> GridCellRecord | None:
     return None if case is None else GridCellRecord(status=case.status, passed=case.passed, runs=_runs(case))
 
 
-def _agent_record(name: str, cases: Sequence[CaseFigures]) -> GridAgentRecord:
+def _agent_record(name: str, cases: Sequence[CaseFigures], compared: ColumnComparison | None) -> GridAgentRecord:
     rates = [case.rate for case in cases if case.rate is not None]
     ended = [case for case in cases if case.judged + case.errors]
     runs = [case.judged + case.errors for case in ended]
@@ -130,6 +147,21 @@ def _agent_record(name: str, cases: Sequence[CaseFigures]) -> GridAgentRecord:
         passed=sum(case.status == "passed" for case in cases),
         pass_rate=_percent(fsum(rates) / len(rates)) if rates else None,
         pass_rate_interval=None if interval is None else (_percent(interval.low), _percent(interval.high)),
+        compared_with_first=None if compared is None else _comparison_record(compared),
+    )
+
+
+def _comparison_record(compared: ColumnComparison) -> GridComparisonRecord:
+    overall = compared.overall
+    return GridComparisonRecord(
+        kind=overall.kind,
+        observed=overall.observed,
+        difference=overall.difference,
+        interval=overall.interval,
+        p_value=overall.p_value,
+        cases=overall.cases,
+        regressed=compared.regressed,
+        improved=compared.improved,
     )
 
 

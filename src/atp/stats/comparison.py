@@ -124,6 +124,19 @@ class OverallComparison(Struct, kw_only=True, forbid_unknown_fields=True, rename
     """Whether B is shown to be worse than A by less than the margin; None without a margin."""
 
 
+class ColumnComparison(Struct, kw_only=True, forbid_unknown_fields=True):
+    """An agent of a run, compared with the first agent of the run."""
+
+    agent: str
+    """The agent's name."""
+    overall: OverallComparison
+    """All cases together. `p_value` and `class` are corrected for how many agents are compared with the first."""
+    regressed: int
+    """Cases that are worse than with the first agent."""
+    improved: int
+    """Cases that are better."""
+
+
 class FigureComparison(Struct, kw_only=True, forbid_unknown_fields=True):
     """A figure of the runs (a duration, tokens, a cost, a score) in A and in B, over the cases that have it."""
 

@@ -6,7 +6,7 @@ The configurations of our own kinds are in this module, their adapters in `atp/a
 
 import json
 import re
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -400,6 +400,13 @@ class Agent(Record):
         """The values that the agent has of a matrix, by key; empty if the agent is no column."""
         return self._column_values
 
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the agents that `matrix` makes of this one."""
+        texts = labels(self.matrix or {})
+        numbers = (one.numbers for one in combinations(self.matrix or {}))
+        return [column_name(self.name, [texts[key][number] for key, number in one.items()]) for one in numbers if one]
+
     def columns(self) -> list[tuple[list[str], "Agent"]]:
         """Return an agent for each combination of `matrix`, with what it differs in; without one, the agent itself.
 
@@ -408,9 +415,11 @@ class Agent(Record):
         if self.matrix is None:
             return [([], self)]
         texts = labels(self.matrix)
+        kind: type[AgentConfig] = type(self.config)
+        given = self.config.model_dump(exclude_unset=True, exclude=_fields_of(self.matrix, kind))
         made = []
         for one in combinations(self.matrix):
-            config = type(self.config).model_validate(one.put_into(self.config.model_dump(exclude_unset=True)))
+            config = kind.model_validate(one.put_into(given))
             parts = [texts[key][number] for key, number in one.numbers.items()]
             column = self.model_copy(update={"name": column_name(self.name, parts), "config": config, "matrix": None})
             column._column_values = dict(one.values)
@@ -430,6 +439,16 @@ class Agent(Record):
         """Set the place, and those of the keys of `config`. The loader calls this: places are not what a file says."""
         self._place = place
         self._key_places = dict(keys or {})
+
+
+def _fields_of(keys: Iterable[str], config: type[AgentConfig]) -> set[str]:
+    """The fields that have one of the keys as another spelling."""
+    found = set()
+    for name, field in config.model_fields.items():
+        alias = field.validation_alias
+        if isinstance(alias, AliasChoices) and not set(alias.choices).isdisjoint(keys):
+            found.add(name)
+    return found
 
 
 def with_first_values(raw: Any) -> Any:

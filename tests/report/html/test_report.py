@@ -329,6 +329,11 @@ def test_the_file_stays_small_enough_to_send(tmp_path: Path, story: Any) -> None
             "atp test tests/expense.jsonl --run '^c$' -n agents/ocean/warm.md",
         ),
         (
+            {"agent": "ocean.warm [model=a, gpt]"},
+            {"options": {"name": ["x.py:run", "agents/ocean/warm.md"], "connector": ["gpt", "mini"]}},
+            "atp test tests/expense.jsonl --run '^c$' -n 'agents/ocean/warm.md [model=a, gpt]' -c gpt -c mini",
+        ),
+        (
             {"file": "/p/scripts/test_x.py"},
             {"input": ["scripts:test_x"], "options": {"name": ["b"]}},
             "atp test -i scripts:test_x --run '^c$' -n b",

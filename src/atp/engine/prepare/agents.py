@@ -102,8 +102,9 @@ def _one_column(
         if agent is None or has_errors(unfound):
             continue
         known = columns_of(agent, options, notes, source.suite.path)
-        found = [one for one in known if one.agent.name == name]
-        found = found or [one for one in known if one.agent.name.startswith(f"{name[:-1]}, ")]
+        wanted = agent.agent.name + name[len(group) :]  # an agent in a file may be spelled as its path
+        found = [one for one in known if one.agent.name == wanted]
+        found = found or [one for one in known if one.agent.name.startswith(f"{wanted[:-1]}, ")]
         if not found and known:
             no_such_column(name, known, notes)
         return found
@@ -136,7 +137,8 @@ def find_agent(name: str, source: CaseSource | None, project: Project, notes: Di
         whole = _find_whole(group, source, project, Diagnostics())
         if whole is not None and whole.agent.matrix is not None:
             known = columns_of(whole, Options(), notes)
-            found = next((one for one in known if one.agent.name == name), None)
+            wanted = whole.agent.name + name[len(group) :]
+            found = next((one for one in known if one.agent.name == wanted), None)
             if found is None:
                 no_such_column(name, known, notes)
             return found

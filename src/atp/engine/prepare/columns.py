@@ -22,7 +22,7 @@ def columns_of(named: NamedAgent, options: Options, notes: Diagnostics, file: st
 
     A connector that a flag names replaces the agent's own, and so does each of several, wherever they are named.
     """
-    agent, connectors = named.agent, list(dict.fromkeys(options.connector))
+    agent, connectors = named.agent, options.connector
     several = len(connectors) > 1
     replacing: list[str | None] = [*connectors] if several or (connectors and options.given(CONNECTOR)) else [None]
     if agent.matrix is None and replacing == [None]:

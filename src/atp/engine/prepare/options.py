@@ -7,7 +7,7 @@ environment (`ATP_…`) and the Python API are made from it.
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from atp.suite.record import Amount, Confidence, Count, Margin, Record, Regex, Runs, Seconds, Share, Text, Whole
 
@@ -24,6 +24,10 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _once_each(values: list[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
 class Options(Record):
     """The options of a run."""
 
@@ -37,7 +41,7 @@ class Options(Record):
     reporter: Text | None = setting(
         "Reporter: an agent's id, or report.html, report.markdown, report.json, report.summary", "-r"
     )
-    connector: Annotated[list[Text], BeforeValidator(_listed)] = setting(
+    connector: Annotated[list[Text], BeforeValidator(_listed), AfterValidator(_once_each)] = setting(
         "Override the agent's model connector; with several, each agent is tested with each", "-c", factory=list
     )
     user: Text | None = setting("User the tests run as (test-user)", "-u")

@@ -293,7 +293,7 @@ def _check_connectors(agents: Iterable[NamedAgent], services: RunServices) -> No
     options = services.options
     wanted = {named.connector for named in agents if isinstance(named.agent.config, PromptConfig)}
     notes = Diagnostics("<command line>" if options.given("connector") else None)
-    for connector in dict.fromkeys(options.connector):
+    for connector in options.connector:
         if connector not in wanted:
             continue
         try:

@@ -63,13 +63,18 @@ def _find_called(notes: Diagnostics, unit: Unit, wanted: Filter, roles: RoleClie
     """Find the agents that tests in Python call, and add their digests to the tests, whose keys they are part of."""
     from atp.engine.scripts.file import ScriptCase
 
+    connectors = roles.services.options.connector
+    columns: list[str | None] = [*connectors] if len(connectors) > 1 else [None]
     for case in filter(wanted.wants, unit.source.cases()):
         assert isinstance(case, ScriptCase)
         for name in case.called:
-            find = partial(roles.services.called, name, unit.source)
-            report_missing(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
-            if not notes:
-                case.called[name] = find().inputs.digest
+            digests: list[str] = []
+            for connector in columns:
+                find = partial(roles.services.called, name, unit.source, connector)
+                report_missing(notes, "no-such-agent", "it calls an agent", [(case.id, case.place)], find)
+                if not notes:
+                    digests.append(find().inputs.digest)
+            case.called[name] = "-".join(digests)
 
 
 async def vary(plan: Plan, roles: RoleClients) -> list[Diagnostic]:

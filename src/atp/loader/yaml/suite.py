@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import ValidationError
-
 from atp.base.diagnostics import Diagnostics, Place
 from atp.base.numbers import is_number
 from atp.base.secret_values import secret_settings
@@ -15,7 +13,6 @@ from atp.loader.source import LoadContext, Source
 from atp.loader.validate import Locator, RenamedKeys
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
-from atp.suite.agent import Agent
 from atp.suite.suite import Suite
 
 SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
@@ -116,15 +113,8 @@ def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnosti
 
 def _names(data: dict[str, Any], suite: Suite) -> frozenset[str]:
     """The names of agents that tests may list: those of the file, and those of the columns of a matrix."""
-    columns = (column.name for agent in suite.agents if agent.matrix for _, column in _columns(agent))
+    columns = (name for agent in suite.agents for name in agent.column_names)
     return frozenset([*(name for _, name in _agent_names(data.get("agents"))), *columns])
-
-
-def _columns(agent: Agent) -> list[tuple[list[str], Agent]]:
-    try:
-        return agent.columns()
-    except ValidationError:
-        return []  # reported above
 
 
 def _check_agent_names(agents: Any, notes: Diagnostics, locate: Locator) -> None:

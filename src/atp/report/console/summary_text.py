@@ -10,8 +10,9 @@ from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
+from atp.report.compare.words import column_sentence
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
-from atp.report.side_by_side import SideBySide, cell_text
+from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
 from atp.suite.result import CaseResult, TrialResult, Usage
 
@@ -149,7 +150,7 @@ MOST_COLUMNS = 16
 """More agents than this have no table here: the lines would be wider than a terminal."""
 MOST_ROWS = 20
 """How many cases the table shows."""
-_SIGNS = {"passed": "✓", "failed": "✗", "timeout": "✗"}  # ! for anything else
+_SIGNS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}  # ! for anything else
 
 
 def _letters(grid: SideBySide) -> dict[str, str]:
@@ -169,12 +170,18 @@ def _grid_lines(grid: SideBySide) -> Iterator[Line]:
         yield f"    {name:<{wide}}  {'  '.join(f'{text:>{narrow}}' for text in line)}".rstrip(), ""
     if left:
         yield f"    {left}", "detail"
+    compared = grid.comparisons()
+    corrected = f", corrected for {len(compared)} comparisons" if len(compared) > 1 else ""
+    yield f"  Compared with A{corrected}:", ""
+    for one in compared:
+        look = {"regressed": "failed", "improved": "passed"}.get(one.overall.kind, "")
+        yield f"    {_letters(grid)[one.agent]}  {column_sentence(one.overall)}", look
 
 
 def _cell(cell: CaseFigures | None, *, repeated: bool) -> str:
     if cell is None:
         return "–"
-    sign = _SIGNS.get(cell.status, "!")
+    sign = _SIGNS.get(ended_as(cell), "!")
     return f"{sign} {cell_text(cell)}" if repeated else sign
 
 

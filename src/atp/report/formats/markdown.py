@@ -15,6 +15,7 @@ from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.compare.markdown import comparison_markdown
+from atp.report.compare.words import column_sentence
 from atp.report.facts import (
     agent_id,
     below_min_score,
@@ -35,7 +36,7 @@ from atp.report.facts import (
 from atp.report.files import Spool
 from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
-from atp.report.side_by_side import SideBySide, cell_text
+from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
 from atp.stats.stability import case_score, case_stability
 from atp.stats.summary import percent
@@ -112,14 +113,18 @@ def _side_by_side(grid: SideBySide) -> list[str]:
     lines = [[plain(row.id, 80), *(_cell(cell) for cell in row.cells)] for row in rows]
     rates = [f"{rate:g}%" if (rate := one.pass_rate) is not None else "–" for one in grid.record().agents]
     more = [f"{left}.", ""] if left else []
-    return ["## Side by Side", "", *table(head, [*lines, ["**Pass rate**", *rates]]), *more]
+    compared = grid.comparisons()
+    cells = [[plain(one.agent, 80), column_sentence(one.overall)] for one in compared]
+    first = f"Compared with {plain(grid.agents[0], 80)}"
+    first += f" (corrected for {len(compared)} comparisons)" if len(compared) > 1 else ""
+    shown = table(head, [*lines, ["**Pass rate**", *rates]])
+    return ["## Side by Side", "", *shown, *more, *table(("Agent", first), cells)]
 
 
 def _cell(cell: CaseFigures | None) -> str:
     if cell is None:
         return "–"
-    sign = "✅" if cell.status == "passed" else "❌" if cell.status in ("failed", "timeout") else "⚠️"
-    return f"{sign} {cell_text(cell)}"
+    return f"{_SIGNS.get(ended_as(cell), '⚠️')} {cell_text(cell)}"
 
 
 def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:

@@ -12,9 +12,11 @@ from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.report.compare.words import column_sentence
 from atp.report.facts import not_run
 from atp.report.records import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
+from atp.stats.comparison import ColumnComparison
 
 SCRIPTS = (
     "dom.js",
@@ -61,8 +63,8 @@ def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tu
     return head.encode(), tail.encode()
 
 
-def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
-    """What the script shows of the run."""
+def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = ()) -> dict[str, Any]:
+    """What the script shows of the run; `compared` are its further agents beside the first."""
     kind, words = verdict(end)
     return {
         "verdict": {"kind": kind, "words": words},
@@ -72,6 +74,7 @@ def run_object(end: RunEnd, hide: Hide) -> dict[str, Any]:
         "made_with": _made_with(end.info, hide),
         "notes": [hide(note) for note in (*end.info.notes, *end.notes)],
         "damaged": end.damaged,
+        "compared": {one.agent: column_sentence(one.overall) for one in compared if one.overall.cases},
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
     }
 

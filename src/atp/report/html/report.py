@@ -19,6 +19,7 @@ from atp.report.html.pack import Chunks, Packed
 from atp.report.html.page import page_parts, run_object
 from atp.report.html.rows import case_row, skipped_row
 from atp.report.reporter import SpooledReport
+from atp.report.side_by_side import SideBySide
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -37,11 +38,13 @@ class HtmlReport(SpooledReport):
         self._info: RunInfo | None = None
         self._details: Chunks | None = None
         self._listed: list[tuple[str, str]] = []
+        self._grid = SideBySide(self.hide)
 
     def start(self, info: RunInfo) -> None:
         """Open the temporary files."""
         super().start(info)
         self._info = info
+        self._grid.start(info)
         try:
             self._details = Chunks(spool_folder(self.target))
         except OSError as error:
@@ -55,6 +58,7 @@ class HtmlReport(SpooledReport):
             super().case(result)
         except OSError as error:
             self.problem(error)
+        self._grid.case(result)
         if result.status not in ("passed", "skipped") and len(self._listed) < MOST_LISTED:
             self._listed.append((one_line(self.hide(result.case), 120), one_line(self.hide(reason(result)))))
 
@@ -85,7 +89,7 @@ class HtmlReport(SpooledReport):
         head, tail = page_parts(end, self._listed, self.hide)
         file.write(head)
         with Packed(file, "run") as pack:
-            pack.write(encode(run_object(end, self.hide)))
+            pack.write(encode(run_object(end, self.hide, self._grid.comparisons())))
         for name, rows in (("rows", results), ("skipped", skipped)):
             with Packed(file, name) as pack:
                 rows.write_list(pack)

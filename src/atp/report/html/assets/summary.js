@@ -140,6 +140,8 @@ function figure(label, value, note, faint) {
 
 /** The agents beside each other, in figures. */
 function agentsPart(more = true) {
+  const compared = data.run.compared ?? {};
+  const beside = Object.keys(compared).length > 0;
   const lines = data.agents.map((agent) => {
     const rows = data.rows.filter((row) => row.agent === agent);
     const counts = tally(rows);
@@ -156,6 +158,7 @@ function agentsPart(more = true) {
       data.scored && h("td", { class: "num" }, scores.length ? (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1) : "–"),
       h("td", { class: "num" }, duration(quantiles(trials.map((trial) => trial.duration_ms), [0.5])[0])),
       h("td", { class: "num" }, cost === undefined ? "–" : money(cost)),
+      beside && h("td", { class: "compared" }, compared[agent] ? say(compared[agent], 200) : "–"),
     );
   });
   return h(
@@ -165,7 +168,7 @@ function agentsPart(more = true) {
     h(
       "table",
       { class: "plain" },
-      h("thead", null, h("tr", null, ["Agent", "Passed", "", data.scored && "Score", "Median", "Cost"].filter((one) => one !== false).map((label, place) => h("th", { scope: "col", class: place === 2 ? "bar-cell" : place ? "num" : null }, label)))),
+      h("thead", null, h("tr", null, ["Agent", "Passed", "", data.scored && "Score", "Median", "Cost", beside && "Compared with the first"].filter((one) => one !== false).map((label, place) => h("th", { scope: "col", class: place === 2 ? "bar-cell" : label === "Compared with the first" ? "compared" : place ? "num" : null }, label)))),
       h("tbody", null, lines),
     ),
   );

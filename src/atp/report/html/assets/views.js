@@ -60,7 +60,7 @@ function makeAgents() {
   }
   const columns = [
     { name: "case", label: "Case", class: "c-case", cell: (line) => h("span", { class: "case-cell" }, h("a", { class: "open", href: caseLink(line.first) }, say(line.id, 120), fileName(line.first)), line.name ? h("span", { class: "sub" }, say(line.name, 160)) : "") },
-    ...data.agents.map((agent) => ({ name: "by", label: say(agent, 40), class: "c-by", cell: (line) => byCell(line.by.get(agent)) })),
+    ...data.agents.map((agent) => ({ name: "by", label: say(agent, 80), class: "c-by", cell: (line) => byCell(line.by.get(agent)) })),
   ];
   const grid = new Grid({ label: "Cases by agent", columns });
   const only = h("input", { type: "checkbox", id: "only", on: { change: () => view.update() } });
