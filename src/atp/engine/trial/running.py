@@ -35,6 +35,7 @@ from atp.engine.trial.deadline import GRACE, Deadline
 from atp.engine.trial.ending import Actor, Ending, conclude, ending_of, out_of_time
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.workspace import WorkspaceError, WorkspaceReplaced
+from atp.suite.metrics import collect_metrics
 from atp.suite.result import NO_ASSERTIONS, Status, Transcript, TrialResult, Verdict
 from atp.usercode.threads import in_thread
 
@@ -280,7 +281,9 @@ class RunningTrial:
         """The result of a trial that does not end although its time is up."""
         self.time_out()
         self._result.duration_ms = self.duration_ms
-        return _copy(self._result)
+        copied = _copy(self._result)
+        collect_metrics(copied)
+        return copied
 
     def copy_result(self) -> TrialResult:
         """Go on with a copy of the result, as it is now, and return the copy."""
@@ -302,7 +305,7 @@ class RunningTrial:
         self._result.retries.append(str(error))
         self._result.status, self._result.error, self._result.blame = "passed", None, None
         self._result.transcript = Transcript()
-        self._result.checkpoints = []
+        self._result.checkpoints, self._result.metrics = [], {}
         if self._workspace.exists:
             await in_thread(self._workspace.remove)
         self._workspace = self._context.workspace(self._trial, self._start)

@@ -10,6 +10,7 @@ from atp.engine.trial.befores import Befores, Replayed, Snapshot, why_not
 from atp.engine.trial.deadline import Deadline, Deadlines
 from atp.engine.trial.ending import Ending
 from atp.engine.trial.running import RunningTrial
+from atp.suite.metrics import collect_metrics
 from atp.suite.result import Status, TrialResult
 
 Abandon = Callable[[TrialResult], None]
@@ -98,6 +99,7 @@ class TrialRunner:
         finally:
             deadline.cancel()
         result.duration_ms = running.duration_ms
+        collect_metrics(result)
         await running.clean_up()
         return result, running.snapshot
 
