@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs"),
+    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "runs", "gates"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
     ),
@@ -96,7 +96,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run tests.
 
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
-    2: nothing could be run. 3: something else broke. 130: interrupted.
+    2: nothing could be run. 3: something else broke. 4: a gate is inconclusive. 130: interrupted.
     """
     from atp.base.project import keeping_working_directory
     from atp.cli.streams import stdout_reserved

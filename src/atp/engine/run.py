@@ -30,6 +30,7 @@ from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
+from atp.stats.suite_gates import evaluate_gates
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
@@ -197,7 +198,7 @@ class Run:
             self.stop.on_broken_journal(error)
             summary = self._summary()
         code = summary.exit_code
-        end = RunEnd.of(started.info, summary)
+        end = RunEnd.of(started.info, summary, started.engine.summary.numbers)
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
@@ -207,7 +208,8 @@ class Run:
 
     def _summary(self) -> Summary:
         counts = self._running.engine.summary
-        code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
+        gates = evaluate_gates(self._running.info.gates, counts.numbers, complete=self.stop.reason is None)
+        code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted, gates=gates)
         broken = self.stop.journal_broken and not self.stop.interrupted
         return Summary(
             at=time.time(),
@@ -216,6 +218,7 @@ class Run:
             counts=counts.counts(),
             exit_code=INCOMPLETE if broken or (self.problems and code in (PASSED, INCONCLUSIVE)) else code,
             exhausted=self.stop.exhausted,
+            gates=gates,
         )
 
     async def close(self) -> None:

@@ -1,11 +1,13 @@
 """Passes on what happens in a run to reports and the console."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
+from atp.stats.run_numbers import RunNumbers
+from atp.stats.suite_gates import GateResult
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialRef, TrialResult
 
@@ -30,9 +32,13 @@ class RunEnd:
     """The run was not stopped: its journal was damaged since, so that parts of the run are missing. See the reason."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
+    gates: Sequence[GateResult] = ()
+    """What the gates came to."""
+    numbers: RunNumbers = field(default_factory=RunNumbers)
+    """The numbers of all cases, which figures of groups of cases are made of."""
 
     @classmethod
-    def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":
+    def of(cls, info: RunInfo, summary: Summary, numbers: RunNumbers) -> "RunEnd":
         """The end that a summary line records. The time between two parts of a run is not counted."""
         return cls(
             info=info,
@@ -42,6 +48,8 @@ class RunEnd:
             reason=summary.reason,
             exit_code=summary.exit_code,
             exhausted=summary.exhausted,
+            gates=summary.gates,
+            numbers=numbers,
         )
 
 

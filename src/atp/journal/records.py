@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from atp.stats.suite_gates import GateResult
+from atp.suite.gates import RunGate
 from atp.suite.result import CaseInfo, Moment, TrialResult
 
 NAME = "journal.jsonl"
@@ -106,6 +108,8 @@ class RunInfo(
     """The connector of the agents under test; None if they use none, or not all the same."""
     parallel: int = 1
     """Trials at a time."""
+    gates: list[RunGate] = []
+    """What the run must reach, beside its cases."""
     varied: bool = False
     """Some case runs with more than one prompt."""
     continues: bool = False
@@ -199,3 +203,5 @@ class Summary(Line, kw_only=True):
     """The exit code that the run itself asks for."""
     exhausted: str | None = None
     """The budget that has to be raised before it is any use to go on."""
+    gates: list[GateResult] = []
+    """What the gates of the run came to."""

@@ -1,9 +1,12 @@
 """Counts the cases of a run as they end."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED, UNUSABLE
+from atp.stats.run_numbers import RunNumbers
 from atp.stats.stability import blames_agent, missed_score, passed_trials
+from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 
 
@@ -39,6 +42,8 @@ class Summary:
         """Trials that passed."""
         self.missing_runs = 0
         """Trials that a stop left out, of cases that ran otherwise."""
+        self.numbers = RunNumbers()
+        """The numbers that figures of groups of cases, and gates, are made of."""
 
     def add_case(self, case: CaseResult) -> None:
         """Count a case whose trials have ended."""
@@ -46,6 +51,7 @@ class Summary:
             self.skipped += 1
             self.skipped_by_test += 1
             return
+        self.numbers.add(case)
         trials, missing = case.counted, case.missing
         runs, passed = len(trials), passed_trials(trials, missed_score(case))
         self.variations += case.variations
@@ -105,18 +111,26 @@ class Summary:
             made["planned_runs"] = self.runs + self.missing_runs
         return made
 
-    def exit_code(self, *, stopped: bool = False, unwritten: bool = False, interrupted: bool = False) -> int:
+    def exit_code(
+        self,
+        *,
+        stopped: bool = False,
+        unwritten: bool = False,
+        interrupted: bool = False,
+        gates: Iterable[GateResult] = (),
+    ) -> int:
         """The exit code of the process.
 
         `stopped`: a budget ran out, or a hook of the whole run failed; `unwritten`: a report could not be written.
         """
+        outcomes = {gate.outcome for gate in gates}
         if interrupted:
             return INTERRUPTED
-        if self.failed:
+        if self.failed or "failed" in outcomes:
             return FAILED
         if self.errors or self.blocked or self.cancelled or stopped or unwritten:
             return INCOMPLETE
-        if self.inconclusive:
+        if self.inconclusive or "inconclusive" in outcomes:
             return INCONCLUSIVE
         return PASSED if self.passed else UNUSABLE
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from atp.base.numbers import is_number
 from atp.base.secrets import current_secrets
@@ -18,6 +18,8 @@ RESERVED = frozenset((*MEASURED, "pass_rate"))
 """Names that can't be given, because reports and gates use them for figures of ATP's own."""
 MOST = 100
 """The most metrics that an agent, a check or a test may give in a trial."""
+LARGEST = 1e100
+"""The largest value, so that sums and squares of values are finite."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _RULE = "a name has up to 64 letters, digits, `_`, `.` and `-`, and begins with a letter or `_`"
 
@@ -25,15 +27,24 @@ _RULE = "a name has up to 64 letters, digits, `_`, `.` and `-`, and begins with 
 def metric_problem(name: Any, value: Any) -> str | None:
     """Why a metric can't be kept; None if it can."""
     shown = f"the metric `{cut(str(name), 80)}`"
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+    if not isinstance(name, str) or not is_metric_name(name):
         return f"{shown} has no usable name: {_RULE}"
     if name in RESERVED:
         return f"{shown} has the name of a figure that ATP measures itself: choose another name"
-    if not is_number(value):
+    if not _is_value(value):
         return f"{shown} is {cut(repr(value), 80)}, not a finite number"
     if current_secrets().mask(value, numbers=True) != value:
         return f"{shown} has a secret as its value"
     return None
+
+
+def is_metric_name(name: str) -> bool:
+    """True for a name that a metric may have."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _is_value(value: Any) -> TypeGuard[int | float]:
+    return is_number(value) and abs(value) <= LARGEST
 
 
 def read_metrics(raw: Any) -> dict[str, float]:
@@ -82,6 +93,6 @@ def metrics_of(trial: TrialResult) -> dict[str, float]:
         calls = None  # an agent that reports nothing may have called any number
     figures = (trial.duration_ms, len(seen.turns) or None, calls, meter.tokens, meter.usd, trial.score)
     measured = zip(MEASURED, figures, strict=True)
-    known = {name: float(value) for name, value in measured if is_number(value)}  # an agent may report any number
+    known = {name: float(value) for name, value in measured if _is_value(value)}  # an agent may report any number
     known.update(trial.metrics)
     return known

@@ -28,7 +28,8 @@ class _TomlLocator:
         self._begin = ours[0] if ours else 0
 
     def key(self, path: DataPath) -> Place:
-        name = re.escape(str(path[-1]) if path else "").replace("_", "[-_]")
+        keys = [str(one) for one in path if isinstance(one, str)]  # items of lists have no names
+        name = re.escape(keys[-1] if keys else "").replace("_", "[-_]")
         pattern = re.compile(rf"\s*[\"']?{name}[\"']?\s*=|\[.*\b{name}\]")
         for number, line in enumerate(self._lines[self._begin :], self._begin + 1):
             if pattern.match(line):
@@ -150,7 +151,9 @@ def environment(root: Path, env_file: str | None) -> Environment:
 
 
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    """The long flag of a setting: `--gate` for `gates`."""
+    flags = settings()[name]["flags"] if name in settings() else ()
+    return next((flag for flag in flags if flag.startswith("--")), f"--{name.replace('_', '-')}")
 
 
 def resolve_options(
@@ -219,7 +222,7 @@ def _from_file(path: Path, data: dict[str, Any], text: str, allowed: set[str]) -
         if name in plain:
             notes.error("duplicate-key", f"`{name}` is given twice", locate.key((key,)), "remove one of them")
         plain[name] = value
-    for listed in ("name", "output"):
+    for listed in ("name", "output", "gates"):
         if isinstance(plain.get(listed), str):
             plain[listed] = [plain[listed]]
     from atp.loader.error_messages import unknown_key
@@ -240,7 +243,7 @@ def _from_environment(env: Mapping[str, str], allowed: set[str]) -> dict[str, An
     for name in allowed:
         value = env.get(f"ATP_{name.upper()}")
         if value:
-            found[name] = value.split(",") if name in ("name", "output") else value
+            found[name] = value.split(",") if name in ("name", "output", "gates") else value
     validate(Options, found, notes, NoLocator(), spell=lambda name: f"ATP_{name.upper()}")
     if notes:
         raise LoadError(notes)
