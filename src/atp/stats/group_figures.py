@@ -1,6 +1,7 @@
 """The figures of a group of cases (a suite, a tag, an agent, a file): pass rate and metrics, each with its interval."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import fsum
 
 from msgspec import Struct, field
@@ -8,6 +9,7 @@ from msgspec import Struct, field
 from atp.stats.intervals import Interval, mean_interval, percentile, percentile_interval, se_runs, suite_interval
 from atp.stats.run_numbers import RunNumbers
 from atp.stats.stability import mean
+from atp.suite.metrics import MEASURED
 
 MOST_GROUPS = 200
 """The most tags and the most files that are reported: a tag a case would make a report of nothing else."""
@@ -64,6 +66,11 @@ class RunGroups(Struct, kw_only=True):
 
 def run_groups(numbers: RunNumbers) -> RunGroups:
     """The figures of a run."""
+    return _run_groups(numbers, len(numbers))
+
+
+@lru_cache(1)  # several reports ask for those of the same run
+def _run_groups(numbers: RunNumbers, _cases: int) -> RunGroups:
     everything = range(len(numbers))
     files = numbers.files[:MOST_GROUPS] if len(numbers.files) > 1 else []
     tags = list(numbers.rows_by_tag().items())[:MOST_GROUPS]
@@ -110,7 +117,11 @@ def metric_figures(numbers: RunNumbers, metric: str, rows: Sequence[int]) -> Met
         if own:
             means.append(fsum(own) / len(own))
             values += own
-    return figures_of(values, means)
+    figures = figures_of(values, means)
+    if figures is not None and figures.mean_interval is not None and metric in MEASURED:
+        low, high = figures.mean_interval
+        figures.mean_interval = Interval(max(low, 0.0), min(high, 100.0) if metric == "score" else high)
+    return figures
 
 
 def figures_of(values: Sequence[float], means: Sequence[float]) -> MetricFigures | None:

@@ -21,6 +21,7 @@ from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
 from atp.report.totals import AgentTotals
+from atp.stats.group_figures import run_groups
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -144,7 +145,7 @@ class Console(Listener):
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
-        agents = agent_lines(self._by_agent, self._hide) if self._several else []
+        agents = agent_lines(self._by_agent, self._hide, run_groups(end.numbers).agents) if self._several else []
         lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]

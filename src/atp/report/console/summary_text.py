@@ -10,7 +10,9 @@ from atp.base.secrets import Hide
 from atp.base.text import Line, one_line
 from atp.journal.listeners import RunEnd
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
+from atp.report.figure_text import SIGNS, gate_text, gate_title, metric_text, named_metrics, rate_text
 from atp.report.totals import AgentTotals
+from atp.stats.group_figures import GroupFigures, MetricFigures, run_groups
 from atp.suite.result import CaseResult, TrialResult, Usage
 
 WIDTH = 63
@@ -35,8 +37,13 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.extend(_trials(end, cases_left_out=missing > 0))
     if missing:
         lines.append((f"  Not run: {missing}", "error"))
+    groups = run_groups(end.numbers)
+    if rate := rate_text(groups.all):
+        lines.append((f"  Rate:    {rate}", ""))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
     lines.extend(more)
+    lines.extend(_metric_lines(named_metrics(groups.all.metrics), hide))
+    lines.extend(gate_lines(end, hide))
     if end.reason:
         lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
     wide = max((len(label[1]) for text, _ in lines if (label := _LABEL.match(text))), default=0)
@@ -81,6 +88,35 @@ def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:
     yield f"  Stable:  {counts['stable_cases']} of {counted(repeated, which)}", ""
 
 
+def _metric_lines(metrics: dict[str, MetricFigures], hide: Hide) -> Iterator[Line]:
+    """A line for each metric that was given by name, where there are any."""
+    if metrics:
+        yield "  Metrics:", ""
+    names = {name: one_line(hide(name), 60) for name in metrics}
+    width = max(map(len, names.values()), default=0)
+    for name, found in metrics.items():
+        parts = [
+            f"{what} {metric_text(name, value, interval)}"
+            for what, value, interval in (
+                ("mean", found.mean, found.mean_interval),
+                ("median", found.median, found.median_interval),
+                ("p95", found.p95, found.p95_interval),
+            )
+        ]
+        yield f"    {names[name]:<{width}}  {', '.join(parts if found.runs > 1 else parts[:1])}", ""
+
+
+def gate_lines(end: RunEnd, hide: Hide) -> Iterator[Line]:
+    """A line for each gate, where there are any."""
+    if end.gates:
+        passed = sum(gate.outcome == "passed" for gate in end.gates)
+        yield f"  Gates:   {passed} of {len(end.gates)} passed", "" if passed == len(end.gates) else "error"
+    looks = {"passed": "", "failed": "failed", "inconclusive": "error"}
+    for gate in end.gates:
+        text = f"{one_line(hide(gate_title(gate, end.info)), 200)}  {one_line(hide(gate_text(gate)), 400)}"
+        yield f"    {SIGNS[gate.outcome]} {text}", looks[gate.outcome]
+
+
 class Used:
     """Adds up what trials used."""
 
@@ -122,11 +158,15 @@ class _Sum:
         self.usd += usage.cost_usd or 0.0
 
 
-def agent_lines(totals: AgentTotals, hide: Hide) -> list[Line]:
-    """A line for each agent, where there are several."""
+def agent_lines(totals: AgentTotals, hide: Hide, groups: dict[str, GroupFigures]) -> list[Line]:
+    """A line for each agent, where there are several, with how sure its pass rate is."""
     names = {agent: one_line(hide(agent), 60) for agent in totals.agents}
     width = max(map(len, names.values()), default=0)
-    lines = [(f"    {names[agent]:<{width}}  {found.text}", "") for agent, found in totals.agents.items()]
+    rates = {agent: rate_text(groups[agent]) if agent in groups else "" for agent in totals.agents}
+    lines = [
+        (f"    {names[agent]:<{width}}  {found.text}{'; ' if rates[agent] else ''}{rates[agent]}", "")
+        for agent, found in totals.agents.items()
+    ]
     return [("  By agent:", ""), *lines] if lines else []
 
 
