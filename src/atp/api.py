@@ -14,6 +14,7 @@ from atp.journal.listeners import Listener, RunEnd
 from atp.loader.load import TestLoader
 from atp.report.choose import Reads, reads, reports
 from atp.report.protected import files_of_run
+from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
 
@@ -28,6 +29,8 @@ class Report:
     """A result for each case and agent, in the order they ended."""
     counts: dict[str, Any] = field(default_factory=dict)
     """The summary: `total`, `passed`, `failed`, `errors`, `skipped` …"""
+    gates: Sequence[GateResult] = ()
+    """What the gates came to."""
     exit_code: int = 0
     """What the command line would end with."""
     run: str = ""
@@ -50,6 +53,7 @@ class _Keep(Listener):
 
     def end(self, end: RunEnd) -> None:
         self._report.counts, self._report.exit_code = end.counts, end.exit_code
+        self._report.gates = end.gates
         self._report.run, self._report.folder = end.info.id, end.info.folder
 
 

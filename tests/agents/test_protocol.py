@@ -190,10 +190,11 @@ def test_what_is_left_out_is_unknown(talk: Talk) -> None:
 
 def test_unknown_fields_are_kept_and_ignored(talk: Talk) -> None:
     artifact = {"type": "structured", "name": "output", "data": 1, "colour": "blue"}
-    reply = answer(talk, trace_id="t-1", mood="good", metrics={"joy": 1}, artifacts=[artifact])
+    reply = answer(talk, trace_id="t-1", mood="ok", metrics={"joy": "a", "recall": 1}, artifacts=[artifact])
     assert reply.output == 1
+    assert reply.metrics == {"recall": 1.0}
     assert talk.logs == [
-        'beside the response: {"trace_id":"t-1","mood":"good","metrics":{"joy":1},"artifacts":{"0":{"colour":"blue"}}}'
+        'beside the response: {"trace_id":"t-1","mood":"ok","metrics":{"joy":"a"},"artifacts":{"0":{"colour":"blue"}}}'
     ]
 
 

@@ -70,7 +70,7 @@ def test_figures_are_medians_over_judged_runs() -> None:
 
 def test_a_figure_that_is_no_number_is_left_out() -> None:
     told = Transcript(events=[Event(type="llm_request", payload={"cost_usd": float("inf"), "input_tokens": 5})])
-    assert figures(trial(transcript=told)).figures.keys() == {"duration_ms", "tokens"}
+    assert figures(trial(transcript=told)).figures.keys() == {"duration_ms", "tokens", "tool_calls"}
 
 
 def test_answers_are_kept_if_asked_for() -> None:

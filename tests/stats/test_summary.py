@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atp.stats.stability import case_stability, case_status
+from atp.stats.suite_gates import GateResult
 from atp.stats.summary import Summary, percent
 from atp.suite.result import Blame, CaseResult, Status, Transcript, TrialResult, Turn
 
@@ -94,6 +95,9 @@ PASSED, FAILED = case("passed"), case("failed")
 ERROR, BLOCKED = case(("error", "environment")), case("blocked")
 
 
+GOOD, BAD, OPEN = (GateResult(gate="g", outcome=one) for one in ("passed", "failed", "inconclusive"))
+
+
 @pytest.mark.parametrize(
     ("cases", "skipped", "more", "code"),
     [
@@ -115,9 +119,16 @@ ERROR, BLOCKED = case(("error", "environment")), case("blocked")
         # Enough of the trials passed.
         ([case("passed", ("error", "environment"), rate=0.5)], 0, {}, 0),
         ([FAILED], 0, {"interrupted": True}, 130),
+        # Gates.
+        ([PASSED], 0, {"gates": [GOOD]}, 0),
+        ([PASSED], 0, {"gates": [GOOD, BAD, OPEN]}, 1),
+        ([PASSED], 0, {"gates": [OPEN]}, 4),
+        ([PASSED, ERROR], 0, {"gates": [OPEN]}, 3),
+        ([PASSED, ERROR], 0, {"gates": [BAD]}, 1),
+        ([FAILED], 0, {"gates": [GOOD]}, 1),
     ],
 )
-def test_exit_codes(cases: list[CaseResult], skipped: int, more: dict[str, bool], code: int) -> None:
+def test_exit_codes(cases: list[CaseResult], skipped: int, more: dict[str, Any], code: int) -> None:
     assert summary(*cases, skipped=skipped).exit_code(**more) == code
 
 

@@ -89,6 +89,8 @@ class Reply(Struct, omit_defaults=True, kw_only=True):
     """What the agent made."""
     usage: Usage | None = None
     """What the agent used in this turn."""
+    metrics: dict[str, float] = {}
+    """Named metrics of this turn, such as a confidence; of several turns, the last value of a name counts."""
     state: Any = None
     """A value that the request of the next turn has as its `state`."""
     messages: list[dict[str, Any]] = []

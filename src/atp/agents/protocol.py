@@ -1,6 +1,7 @@
 """The wire protocol of `http`, `cli` and `docker` agents (ATP protocol 1.0): requests and responses."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -11,6 +12,8 @@ from atp.agents.artifacts import Artifacts, take_in, unknown_fields
 from atp.agents.reply import read_usage
 from atp.agents.wire import RAW_LENGTH, ProtocolError, broken, json_text, read_json, write_json
 from atp.base.text import cut, words
+from atp.suite.metrics import MOST as MOST_METRICS
+from atp.suite.metrics import metric_problem
 from atp.suite.result import Artifact
 
 VERSION = "1.0"
@@ -136,16 +139,28 @@ def take_response(message: Any, request: TurnRequest) -> Reply:
         )
     artifacts = take_in(response.artifacts or (), request.workspace)
     usage, more = read_usage(response.metrics, "metrics") if response.metrics is not None else (None, {})
+    metrics, more = _named_metrics(more)
     beside = {key: value for key, value in message.items() if key not in _KNOWN}
     beside |= {"metrics": more} if more else {}
     beside |= {"artifacts": strange} if (strange := unknown_fields(message.get("artifacts"))) else {}
     if beside:
         request.log(f"beside the response: {cut(beside, RAW_LENGTH)}")
-    reply = Reply(output=_answer(response, artifacts), artifacts=artifacts, usage=usage)
+    reply = Reply(output=_answer(response, artifacts), artifacts=artifacts, usage=usage, metrics=metrics)
     if response.status != "completed":
         why = response.error or f"status `{response.status}`"
         raise AgentError(f"agent error: {cut(why, RAW_LENGTH)}", reply=reply)
     return reply
+
+
+def _named_metrics(raw: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    """The named metrics among the keys that are none of a usage, and the rest, which only goes to the log.
+
+    Agents of the protocol may send anything there, so that what can't be a metric is no error.
+    """
+    named = {name: float(value) for name, value in raw.items() if metric_problem(name, value) is None}
+    if len(named) > MOST_METRICS:
+        named = dict(islice(named.items(), MOST_METRICS))
+    return named, {name: value for name, value in raw.items() if name not in named}
 
 
 def _broken_rule(message: Any, error: str) -> str:

@@ -1,5 +1,6 @@
 """Makes a `Reply` of what an agent gives back: its usage, its tool calls, and what a Python function returns."""
 
+import time
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from atp.agents.wire import LARGEST_OUTPUT, RAW_LENGTH, ProtocolError, broken
 from atp.base.numbers import is_number
 from atp.base.text import cut
 from atp.models.parts import read_arguments
+from atp.suite.metrics import FIRST_TOKEN, read_metrics
 from atp.suite.result import ToolCall, Usage, count_unread_calls
 
 _USAGE_NAMES = {
@@ -24,7 +26,7 @@ _FRACTIONS = ("cost_usd", "wall_time_seconds")
 _NAME_KEYS = ("name", "tool", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters")
 _RESULT_KEYS = ("result", "output")
-PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state"))
+PARTS = frozenset(("output", "tool_calls", "artifacts", "usage", "state", "metrics"))
 """The keys of a reply in parts. A dict with any other key is the output itself."""
 SHOWN = 200
 """Characters of an earlier answer in a message."""
@@ -51,7 +53,7 @@ class Answer:
         self._pieces: list[str] = []
         self._size = 0
         self._whole = False
-        self.reply = Reply(tool_calls=[], artifacts=[], warnings=[])
+        self.reply = Reply(tool_calls=[], artifacts=[], warnings=[], metrics={})
         request.so_far = self.finish
 
     def finish(self) -> Reply:
@@ -73,6 +75,9 @@ class Answer:
             self._count(len(value))
             if self._whole and value:
                 raise broken(f"it goes on after its answer, {cut(self.reply.output, SHOWN)}", value)
+            if value and not self._pieces and self._request.turn == 1:
+                took = at_ms or (time.monotonic() - self._request.began) * 1000
+                self.reply.metrics.setdefault(FIRST_TOKEN, round(took, 3))
             self._pieces.append(value)
         elif isinstance(value, dict) and is_meant(value):
             self._event(value, at_ms)
@@ -142,6 +147,10 @@ class Answer:
                 self._request.log(f"beside the usage: {cut(unknown, RAW_LENGTH)}")
             reply.usage = reply.usage or Usage()
             reply.usage.add(usage)
+        try:
+            reply.metrics.update(read_metrics(parts.get("metrics")))
+        except ValueError as error:
+            raise ProtocolError(str(error)) from error
 
     def _tool_calls(self, raw: Any) -> list[ToolCall]:
         made = []

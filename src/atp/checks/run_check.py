@@ -13,6 +13,7 @@ from atp.checks.evidence import Evidence, NotKept
 from atp.checks.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
 from atp.checks.verdicts import short, show, unjudged
 from atp.suite.assertion import Assertion
+from atp.suite.metrics import read_metrics
 from atp.suite.result import Verdict
 from atp.usercode.threads import in_thread
 
@@ -29,7 +30,18 @@ async def run_check(assertion: Assertion, evidence: Evidence) -> Verdict:
         verdict = await in_background(assertion.check, evidence)
     except BaseException as error:
         verdict = _contained(error)
+    if verdict.metrics:
+        verdict = _with_read_metrics(verdict)
     return _apply_common_keys(verdict, assertion)
+
+
+def _with_read_metrics(verdict: Verdict) -> Verdict:
+    """The verdict, or an unjudged one if a metric in it can't be kept."""
+    try:
+        verdict.metrics = read_metrics(verdict.metrics)
+    except ValueError as error:
+        return unjudged(f"the check gave metrics that can't be kept: {error}", where=verdict.where)
+    return verdict
 
 
 async def _awaited(found: Any) -> Verdict:

@@ -14,6 +14,7 @@ from atp.base.text import cut
 from atp.checks.evidence import Evidence, NotKept
 from atp.checks.verdicts import failed, passed, show, show_foreign, unjudged
 from atp.suite.assertion import Assertion, each_assertion
+from atp.suite.metrics import read_metrics
 from atp.suite.options import Options
 from atp.suite.record import Json
 from atp.suite.reference import Script
@@ -28,6 +29,8 @@ OFFERED = ("output", "input", "expected", "context")
 """The names of the values that a function may take."""
 MOST_LINES = 20
 """Printed lines that a verdict keeps."""
+_KEYS = ("pass", "message", "score", "metrics")
+_KEYS_TEXT = ", ".join(f"`{key}`" for key in _KEYS)
 
 
 class ScriptAssertion(Assertion):
@@ -118,7 +121,7 @@ class _WithoutWorkspace(dict[str, Any]):
 
 
 def read_answer(answer: Any, name: str) -> Verdict:
-    """The verdict that a function returned: a bool, or an object with `pass` and perhaps `message` and `score`."""
+    """The verdict that a function returned: a bool, or an object with `pass` and perhaps more (`_KEYS`)."""
     # Not `isinstance`: what an object says of its class may be wrong, as with `unittest.mock.Mock(spec=bool)`.
     if type(answer) is bool:
         text = f"{name} says {'yes' if answer else 'no'}"
@@ -130,11 +133,11 @@ def read_answer(answer: Any, name: str) -> Verdict:
             return unjudged(f"{name} {refusal(error)}", where=name)
     wrong = _wrong(answer)
     if wrong:
-        return unjudged(f"{name} {wrong}, not a bool or an object with `pass`, `message`, `score`", where=name)
+        return unjudged(f"{name} {wrong}, not a bool or an object with {_KEYS_TEXT}", where=name)
     message = answer.get("message") or f"{name} says {'yes' if answer['pass'] else 'no'}"
     score = None if answer.get("score") is None else float(answer["score"])
     verdict = passed if answer["pass"] else failed
-    return verdict(cut(message), where=name, score=score)
+    return verdict(cut(message), where=name, score=score, metrics=answer.get("metrics"))
 
 
 def _wrong(answer: Any) -> str | None:
@@ -143,13 +146,17 @@ def _wrong(answer: Any) -> str | None:
         return f"returned {show_foreign(answer, 100)} ({type(answer).__name__})"
     if type(answer.get("pass")) is not bool:
         return f"returned {show(answer, 100)} without a bool in `pass`"
-    if unknown := [str(key) for key in answer if key not in ("pass", "message", "score")]:
+    if unknown := [str(key) for key in answer if key not in _KEYS]:
         return f"returned the unknown key `{unknown[0]}`"
     if not isinstance(answer.get("message"), str | None):
         return "returned a `message` that isn't text"
     score = answer.get("score")
     if score is not None and not is_score(score):
         return f"returned the score {show(score, 60)}, which is not between 0 and 1"
+    try:
+        read_metrics(answer.get("metrics"))
+    except ValueError as error:
+        return f"returned metrics that can't be kept ({error})"
     return None
 
 

@@ -4,7 +4,7 @@ A check says only what it found. `run_check` adds what every assertion has: type
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -29,9 +29,13 @@ def passed(
     found: Any = None,
     where: str | None = None,
     score: float | None = None,
+    metrics: Mapping[str, float] | None = None,
 ) -> Verdict:
-    """The assertion holds."""
-    return _verdict("passed", message, expected, found, where, score)
+    """The assertion holds; `metrics` are named numbers that the check measured."""
+    verdict = _verdict("passed", message, expected, found, where, score)
+    if metrics:
+        verdict.metrics = dict(metrics)
+    return verdict
 
 
 def failed(
@@ -41,9 +45,13 @@ def failed(
     found: Any = None,
     where: str | None = None,
     score: float | None = None,
+    metrics: Mapping[str, float] | None = None,
 ) -> Verdict:
-    """The assertion does not hold."""
-    return _verdict("failed", message, expected, found, where, score)
+    """The assertion does not hold; `metrics` are named numbers that the check measured."""
+    verdict = _verdict("failed", message, expected, found, where, score)
+    if metrics:
+        verdict.metrics = dict(metrics)
+    return verdict
 
 
 def unjudged(reason: str, *, where: str | None = None) -> Verdict:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "order", "runs", "update_snapshots"),
+    "What is tested": ("input", "name", "connector", "run", "tags", "only_failed", "order", "update_snapshots"),
+    "How often, and what is good enough": (
+        *("runs", "min_runs", "max_runs", "pass_rate", "confidence", "margin", "gates"),
+    ),
     "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
@@ -105,7 +108,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run tests.
 
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
-    2: nothing could be run. 3: something else broke. 130: interrupted. With --fail-on-regression, also 1: something is
+    2: nothing could be run. 3: something else broke. 4: a case or a gate is inconclusive. 130:
+    interrupted. With --fail-on-regression, also 1: something is
     worse than in the baseline, 2: no case could be compared, 3: runs came to no verdict in either.
     """
     from atp.base.project import keeping_working_directory

@@ -34,6 +34,7 @@ from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
 from atp.journal.write import Journal, JournalError, cut_torn_line
 from atp.stats.comparison import combined_exit_code
+from atp.stats.suite_gates import evaluate_gates
 from atp.suite.case import Case
 from atp.suite.suite import Suite
 
@@ -232,7 +233,7 @@ class Run:
             self.stop.on_broken_journal(error)
             summary = self._summary(comparison)
         code = summary.exit_code
-        end = replace(RunEnd.of(started.info, summary), comparison=comparison)
+        end = replace(RunEnd.of(started.info, summary, started.engine.summary.numbers), comparison=comparison)
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
@@ -261,7 +262,8 @@ class Run:
 
     def _summary(self, comparison: "Comparison | None" = None) -> Summary:
         counts = self._running.engine.summary
-        code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted)
+        gates = evaluate_gates(self._running.info.gates, counts.numbers, complete=self.stop.reason is None)
+        code = counts.exit_code(stopped=self.stop.over_budget, interrupted=self.stop.interrupted, gates=gates)
         if comparison is not None and (self.options.fail_on_regression or self.options.fail_on):
             code = combined_exit_code(code, comparison.exit_code(self.options.fail_on or "regression"))
         broken = self.stop.journal_broken and not self.stop.interrupted
@@ -273,6 +275,7 @@ class Run:
             exit_code=INCOMPLETE if broken or (self.problems and code in (PASSED, INCONCLUSIVE)) else code,
             exhausted=self.stop.exhausted,
             notes=self._notes,
+            gates=gates,
         )
 
     async def close(self) -> None:

@@ -16,6 +16,7 @@ from atp.journal.folder import RunFolder, host
 from atp.journal.records import FORMAT, AgentInputs, RunInfo
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
+from atp.suite.gates import RunGate
 
 if TYPE_CHECKING:
     from atp.engine.agent_under_test import AgentUnderTest
@@ -62,6 +63,7 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
         environment=plan.identities.of(Case(id="-")),
         connector=_connector(agents, options),
         parallel=options.parallel,
+        gates=gates_of(run),
         varied=plan.varied,
         continues=run.resumes is not None,
         resumed=sum(done.runs_of(one) if one.min_runs else one.key in done for one in plan.trials()) if done else 0,
@@ -69,6 +71,16 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
         first_started_at=done.times.first_started_at,
         duration_before_resume_ms=done.times.duration_ms,
     )
+
+
+def gates_of(run: "Run") -> list[RunGate]:
+    """The gates of the options, about all cases, and those of suites, each about the cases of its own."""
+    found = [RunGate(gate=one.text) for one in run.options.gates]
+    for unit in run.plan.units:
+        suite = unit.source.suite
+        of_suite = [RunGate(gate=one.text, of_suite=True, file=suite.path) for one in suite.gates]
+        found += [one for one in of_suite if one not in found]  # a suite with several agents has several units
+    return found
 
 
 def _connector(agents: "list[AgentUnderTest]", options: "Options") -> str | None:

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from atp.base.numbers import is_number
 from atp.base.project import project_of_run
 from atp.base.secrets import Hide
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import RunInfo
-from atp.stats.stability import is_judged, is_other_error, mean, missed_score, passed_trials
-from atp.suite.meter import read_meter
+from atp.stats.case_counts import case_counts
+from atp.stats.stability import is_judged
+from atp.suite.metrics import metrics_of
 from atp.suite.result import CaseResult, CaseStatus, Moment, TrialResult
 
 Count = Annotated[int, Meta(ge=0)]
@@ -77,7 +77,7 @@ class CaseFigures(Struct, omit_defaults=True, kw_only=True):
     simulator_digest: str | None = None
     """A hash of the simulated user, if there is one."""
     figures: dict[str, Figure] = field(default_factory=dict)
-    """What a judged run took, and how well it did: `duration_ms`, `tokens`, `cost_usd`, `score`."""
+    """The metrics of the judged runs: what they took, how well they did, and what was given by name."""
     answers: dict[str, Answer] = field(default_factory=dict)
     """The answers of the first run that `passed` and of the first that `failed`, if they were asked for."""
 
@@ -179,20 +179,19 @@ def project_path(info: RunInfo, file: str) -> str:
 
 def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseFigures:
     """The figures of a case; `file` is its file's path from the project's root."""
-    trials = case.counted
-    judged = [trial for trial in trials if is_judged(trial)]
-    errors = sum(map(is_other_error, trials))
+    counts = case_counts(case)
+    judged = [trial for trial in case.counted if is_judged(trial)]
     return CaseFigures(
         id=case.case,
         agent=case.agent,
         file=file,
         name=case.name if case.name != case.case else "",
         status=case.status,
-        passed=passed_trials(judged, missed_score(case)),
-        judged=len(judged),
-        errors=errors,
-        missing=len(trials) - len(judged) - errors + case.missing,
-        rate=_rate(case, judged),
+        passed=counts.passed,
+        judged=counts.judged,
+        errors=counts.errors,
+        missing=counts.missing,
+        rate=counts.rate,
         # A trial that never began has not asked who would judge it.
         case_digest=_first(trial.case_digest for trial in case.trials),
         judge_digest=_first(trial.judge_digest for trial in case.trials),
@@ -202,24 +201,12 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
     )
 
 
-def _rate(case: CaseResult, judged: list[TrialResult]) -> float | None:
-    """The mean of the pass rates of the variations, each with the same weight."""
-    groups: dict[int, list[TrialResult]] = {}
-    for trial in judged:
-        groups.setdefault(trial.variation, []).append(trial)
-    missed = missed_score(case)
-    return mean([passed_trials(trials, missed) / len(trials) for trials in groups.values()])
-
-
 def _figures(judged: list[TrialResult]) -> dict[str, Figure]:
-    """The medians of what the runs took and of how well they did."""
+    """The medians of all metrics of the runs."""
     values: dict[str, list[float]] = {}
     for trial in judged:
-        meter = read_meter(trial.transcript)
-        known = {"duration_ms": trial.duration_ms, "tokens": meter.tokens, "cost_usd": meter.usd, "score": trial.score}
-        for name, value in known.items():
-            if is_number(value):  # an agent may report any
-                values.setdefault(name, []).append(float(value))
+        for name, value in metrics_of(trial).items():
+            values.setdefault(name, []).append(value)
     return {name: Figure(median=round(_median(found), 9), runs=len(found)) for name, found in values.items()}
 
 

@@ -1,11 +1,13 @@
 """Passes on what happens in a run to reports and the console."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
+from atp.stats.run_numbers import RunNumbers
+from atp.stats.suite_gates import GateResult
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialRef, TrialResult
 
@@ -37,9 +39,13 @@ class RunEnd:
     """How the run compares with the baseline that was given. The journal does not have it."""
     notes: Sequence[str] = ()
     """What a person should know when the run has ended."""
+    gates: Sequence[GateResult] = ()
+    """What the gates came to."""
+    numbers: RunNumbers = field(default_factory=RunNumbers)
+    """The numbers of all cases, which figures of groups of cases are made of."""
 
     @classmethod
-    def of(cls, info: RunInfo, summary: Summary) -> "RunEnd":
+    def of(cls, info: RunInfo, summary: Summary, numbers: RunNumbers) -> "RunEnd":
         """The end that a summary line records. The time between two parts of a run is not counted."""
         return cls(
             info=info,
@@ -50,6 +56,8 @@ class RunEnd:
             exit_code=summary.exit_code,
             exhausted=summary.exhausted,
             notes=summary.notes,
+            gates=summary.gates,
+            numbers=numbers,
         )
 
 

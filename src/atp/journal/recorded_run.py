@@ -16,6 +16,7 @@ from atp.journal.listeners import Listener, RunEnd
 from atp.journal.read import decode_trial, read_lines
 from atp.journal.records import NAME, Kept, Line, RunInfo, Skipped, Summary, Trial
 from atp.journal.records import Case as CaseLine
+from atp.stats.suite_gates import evaluate_gates
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
 from atp.suite.result import CaseInfo, TrialResult
@@ -63,6 +64,8 @@ class RecordedRun:
         self.info.started_in = _started_in(self.info) if relocate else None
         self.info.input = [self._path(one) if self._is_file(one) else one for one in self.info.input]
         self.info.files = [self._path(one) for one in self.info.files]
+        for gate in self.info.gates:
+            gate.file = None if gate.file is None else self._path(gate.file)
 
     def trials(self) -> Iterator[tuple[int, str, TrialResult, CaseInfo | None]]:
         """The trials that count, each with the offset of its line, its file, and its case where the line has that."""
@@ -118,7 +121,7 @@ class RecordedRun:
         for case in collector.rest():
             counts.add_case(case)
             listener.case(case)
-        return self._ended(summary or self._unfinished(last, counts), counts.counts(), len(damaged))
+        return self._ended(summary or self._unfinished(last, counts), counts, len(damaged))
 
     def _unfinished(self, last: float, counts: Counts) -> Summary:
         """The summary of a run without one: the run is still running, or was killed."""
@@ -126,10 +129,12 @@ class RecordedRun:
         code = counts.exit_code(stopped=True)
         return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
 
-    def _ended(self, summary: Summary, counts: dict[str, Any], damaged: int) -> RunEnd:
-        """The end of the run; `counts` are those of the lines. A finished run that lost lines must not look whole."""
+    def _ended(self, summary: Summary, found: Counts, damaged: int) -> RunEnd:
+        """The end of the run; `found` counts the lines. A finished run that lost lines must not look whole."""
+        counts = found.counts()
         told = {name: _valid_count(summary.counts.get(name), count) for name, count in counts.items()}
-        end = replace(RunEnd.of(self.info, summary), counts=told)
+        end = replace(RunEnd.of(self.info, summary, found.numbers), counts=told)
+        end = replace(end, gates=evaluate_gates(self.info.gates, found.numbers, complete=summary.complete))
         if not summary.complete:
             return end
         differs = next((name for name in _COUNTED if told[name] != counts[name]), None)
@@ -143,7 +148,8 @@ class RecordedRun:
             )
         else:
             return end
-        return replace(end, counts=counts, reason=reason, damaged=True)
+        gates = evaluate_gates(self.info.gates, found.numbers, complete=False)
+        return replace(end, counts=counts, reason=reason, damaged=True, gates=gates)
 
     def _lines(self, damaged: list[int]) -> Iterator[Line | _ReadTrial]:
         """The lines since the run was last resumed, and earlier trials as far as they still count."""

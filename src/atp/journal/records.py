@@ -4,7 +4,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from atp.stats.suite_gates import GateResult
 from atp.suite.gate import Gate
+from atp.suite.gates import RunGate
 from atp.suite.result import CaseInfo, Decision, Moment, StoppedBy, TrialResult
 
 NAME = "journal.jsonl"
@@ -107,6 +109,8 @@ class RunInfo(
     """The connector of the agents under test; None if they use none, or not all the same."""
     parallel: int = 1
     """Trials at a time."""
+    gates: list[RunGate] = []
+    """What the run must reach, beside its cases."""
     varied: bool = False
     """Some case runs with more than one prompt."""
     continues: bool = False
@@ -244,3 +248,5 @@ class Summary(Line, kw_only=True):
     """The budget that has to be raised before it is any use to go on."""
     notes: list[str] = []
     """What a person should know when the run has ended."""
+    gates: list[GateResult] = []
+    """What the gates of the run came to."""

@@ -254,7 +254,8 @@ def _finish_suite(result: Schema) -> None:
     }
     for key in ("agents", "tests"):
         properties[key]["minItems"] = 1
-    _allow_nulls(properties, ("version", "description", "defaults"))
+    properties["gates"]["items"] = _either(properties["gates"]["items"], {"type": "string", "pattern": r"\S"})
+    _allow_nulls(properties, ("version", "description", "defaults", "gates"))
     result["required"] = ["test_suite", "agents", "tests"]
 
 

@@ -202,6 +202,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             found.close(interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
         except SystemExit as exit_:  # here, so that pytest prints its summary
             session.exitstatus = _say_exit(exit_)
+        if found.missed_gates and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the gates that were not passed: no test stands for them."""
+    found = config.stash.get(_SESSION, None)
+    if found is not None and found.missed_gates:
+        terminalreporter.section("ATP gates")
+        for gate in found.missed_gates:
+            terminalreporter.line(gate)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atp.base.diagnostics import Diagnostic, LoadError
+from atp.base.diagnostics_text import printable
 from atp.base.errors import Error
 from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secrets import Secrets, hider, remember
@@ -23,15 +24,17 @@ from atp.engine.prepare.prepare import prepare
 from atp.engine.prepare.sources import Input, in_memory
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
+from atp.engine.run_info import gates_of
 from atp.engine.scripts.file import placeholder_agent
 from atp.engine.scripts.runner import ScriptRunner
 from atp.engine.scripts.verdict import verdict_text
 from atp.engine.signals import BrokenLoop, log_unhandled
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.workspace import WorkFolder, Workspace
-from atp.journal.listeners import Listener
+from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.case_text import conversation_lines
+from atp.report.figure_text import gate_text, gate_title
 from atp.suite.case import Case
 from atp.suite.result import Blame, CaseResult, TrialResult
 from atp.suite.suite import Suite
@@ -138,6 +141,8 @@ class SuiteRun(Listener):
         self._current: asyncio.Task[Any] | None = None
         self.collected: set[tuple[str, str]] = set()
         """The (agent, case) pairs that have an item."""
+        self.missed_gates: list[str] = []
+        """The gates that were not passed, once the run has ended: what they came to."""
 
     @property
     def context(self) -> RunContext:
@@ -173,6 +178,12 @@ class SuiteRun(Listener):
         self._ended += 1
         self._results.append(result)
 
+    def end(self, end: RunEnd) -> None:
+        """Remember the gates that were not passed."""
+        missed = [gate for gate in end.gates if gate.outcome != "passed"]
+        texts = [f"{gate_title(gate, end.info)}: {gate_text(gate)}" for gate in missed]
+        self.missed_gates = [printable(self.secrets.mask_text(text)) for text in texts]
+
     async def run_case(self, unit: Unit, tested: AgentUnderTest, case: Case) -> CaseResult:
         """Run all trials of a case against an agent. Raises `NotRun`."""
         self._current = asyncio.current_task()
@@ -199,6 +210,10 @@ class SuiteRun(Listener):
             raise self._failure
         if self._run.is_started:
             return
+        if not self._counted and gates_of(self._run):
+            why = "gates are about all cases, and other processes run the others: leave out -n, or use `atp test`"
+            self._failure = NotRun(f"not run: {why}")
+            raise self._failure
         try:
             await self._run.start([self], counted=self._counted)
         except LoadError as error:
@@ -324,6 +339,11 @@ class PytestSession:
             self.wait(context.close())
         self._background.close()
         self._filters.close()
+
+    @property
+    def missed_gates(self) -> list[str]:
+        """The gates of all runs that were not passed, once the session is closed."""
+        return [gate for run in self._runs for gate in run.missed_gates]
 
 
 def _session_name(test: int, numbers: "itertools.count[int]") -> str:

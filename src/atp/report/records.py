@@ -5,6 +5,7 @@ Each record has an `of` that makes the record from what a run recorded. Secrets 
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -32,6 +33,7 @@ from atp.report.facts import (
     warnings,
 )
 from atp.stats.comparison import Class, Comparison, Observed
+from atp.stats.group_figures import GroupFigures, MetricFigures, figures_of, run_groups
 from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import (
     Classification,
@@ -39,16 +41,20 @@ from atp.stats.stability import (
     by_variation,
     case_score,
     case_stability,
+    is_judged,
     missed_score,
     passed_trials,
 )
+from atp.stats.suite_gates import GateResult
 from atp.stats.summary import percent
 from atp.suite.case import Case
+from atp.suite.metrics import metrics_of
 from atp.suite.result import (
     Artifact,
     Blame,
     CaseResult,
     CaseStatus,
+    Decision,
     MadeFile,
     Quarantined,
     Status,
@@ -68,6 +74,8 @@ Percent = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Interval = Annotated[list[Percent], Meta(min_length=2, max_length=2)]
 """The lower and the upper limit, in percent."""
+Limits = Annotated[list[float | None], Meta(min_length=2, max_length=2)]
+"""The lower and the upper limit of a figure; null for one that is not known."""
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 _ENVIRONMENT_KEYS = {
@@ -230,6 +238,99 @@ class UsageRecord(Record, kw_only=True):
     wall_time_seconds: Number | UnsetType = UNSET
 
 
+class MetricRecord(Record, kw_only=True):
+    """A metric over the judged runs: of one case, or of a group of `cases`. Limits that are not known are null."""
+
+    cases: Count | UnsetType = UNSET
+    runs: Count
+    mean: float
+    mean_interval: Limits | UnsetType = UNSET
+    median: float
+    median_interval: Limits | UnsetType = UNSET
+    p95: float
+    p95_interval: Limits | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, found: MetricFigures, *, of_case: bool = False) -> Self:
+        """The record of a metric. Of a case that ran once, there is nothing to say about other runs."""
+        made = cls(runs=found.runs, mean=_rounded(found.mean), median=_rounded(found.median), p95=_rounded(found.p95))
+        if not of_case:
+            made.cases = found.cases
+        if found.runs > 1:
+            for name in ("mean_interval", "median_interval", "p95_interval"):
+                if (interval := getattr(found, name)) is not None and any(map(isfinite, interval)):
+                    setattr(made, name, [_rounded(one) if isfinite(one) else None for one in interval])
+        return made
+
+
+class GroupRecord(Record, kw_only=True):
+    """The cases of an agent, of a file or with a tag. The interval is there from 5 cases on."""
+
+    name: str
+    cases: Count
+    pass_rate: Percent | None
+    pass_rate_interval: Interval | UnsetType = UNSET
+    se_runs: Number | UnsetType = UNSET
+    metrics: dict[str, MetricRecord]
+
+    @classmethod
+    def of(cls, name: str, found: GroupFigures) -> Self:
+        """The record of a group."""
+        metrics = {metric: MetricRecord.of(one) for metric, one in found.metrics.items()}
+        return cls(name=name, cases=found.cases, metrics=metrics, **rate_fields(found))
+
+
+class GroupsRecord(Record, kw_only=True):
+    """The figures of all groups of cases."""
+
+    agents: list[GroupRecord]
+    files: list[GroupRecord]
+    tags: list[GroupRecord]
+
+    @classmethod
+    def of(cls, end: RunEnd) -> Self:
+        """The record of a run's groups."""
+        found = run_groups(end.numbers)
+        kinds = {"agents": found.agents, "files": found.files, "tags": found.tags}
+        return cls(**{kind: [GroupRecord.of(*one) for one in groups.items()] for kind, groups in kinds.items()})
+
+
+class GateRecord(Record, kw_only=True):
+    """What a gate came to. `value` and `interval` have the unit that the gate's text has."""
+
+    gate: str
+    outcome: Decision
+    value: float | None
+    interval: Limits | None
+    basis: Literal["observed", "approximate", "exact"]
+    cases: Count
+    agent: str | UnsetType = UNSET
+    file: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, gate: GateResult) -> Self:
+        """The record of a gate."""
+        return cls(
+            gate=gate.gate,
+            outcome=gate.outcome,
+            value=None if gate.value is None else _rounded(gate.value),
+            interval=None
+            if gate.interval is None
+            else [None if one is None else _rounded(one) for one in gate.interval],
+            basis=gate.basis,
+            cases=gate.cases,
+            agent=UNSET if gate.agent is None else gate.agent,
+            file=UNSET if gate.file is None else gate.file,
+            reason=UNSET if gate.reason is None else gate.reason,
+        )
+
+
+def run_metrics(end: RunEnd) -> dict[str, MetricRecord]:
+    """The metrics of all cases of a run."""
+    return {name: MetricRecord.of(one) for name, one in run_groups(end.numbers).all.metrics.items()}
+
+
 class VariationRecord(Record, kw_only=True):
     """The stability of one variation of a prompt."""
 
@@ -262,6 +363,7 @@ class RunDetailRecord(Record, kw_only=True):
     score: Percent | None
     blame: Blame | UnsetType | None = UNSET
     assertion_errors: list[str] | UnsetType = UNSET
+    metrics: dict[str, float] | UnsetType = UNSET
     surplus: Yes | UnsetType = UNSET
 
     @classmethod
@@ -277,6 +379,7 @@ class RunDetailRecord(Record, kw_only=True):
             score=trial.score,
             blame=trial.blame or UNSET,
             assertion_errors=assertion_errors(trial) or UNSET,
+            metrics=trial.metrics or UNSET,
             surplus=True if trial.surplus else UNSET,
         )
 
@@ -356,6 +459,7 @@ class ResultRecord(Record, kw_only=True):
     retries: list[str]
     warnings: list[str]
     no_assertions: bool
+    metrics: dict[str, MetricRecord] | UnsetType = UNSET
     judge_consistency: SelfConsistencyRecord | UnsetType = UNSET
     runs: Count | UnsetType = UNSET
     planned: Count | UnsetType = UNSET
@@ -429,6 +533,7 @@ class ResultRecord(Record, kw_only=True):
             retries=[why for one in trials for why in one.retries],
             warnings=warnings(trials),
             no_assertions=no_assertions(trials),
+            metrics=_case_metrics(case) or UNSET,
         )
         if (flips := trial_flips(trials)).pairs:
             whole, checks = FlipsRecord.of(flips), [FlipsRecord.of(one) for one in check_flips(trials)]
@@ -496,6 +601,9 @@ class SummaryRecord(Record, kw_only=True):
     total_runs: Count
     passed_runs: Count
     overall_pass_rate: Percent
+    pass_rate: Percent | UnsetType | None = UNSET
+    pass_rate_interval: Interval | UnsetType = UNSET
+    se_runs: Number | UnsetType = UNSET
     stable_cases: Count
     unstable_cases: Count
     planned_runs: Count | UnsetType = UNSET
@@ -515,6 +623,7 @@ class SummaryRecord(Record, kw_only=True):
         info = end.info
         return cls(
             **end.counts,
+            **rate_fields(run_groups(end.numbers).all),
             not_run=not_run(end),
             duration_ms=milliseconds(end.duration_ms),
             agent_id=agent_id(info),
@@ -617,6 +726,9 @@ class Report(Record, kw_only=True):
 
     format: Count = 0
     summary: SummaryRecord
+    gates: list[GateRecord] | UnsetType = UNSET
+    metrics: dict[str, MetricRecord] | UnsetType = UNSET
+    groups: GroupsRecord | UnsetType = UNSET
     environment: Environment
     results: list[ResultRecord]
     skipped: list[SkippedRecord]
@@ -672,6 +784,16 @@ class ResultEvent(ResultRecord, kw_only=True, tag_field="type", tag="result"):
 
 class SummaryEvent(SummaryRecord, kw_only=True, tag_field="type", tag="summary"):
     """The run ended."""
+
+    gates: list[GateRecord] | UnsetType = UNSET
+    metrics: dict[str, MetricRecord] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, end: RunEnd) -> Self:
+        """The event of a run's end."""
+        made = super().of(end)
+        made.gates, made.metrics = [GateRecord.of(one) for one in end.gates], run_metrics(end)
+        return made
 
 
 Event = StartEvent | SkippedEvent | ResultEvent | SummaryEvent
@@ -741,6 +863,31 @@ def stability_fields(case: CaseResult) -> dict[str, Any]:
             VariationRecord(variation=number, **_stability_fields(one)) for number, one in variations.items()
         ]
     return made
+
+
+def rate_fields(group: GroupFigures) -> dict[str, Any]:
+    """The pass rate of a group of cases in percent, where it lies, and its standard error over other runs."""
+    made: dict[str, Any] = {"pass_rate": None if group.pass_rate is None else round(100 * group.pass_rate, 2)}
+    if group.interval is not None:
+        made["pass_rate_interval"] = percents(group.interval)
+    if group.se_runs is not None:
+        made["se_runs"] = round(100 * group.se_runs, 2)
+    return made
+
+
+def _case_metrics(case: CaseResult) -> dict[str, MetricRecord]:
+    """The metrics of a case over its judged runs; of one that ran once, those that were given by name."""
+    values: dict[str, list[float]] = {}
+    for trial in case.counted:
+        if is_judged(trial):
+            for name, value in (metrics_of(trial) if case.repeated else trial.metrics).items():
+                values.setdefault(name, []).append(value)
+    found = {name: figures_of(some, some) for name, some in values.items()}
+    return {name: MetricRecord.of(one, of_case=True) for name, one in found.items() if one is not None}
+
+
+def _rounded(value: float) -> float:
+    return round(value, 9)
 
 
 def percents(interval: tuple[float, float]) -> list[float]:

@@ -130,14 +130,21 @@ def decide_suite(
 
 
 def decide_percentile(
-    values: Sequence[float], share: float, threshold: float, alpha: float, *, at_most: bool = True
+    values: Sequence[float],
+    share: float,
+    threshold: float,
+    alpha: float,
+    *,
+    at_most: bool = True,
+    cases: int | None = None,
 ) -> Decision:
     """The decision of a gate on a percentile: `p95 <= threshold`, or `>=` without `at_most`.
 
-    By the binomial order-statistic limit, which needs independent values: one a case, or those of one case.
+    By the binomial order-statistic limit, which needs independent values: one a case, or those of one case. `cases`
+    says how many cases the values are of, where cases have several.
     """
-    low = percentile_lower_limit(values, share, alpha)
-    high = percentile_upper_limit(values, share, alpha)
+    low = percentile_lower_limit(values, share, alpha, cases)
+    high = percentile_upper_limit(values, share, alpha, cases)
     if at_most:
         return "passed" if high <= threshold else "failed" if low > threshold else "inconclusive"
     return "passed" if low >= threshold else "failed" if high < threshold else "inconclusive"

@@ -188,39 +188,46 @@ def _rank(n: int, share: float) -> int:
     return max(1, ceil(n * share - _ROUNDING))
 
 
-def percentile_interval(values: Sequence[float], share: float, confidence: float = 0.95) -> Interval | None:
-    """The interval of a percentile between two observed values; -∞ or ∞ where too few values were seen."""
+def percentile_interval(
+    values: Sequence[float], share: float, confidence: float = 0.95, cases: int | None = None
+) -> Interval | None:
+    """The interval of a percentile between two observed values; -∞ or ∞ where too few values were seen.
+
+    `cases`: how many cases the values are of, where cases have several. Runs of a case are not independent, so the
+    ranks are those of as many values as there are cases, which is right at worst.
+    """
     if not values:
         return None
     alpha = (1 - confidence) / 2
-    return Interval(percentile_lower_limit(values, share, alpha), percentile_upper_limit(values, share, alpha))
+    low, high = percentile_lower_limit(values, share, alpha, cases), percentile_upper_limit(values, share, alpha, cases)
+    return Interval(low, high)
 
 
-def percentile_upper_limit(values: Sequence[float], share: float, alpha: float) -> float:
+def percentile_upper_limit(values: Sequence[float], share: float, alpha: float, cases: int | None = None) -> float:
     """The least observed value that is below the percentile with probability ≤ `alpha`; ∞ if there is none.
 
     The value of rank u is below it only if u or more values are, which is a binomial probability.
     """
-    ordered, n = sorted(values), len(values)
-    if not n or binomial_at_least(n, n, share) > alpha:
+    ordered, n = sorted(values), cases or len(values)
+    if not ordered or binomial_at_least(n, n, share) > alpha:
         return inf
     low, high = _rank(n, share), n
     while low < high:  # the probability falls with the rank
         middle = (low + high) // 2
         low, high = (low, middle) if binomial_at_least(middle, n, share) <= alpha else (middle + 1, high)
-    return ordered[low - 1]
+    return ordered[-(-low * len(ordered) // n) - 1]
 
 
-def percentile_lower_limit(values: Sequence[float], share: float, alpha: float) -> float:
+def percentile_lower_limit(values: Sequence[float], share: float, alpha: float, cases: int | None = None) -> float:
     """The greatest observed value that is above the percentile with probability ≤ `alpha`; -∞ if there is none."""
-    ordered, n = sorted(values), len(values)
-    if not n or binomial_at_most(0, n, share) > alpha:
+    ordered, n = sorted(values), cases or len(values)
+    if not ordered or binomial_at_most(0, n, share) > alpha:
         return -inf
     low, high = 1, max(1, _rank(n, share))
     while low < high:  # the probability rises with the rank
         middle = (low + high + 1) // 2
         low, high = (middle, high) if binomial_at_most(middle - 1, n, share) <= alpha else (low, middle - 1)
-    return ordered[low - 1]
+    return ordered[(low - 1) * len(ordered) // n]
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:

@@ -1,10 +1,13 @@
 """Counts the cases of a run as they end."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED, UNUSABLE
+from atp.stats.run_numbers import RunNumbers
 from atp.stats.stability import blames_agent, missed_score, passed_trials
+from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 
 _NOT_PASSED = ("failed", "errors", "blocked", "cancelled", "inconclusive")
@@ -51,6 +54,8 @@ class Summary:
         """Cases whose number of runs was not fixed beforehand."""
         self._rates = 0.0
         """The sum of the pass rates of cases; of a case whose number of runs was not fixed, its estimate."""
+        self.numbers = RunNumbers()
+        """The numbers that figures of groups of cases, and gates, are made of."""
 
     def add_case(self, case: CaseResult) -> None:
         """Count a case whose trials have ended."""
@@ -58,6 +63,7 @@ class Summary:
             self.skipped += 1
             self.skipped_by_test += 1
             return
+        self.numbers.add(case)
         trials, missing = case.counted, case.missing
         runs, passed = len(trials), passed_trials(trials, missed_score(case))
         self.variations += case.variations
@@ -131,19 +137,27 @@ class Summary:
             return min(round(100 * self._rates / self.ran, 1), 99.9 if self.passed_runs < self.runs else 100.0)
         return percent(self.passed_runs, self.runs + self.missing_runs)
 
-    def exit_code(self, *, stopped: bool = False, unwritten: bool = False, interrupted: bool = False) -> int:
+    def exit_code(
+        self,
+        *,
+        stopped: bool = False,
+        unwritten: bool = False,
+        interrupted: bool = False,
+        gates: Iterable[GateResult] = (),
+    ) -> int:
         """The exit code of the process.
 
         `stopped`: a budget ran out, or a hook of the whole run failed; `unwritten`: a report could not be written.
         """
+        outcomes = {gate.outcome for gate in gates}
         if interrupted:
             return INTERRUPTED
         left = {name: getattr(self, name) - self._excused[name] for name in _NOT_PASSED}
-        if left["failed"]:
+        if left["failed"] or "failed" in outcomes:
             return FAILED
         if left["errors"] or left["blocked"] or left["cancelled"] or stopped or unwritten:
             return INCOMPLETE
-        if left["inconclusive"]:
+        if left["inconclusive"] or "inconclusive" in outcomes:
             return INCONCLUSIVE
         return PASSED if self.passed or self.quarantined else UNUSABLE
 

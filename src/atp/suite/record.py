@@ -177,6 +177,8 @@ Margin = Annotated[float, Field(ge=0, lt=1), BeforeValidator(_no_bool)]
 """A number from 0, below 1."""
 Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_no_bool)]
 """A number from 0 to 100."""
+Number = Annotated[float, BeforeValidator(_no_bool)]
+"""Any number."""
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_no_bool)]
 """A number that isn't negative."""
 Seconds = Annotated[float, Field(gt=0), BeforeValidator(_duration)]

@@ -172,6 +172,8 @@ class Transcript(Struct, omit_defaults=True, kw_only=True):
     """What was made."""
     usage: Usage = field(default_factory=Usage)
     """What was used."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Named metrics that the agent gave."""
     logs: list[str] = field(default_factory=list)
     """What the agent printed beside the protocol."""
 
@@ -218,6 +220,8 @@ class Verdict(Struct, omit_defaults=True, kw_only=True):
     """A judge decided, not an exact rule."""
     evidence: list[str] = field(default_factory=list)
     """Quotations that a judge gave."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Named metrics that the check measured."""
     parts: list["Verdict"] = field(default_factory=list)
     """The verdicts inside a group."""
 
@@ -332,6 +336,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """The parts of the score that had data, each from 0 to 1."""
     left_out: dict[str, str] = field(default_factory=dict)
     """The parts that had none, and why; the others' weights are rescaled."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Named metrics that the agent, the checks or the test itself gave; `metrics_of` adds those that ATP measures."""
     transcript: Transcript = field(default_factory=Transcript)
     """What was said and seen."""
     role_usage: Usage | None = None

@@ -7,6 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, PrivateAttr
 from atp.base.diagnostics import Place
 from atp.suite.agent import AnyAgent
 from atp.suite.case import Case, Limits, Weights
+from atp.suite.gates import SuiteGate
 from atp.suite.record import Confidence, Count, Defaulting, Margin, Record, Score, Seconds, Share, Text
 
 Dialect = Literal["yaml", "markdown", "jsonl", "message", "script"]
@@ -59,6 +60,8 @@ class Suite(Record):
     """What it is for."""
     defaults: Defaults = Field(default_factory=Defaults)
     """What cases take where they say nothing themselves."""
+    gates: list[SuiteGate] = Field(default_factory=list)
+    """What the cases must reach together."""
     agents: list[AnyAgent] = Field(default_factory=list)
     """The agents under test."""
     target: str | None = None

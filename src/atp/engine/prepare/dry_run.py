@@ -12,6 +12,7 @@ from atp.checks.case_checks import assertions_of, by_turns
 from atp.checks.judged import AgentAssertion, LlmEval
 from atp.engine.planned_trial import Trial
 from atp.engine.run import Run
+from atp.engine.run_info import gates_of
 from atp.suite.assertion import Assertion, Group
 from atp.suite.case import MOST_TURNS, Case
 from atp.suite.expectation import read_expectation
@@ -27,6 +28,7 @@ class DryRun:
         self._plan = run.plan
         self._options = run.options
         self._secrets = run.secrets
+        self._gates = gates_of(run)
         self._listed = 0
         self._calls = 0
         self._judge_calls = 0
@@ -64,6 +66,7 @@ class DryRun:
             "judge_calls": self._judge_calls,
             "skipped": self._skipped(),
             "cost_usd_at_most": None if self._open_ended else self._usd,
+            **({"gates": [one.gate for one in self._gates]} if self._gates else {}),
         }
 
     def lines(self) -> Iterator[str]:
@@ -88,6 +91,9 @@ class DryRun:
         if skipped := self._skipped():
             yield f"{counted(skipped, 'case')} skipped by {'its file' if skipped == 1 else 'their files'}"
         yield f"cost: {self._cost()}"
+        for gate in self._gates:
+            of_suite = f" ({printable(gate.file or 'the suite')})" if gate.of_suite else ""
+            yield f"gate: {printable(gate.gate)}{of_suite}"
         if self._options.budget_usd is not None:
             yield f"the run stops at ${self._options.budget_usd:g}"
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from atp.suite.gates import SuiteGate
 from atp.suite.record import Amount, Confidence, Count, Margin, Record, Regex, Runs, Seconds, Share, Text, Whole
 
 
@@ -93,6 +94,9 @@ class Options(Record):
         "the observed share decides)"
     )
     margin: Margin | None = setting("With a confidence: how far below its pass_rate a case may lie and still pass (0)")
+    gates: list[SuiteGate] = setting(
+        'What the cases must reach together: "pass^3 >= 0.8", "cost_usd p95 <= 0.05"', "--gate", factory=list
+    )
     timeout: Seconds = setting("Longest a trial may take where its file doesn't say (5m)", default=300.0)
     parallel: Count = setting("Trials at a time (1)", default=1)
     retries: Whole = setting("Tries again after failures of the infrastructure, never of the agent (2)", default=2)

@@ -28,7 +28,8 @@ class _TomlLocator:
         self._begin = ours[0] if ours else 0
 
     def key(self, path: DataPath) -> Place:
-        name = re.escape(str(path[-1]) if path else "").replace("_", "[-_]")
+        keys = [str(one) for one in path if isinstance(one, str)]  # items of lists have no names
+        name = re.escape(keys[-1] if keys else "").replace("_", "[-_]")
         pattern = re.compile(rf"\s*[\"']?{name}[\"']?\s*=|\[.*\b{name}\]")
         for number, line in enumerate(self._lines[self._begin :], self._begin + 1):
             if pattern.match(line):
@@ -150,7 +151,9 @@ def environment(root: Path, env_file: str | None) -> Environment:
 
 
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    """The long flag of a setting: `--gate` for `gates`."""
+    flags = settings()[name]["flags"] if name in settings() else ()
+    return next((flag for flag in flags if flag.startswith("--")), f"--{name.replace('_', '-')}")
 
 
 def resolve_options(
@@ -209,7 +212,7 @@ def environment_warnings(env: Mapping[str, str]) -> list[Diagnostic]:
     return [*(env.warnings if isinstance(env, Environment) else ()), *notes]
 
 
-_LISTS = ("name", "output", "connector")
+_LISTS = ("name", "output", "connector", "gates")
 """Settings that take several values; a file may give one as a text, the environment separates them by commas."""
 SECTIONS = frozenset({"agents", "connectors"})
 """Tables of the settings file that aren't settings."""

@@ -67,6 +67,11 @@ class Response:
         return self.transcript.usage
 
     @property
+    def metrics(self) -> dict[str, float]:
+        """The named metrics that the agent gave in this turn."""
+        return self.transcript.metrics
+
+    @property
     def duration_ms(self) -> float:
         """The duration of this turn."""
         return self.transcript.turns[-1].duration_ms
@@ -152,6 +157,7 @@ class _Before:
         self._turns, self._calls = len(own.turns), len(own.tool_calls)
         self._events, self._artifacts = len(own.events), len(own.artifacts)
         self._usage = copy(own.usage)
+        own.metrics = {}  # of the turn alone: `_add_turn` has added those of earlier turns to the trial's
 
     def turn_of(self, own: Transcript) -> Transcript:
         """Return the part of the transcript that the turn added, with all messages."""
@@ -166,6 +172,7 @@ class _Before:
             events=own.events[self._events :],
             artifacts=own.artifacts[self._artifacts :],
             usage=Usage(**used),
+            metrics=own.metrics,
         )
 
 
@@ -181,6 +188,7 @@ def _add_turn(whole: Transcript, turn: Transcript, number: int, messages: list[d
     whole.events.extend(replace(one, turn=number) for one in turn.events)
     whole.artifacts.extend(turn.artifacts)
     whole.usage.add(turn.usage)
+    whole.metrics.update(turn.metrics)
 
 
 def _messages(messages: Any) -> list[dict[str, Any]]:

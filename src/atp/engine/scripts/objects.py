@@ -40,6 +40,10 @@ class T:
         """Add a line to the log of the trial."""
         self._runner.result.transcript.logs.append(_text(words))
 
+    def metric(self, name: str, value: float) -> None:
+        """Give a named metric of the trial: a number to aggregate, to chart and to gate."""
+        self._runner.give_metrics({name: value})
+
     def error(self, *words: Any) -> None:
         """Fail the test, and go on with it."""
         self._fail("error", _text(words) or "the test failed")

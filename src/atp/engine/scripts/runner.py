@@ -21,6 +21,7 @@ from atp.engine.role_clients import RoleClients
 from atp.engine.scripts.file import NO_AGENT
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Case
+from atp.suite.metrics import read_metrics
 from atp.suite.result import Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class ScriptRunner:
     _closed: bool = False
 
     def __post_init__(self) -> None:
-        self.result.verdicts = []  # drops the verdicts of an earlier attempt
+        self.result.verdicts, self.result.metrics = [], {}  # drops those of an earlier attempt
 
     def tested(self, name: str | None) -> AgentUnderTest:
         """Return the agent of this name, or the agent under test. Raises `ConfigurationError`, `ScriptError`."""
@@ -190,6 +191,14 @@ class ScriptRunner:
         plain = verdict.where in (None, "output")
         verdict.where = here if plain else f"{verdict.where}, {here}"
         self.result.verdicts.append(verdict)
+
+    def give_metrics(self, metrics: Any) -> None:
+        """Add named metrics to the result. Raises `ScriptError`."""
+        __tracebackhide__ = True
+        try:
+            self.result.metrics.update(read_metrics(metrics))
+        except ValueError as error:
+            raise ScriptError(str(error)) from error
 
     def evidence(self, transcript: Transcript, *, judged: bool = False) -> Evidence:
         """Return the evidence of a check on an answer."""

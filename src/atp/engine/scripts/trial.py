@@ -52,6 +52,8 @@ async def run_script_test(runner: ScriptRunner) -> str | None:
             ctx.end()
     if raised is not None:
         _take_error(raised, runner)
+    elif type(value) is dict and value.keys() == {"metrics"}:
+        runner.give_metrics(value["metrics"])
     elif value is not None:
         _warn_of_return_value(value, runner)
     verdicts = runner.result.verdicts
@@ -88,7 +90,7 @@ def _take_error(raised: Raised, runner: ScriptRunner) -> None:
 
 
 def _warn_of_return_value(value: Any, runner: ScriptRunner) -> None:
-    """Warn of a return value, which decides nothing. A bool is surely meant as the verdict, so it is an error."""
+    """Warn of a return value, which decides nothing unless it has metrics. A bool is surely meant as the verdict."""
     text = f"it returned {show_foreign(value, SHORT)}, and what a test returns decides nothing"
     if type(value) is bool and not any(one.outcome == "failed" for one in runner.result.verdicts):
         raise ScriptError(f"{text}: write `assert`, or t.assert_.true(…)")

@@ -16,6 +16,7 @@ from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.workspace import Workspace
 from atp.suite.case import Limits
 from atp.suite.message import answer_text
+from atp.suite.metrics import read_metrics
 from atp.suite.result import Event, ToolCall, Transcript, Turn, Usage
 
 
@@ -171,6 +172,11 @@ class Conversation:
             watch.tool_call(call)
         transcript.artifacts.extend(reply.artifacts)
         self._doubts.extend(one for one in reply.warnings if one not in self._doubts)
+        if reply.metrics:
+            try:
+                transcript.metrics.update(read_metrics(reply.metrics))
+            except ValueError as error:  # of an adapter of a plugin: ATP's own have read them before
+                raise AgentError(str(error)) from error
         if reply.usage is not None:
             watch.usage(reply.usage)
 

@@ -33,6 +33,7 @@ from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.conversation import LimitExceeded
 from atp.engine.trial.deadline import Deadline
 from atp.engine.trial.ending import Actor, Ending, conclude, ending_of, out_of_time
+from atp.suite.metrics import collect_metrics
 from atp.suite.result import NO_ASSERTIONS, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
@@ -177,7 +178,9 @@ class JudgedTrial(ABC):
         """The result of a trial that does not end although its time is up."""
         self.time_out()
         self._result.duration_ms = self.duration_ms
-        return _copy(self._result)
+        copied = _copy(self._result)
+        collect_metrics(copied)
+        return copied
 
     def copy_result(self) -> TrialResult:
         """Go on with a copy of the result, as it is now, and return the copy."""

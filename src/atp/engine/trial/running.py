@@ -177,7 +177,7 @@ class RunningTrial(JudgedTrial):
         self._result.retries.append(str(error))
         self._result.status, self._result.error, self._result.blame = "passed", None, None
         self._result.transcript = Transcript()
-        self._result.checkpoints = []
+        self._result.checkpoints, self._result.metrics = [], {}
         if self._workspace.exists:
             await in_thread(self._workspace.remove)
         self._workspace = self._context.workspace(self._trial, self._start)

@@ -11,6 +11,7 @@ from atp.engine.trial.deadline import Deadline, Deadlines
 from atp.engine.trial.ending import Ending
 from atp.engine.trial.judging import JudgedTrial
 from atp.engine.trial.running import RunningTrial
+from atp.suite.metrics import collect_metrics
 from atp.suite.result import Status, TrialResult
 
 Abandon = Callable[[TrialResult], None]
@@ -102,6 +103,7 @@ class TrialRunner:
         finally:
             deadline.cancel()
         result.duration_ms = running.duration_ms
+        collect_metrics(result)
         await running.clean_up()
         return result, running.snapshot
 

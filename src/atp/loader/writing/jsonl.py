@@ -65,6 +65,8 @@ def _note_losses(suite: Suite, losses: Losses) -> None:
         losses.suite("version", suite.version)
     if suite.description is not None:
         losses.suite("description")
+    for gate in suite.gates:
+        losses.suite("gates", gate.text)
     for agent in suite.agents:
         losses.suite("agents", f"`{agent.name}`")
     for key in ("target", "assessor", "generator", "iterations"):

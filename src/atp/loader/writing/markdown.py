@@ -45,6 +45,8 @@ def _front_keys(suite: Suite, cases: list[Case], losses: Losses) -> dict[str, An
     """The frontmatter: what the file says for all of its cases, in the order of the format's description."""
     if suite.version != "1.0":
         losses.suite("version", suite.version)
+    for gate in suite.gates:
+        losses.suite("gates", gate.text)
     defaults = suite.defaults
     limits = to_plain(Limits(**defaults.limits()))
     front = {

@@ -26,6 +26,8 @@ def write_yaml(suite: Suite) -> Written:
     parts = [yaml_text(hiding.hide(head, losses.secret()))]
     if defaults := {key: value for key, value in to_plain(suite.defaults).items() if value is not None}:
         parts.append(yaml_text(hiding.hide({"defaults": defaults}, losses.secret())))
+    if suite.gates:
+        parts.append(yaml_text(hiding.hide({"gates": [gate.text for gate in suite.gates]}, losses.secret())))
     agents = _agents(suite)
     if agents:
         parts.append(yaml_list("agents", [hiding.hide(one, losses.secret(), ("agents",)) for one in agents]))

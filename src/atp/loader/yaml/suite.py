@@ -15,7 +15,7 @@ from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.suite import Suite
 
-SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "agents", "tests"})
+SUITE_KEYS = frozenset({"test_suite", "version", "description", "defaults", "gates", "agents", "tests"})
 """The top-level keys of a suite."""
 
 
@@ -74,7 +74,7 @@ def _read_head(
             written[mistake.meant] = key
             data[mistake.meant] = data[key]  # read on as it was meant, to find what else is wrong
     head: dict[str, Any] = {
-        key: data[key] for key in ("test_suite", "version", "description", "defaults", "agents") if key in data
+        key: data[key] for key in ("test_suite", "version", "description", "defaults", "gates", "agents") if key in data
     }
     head = {key: value for key, value in head.items() if value is not None or key == "test_suite"}
     if is_number(head.get("version")):

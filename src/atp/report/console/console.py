@@ -22,6 +22,7 @@ from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
 from atp.report.side_by_side import SideBySide
 from atp.report.totals import AgentTotals
+from atp.stats.group_figures import run_groups
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -148,7 +149,8 @@ class Console(Listener):
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
         notable = self._notable.lines(self._hide, name_agent=self._several)
-        agents = agent_lines(self._by_agent, self._hide, self._grid) if self._several else []
+        rates = run_groups(end.numbers).agents
+        agents = agent_lines(self._by_agent, self._hide, self._grid, rates) if self._several else []
         lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
         if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
             lines += [_BLANK, *self._explained]

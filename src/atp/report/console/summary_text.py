@@ -12,8 +12,10 @@ from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.report.compare.words import column_sentence
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
+from atp.report.figure_text import SIGNS, gate_text, gate_title, metric_text, named_metrics, rate_text
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
+from atp.stats.group_figures import GroupFigures, MetricFigures, run_groups
 from atp.suite.result import CaseResult, TrialResult, Usage
 
 WIDTH = 63
@@ -39,8 +41,13 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.extend(_trials(end, cases_left_out=missing > 0))
     if missing:
         lines.append((f"  Not run: {missing}", "error"))
+    groups = run_groups(end.numbers)
+    if rate := rate_text(groups.all):
+        lines.append((f"  Rate:    {rate}", ""))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
     lines.extend(more)
+    lines.extend(_metric_lines(named_metrics(groups.all.metrics), hide))
+    lines.extend(gate_lines(end, hide))
     if end.reason:
         lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
     wide = max((len(label[1]) for text, _ in lines if (label := _LABEL.match(text))), default=0)
@@ -92,6 +99,35 @@ def _trials(end: RunEnd, *, cases_left_out: bool) -> Iterator[Line]:
     yield f"  Stable:  {counts['stable_cases']} of {counted(repeated, which)}", ""
 
 
+def _metric_lines(metrics: dict[str, MetricFigures], hide: Hide) -> Iterator[Line]:
+    """A line for each metric that was given by name, where there are any."""
+    if metrics:
+        yield "  Metrics:", ""
+    names = {name: one_line(hide(name), 60) for name in metrics}
+    width = max(map(len, names.values()), default=0)
+    for name, found in metrics.items():
+        parts = [
+            f"{what} {metric_text(name, value, interval)}"
+            for what, value, interval in (
+                ("mean", found.mean, found.mean_interval),
+                ("median", found.median, found.median_interval),
+                ("p95", found.p95, found.p95_interval),
+            )
+        ]
+        yield f"    {names[name]:<{width}}  {', '.join(parts if found.runs > 1 else parts[:1])}", ""
+
+
+def gate_lines(end: RunEnd, hide: Hide) -> Iterator[Line]:
+    """A line for each gate, where there are any."""
+    if end.gates:
+        passed = sum(gate.outcome == "passed" for gate in end.gates)
+        yield f"  Gates:   {passed} of {len(end.gates)} passed", "" if passed == len(end.gates) else "error"
+    looks = {"passed": "", "failed": "failed", "inconclusive": "error"}
+    for gate in end.gates:
+        text = f"{one_line(hide(gate_title(gate, end.info)), 200)}  {one_line(hide(gate_text(gate)), 400)}"
+        yield f"    {SIGNS[gate.outcome]} {text}", looks[gate.outcome]
+
+
 class Used:
     """Adds up what trials used."""
 
@@ -133,8 +169,11 @@ class _Sum:
         self.usd += usage.cost_usd or 0.0
 
 
-def agent_lines(totals: AgentTotals, hide: Hide, grid: SideBySide) -> list[Line]:
-    """A line for each agent, where there are several, with the letter of its column in the table that follows."""
+def agent_lines(totals: AgentTotals, hide: Hide, grid: SideBySide, groups: dict[str, GroupFigures]) -> list[Line]:
+    """A line for each agent, where there are several, with how sure its pass rate is.
+
+    It begins with the letter of the agent's column in the table that follows.
+    """
     names = {agent: one_line(hide(agent), 80) for agent in totals.agents}
     width = max(map(len, names.values()), default=0)
     table = list(_grid_lines(grid))
@@ -142,7 +181,8 @@ def agent_lines(totals: AgentTotals, hide: Hide, grid: SideBySide) -> list[Line]
     lines: list[Line] = []
     for agent, found in totals.agents.items():
         letter = f"{letters[hide(agent)]}  " if hide(agent) in letters else ""
-        lines.append((f"    {letter}{names[agent]:<{width}}  {found.text}", ""))
+        rate = rate_text(groups[agent]) if agent in groups else ""
+        lines.append((f"    {letter}{names[agent]:<{width}}  {found.text}{'; ' if rate else ''}{rate}", ""))
     return [("  By agent:", ""), *lines, *table] if lines else []
 
 

@@ -43,6 +43,7 @@ COLUMNS = (
     "cost_usd",
     "role_tokens",
     "role_cost_usd",
+    "metrics",
     "input",
     "output",
 )
@@ -107,6 +108,7 @@ def _trial(trial: TrialResult) -> dict[str, Any]:
         "cost_usd": used.cost_usd,
         "role_tokens": roles.tokens if roles else None,
         "role_cost_usd": roles.cost_usd if roles else None,
+        "metrics": response(trial.metrics) if trial.metrics else None,
         "output": response(seen.output),
     }
 

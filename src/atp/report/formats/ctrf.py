@@ -17,7 +17,7 @@ from atp.journal.listeners import RunEnd
 from atp.report.console.case_text import went_wrong
 from atp.report.facts import agent_id, case_usage, is_failure, milliseconds, reason, shown_trial, timestamp
 from atp.report.files import Spool
-from atp.report.records import environment, stability_fields
+from atp.report.records import GateRecord, environment, stability_fields
 from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
 from atp.suite.case import Case
@@ -60,6 +60,8 @@ class CtrfReport(SpooledReport):
         info, hide = end.info, self.hide
         tool = {"name": "atp", "version": info.version}
         extra = {"stopped": hide(end.reason), "exitCode": end.exit_code, "journal": hide(info.folder)}
+        if end.gates:
+            extra["gates"] = hide([GateRecord.of(one) for one in end.gates])
         about = {
             "appName": hide(agent_id(info)),
             "extra": hide(environment(info) | {"connector": info.connector}),

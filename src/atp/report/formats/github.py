@@ -15,8 +15,9 @@ from atp.report.compare.markdown import comparison_markdown
 from atp.report.console.case_text import title, went_wrong
 from atp.report.console.page import lost
 from atp.report.facts import quarantine_text, reason, shown_trial
+from atp.report.figure_text import gate_text, gate_title
 from atp.report.files import let_go
-from atp.report.formats.markdown import case_section, summary_section
+from atp.report.formats.markdown import case_section, gates_section, summary_section
 from atp.report.reporter import Reporter
 from atp.suite.result import CaseResult
 
@@ -62,6 +63,11 @@ class Annotations(Listener):
         lines = self._lines
         if self._more:
             lines.append(f"::notice title=ATP::{counted(self._more, 'more case')} did not pass")
+        for gate in end.gates:
+            if gate.outcome != "passed":
+                level = "error" if gate.outcome == "failed" else "warning"
+                text = one_line(self._hide(f"{gate_title(gate, end.info)}: {gate_text(gate)}"), 1000)
+                lines.append(f"::{level} title=ATP gate::{_data(text)}")
         if end.reason:
             lines.append(f"::error title=ATP::{_data(one_line(self._hide(end.reason), 1000))}")
         try:
@@ -114,7 +120,7 @@ class StepSummary(Reporter):
     def end(self, end: RunEnd) -> None:
         """Append the summary to what earlier commands of the step have written."""
         assert self.path is not None
-        lines = ["# Agent Test Report", "", *summary_section(end, self.hide)]
+        lines = ["# Agent Test Report", "", *summary_section(end, self.hide), *gates_section(end, self.hide)]
         lines += comparison_markdown(end.comparison, self.hide) if end.comparison is not None else []
         head = "".join(f"{line}\n" for line in lines).encode()
         try:

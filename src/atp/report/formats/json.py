@@ -7,7 +7,17 @@ from typing import IO
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import Spool
-from atp.report.records import FORMAT, MetadataRecord, ResultRecord, SkippedRecord, SummaryRecord, environment
+from atp.report.records import (
+    FORMAT,
+    GateRecord,
+    GroupsRecord,
+    MetadataRecord,
+    ResultRecord,
+    SkippedRecord,
+    SummaryRecord,
+    environment,
+    run_metrics,
+)
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide
 from atp.suite.case import Case
@@ -50,6 +60,10 @@ class JsonReport(SpooledReport):
         """Write the object key by key: the results may not fit into memory."""
         file.write(b'{\n"format": %d' % FORMAT)
         file.write(b',\n"summary": ' + self.masked_json(SummaryRecord.of(end)))
+        gates = [GateRecord.of(one) for one in end.gates]
+        parts = {"gates": gates, "metrics": run_metrics(end), "groups": GroupsRecord.of(end)}
+        for name, part in parts.items():
+            file.write(b',\n"%s": ' % name.encode() + self.masked_json(part))
         file.write(b',\n"environment": ' + self.masked_json(environment(end.info)))
         file.write(b',\n"results": ')
         results.write_list(file)

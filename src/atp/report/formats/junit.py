@@ -31,6 +31,7 @@ from atp.report.facts import (
     stability_text,
     timestamp,
 )
+from atp.report.figure_text import gate_text, gate_title
 from atp.report.files import Order, Spool
 from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
@@ -82,11 +83,12 @@ class JunitReport(SpooledReport):
     def write(self, file: IO[bytes], end: RunEnd, results: Spool, skipped: Spool) -> None:
         """Write all suites, and an error if the run ended early."""
         suites, broken = [*self._suites.values(), *self._left_out.values()], end.reason is not None
+        missed = sum(gate.outcome != "passed" for gate in end.gates)
         counts = sum((suite.counts for suite in suites), Counter[str]())
         about = attributes(
             name=self.hide(agent_id(end.info)) or "atp",
-            tests=sum(suite.tests for suite in suites) + broken,
-            failures=counts["failure"],
+            tests=sum(suite.tests for suite in suites) + len(end.gates) + broken,
+            failures=counts["failure"] + missed,
             errors=counts["error"] + broken,
             time=_seconds(end.duration_ms),
         )
@@ -96,6 +98,8 @@ class JunitReport(SpooledReport):
                 file.write("".join(known[number].head(end.info, self.hide)).encode())
                 file.writelines(item for _, item in items)
                 file.write(b"  </testsuite>\n")
+        if end.gates:
+            file.write(_gates(end, missed, self.hide).encode())
         if broken:
             file.write(_early_end(end, self.hide).encode())
         file.write(b"</testsuites>\n")
@@ -192,6 +196,22 @@ def _type(case: CaseResult, trial: TrialResult) -> str:
         return case.status
     failed = next((one.type for one in trial.verdicts if one.outcome == "failed"), case.status)
     return trial.blame or failed
+
+
+def _gates(end: RunEnd, missed: int, hide: Hide) -> str:
+    """A suite with a test for each gate. One that is not passed is a failure, of the type of its outcome."""
+    head = attributes(name="gates", tests=len(end.gates), failures=missed, errors=0, skipped=0, time="0.000")
+    lines = [f"  <testsuite{head}>\n"]
+    for gate in end.gates:
+        about = attributes(name=hide(gate_title(gate, end.info)), classname="gates", time="0.000")
+        lines.append(f"    <testcase{about}>\n")
+        if gate.outcome != "passed":
+            why = attributes(message=hide(gate_text(gate)), type="gate" if gate.outcome == "failed" else gate.outcome)
+            lines.append(f"      <failure{why}/>\n")
+        else:
+            lines.append(f"      <system-out>{xml_text(hide(gate_text(gate)))}</system-out>\n")
+        lines.append("    </testcase>\n")
+    return "".join([*lines, "  </testsuite>\n"])
 
 
 def _early_end(end: RunEnd, hide: Hide) -> str:

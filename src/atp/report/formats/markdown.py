@@ -33,11 +33,14 @@ from atp.report.facts import (
     trials_text,
     warnings,
 )
+from atp.report.figure_text import gate_text, gate_title, metric_text, named_metrics, rate_text
 from atp.report.files import Spool
 from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
+from atp.stats.group_figures import run_groups
+from atp.stats.intervals import LEAST_CASES
 from atp.stats.stability import case_score, case_stability
 from atp.stats.summary import percent
 from atp.suite.case import Case
@@ -92,9 +95,15 @@ class MarkdownReport(SpooledReport):
         if end.comparison is not None:
             file.write(_bytes(comparison_markdown(end.comparison, self.hide)))
         if self._several:
-            totals = [(plain(self.hide(agent)), found.text) for agent, found in self._totals.agents.items()]
+            rates = run_groups(end.numbers).agents
+            told = {agent: rate_text(rates[agent]) if agent in rates else "" for agent in self._totals.agents}
+            totals = [
+                (plain(self.hide(agent)), found.text + (f"; {told[agent]}" if told[agent] else ""))
+                for agent, found in self._totals.agents.items()
+            ]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
             file.write(_bytes(_side_by_side(self._grid)))
+        file.write(_bytes([*gates_section(end, self.hide), *_figures_sections(end, self.hide)]))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
             rows = [row.split("\t") for item in results if (row := item.partition(b"\n")[0].decode())]
@@ -138,6 +147,8 @@ def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:
     ]
     rows += [("Not Run", str(not_run(end)))] if not_run(end) else []
     rows.append(("Pass Rate", f"{counts['overall_pass_rate']:g}%"))
+    if rate := rate_text(run_groups(end.numbers).all):
+        rows.append(("Case Pass Rate", rate))
     rows += [("Below Min Score", f"{counted(low, 'case')}, although enough trials passed")] if low else []
     if info.trials > info.cases:
         rows.append(_passed_row(counts, info.runs))
@@ -154,6 +165,42 @@ def _passed_row(counts: dict[str, Any], runs: int) -> tuple[str, str]:
     if variations <= counts["total_cases"]:
         return "Runs", text
     return "Trials", f"{text} ({trials_text(counts.get('planned_runs', total), variations, runs)})"
+
+
+def gates_section(end: RunEnd, hide: Hide) -> list[str]:
+    """A table of the gates, where there are any."""
+    signs = {"passed": "✅", "failed": "❌", "inconclusive": "❔"}
+    rows = []
+    for gate in end.gates:
+        title = f"{signs[gate.outcome]} {code(hide(gate_title(gate, end.info)), 200)}"
+        rows.append((title, plain(hide(gate_text(gate)), 400)))
+    return ["## Gates", "", *table(("Gate", "Outcome"), rows)] if rows else []
+
+
+def _figures_sections(end: RunEnd, hide: Hide) -> Iterator[str]:
+    """The metrics, if some were given by name or there are intervals; and the rates of tags and files."""
+    groups = run_groups(end.numbers)
+    if named_metrics(groups.all.metrics) or groups.all.cases >= LEAST_CASES:
+        rows = [
+            (
+                code(hide(name), 80),
+                str(found.runs),
+                metric_text(name, found.mean, found.mean_interval),
+                metric_text(name, found.median, found.median_interval),
+                metric_text(name, found.p95, found.p95_interval),
+            )
+            for name, found in groups.all.metrics.items()
+        ]
+        head = ("Metric", "Runs", "Mean (approximate 95% interval)", "Median (95% interval)", "p95 (95% interval)")
+        yield from ("## Metrics", "", *table(head, rows))
+    rated = [
+        (f"{kind} {code(hide(name), 80)}", str(found.cases), text)
+        for kind, some in (("tag", groups.tags), ("file", groups.files))
+        for name, found in some.items()
+        if (text := rate_text(found))
+    ]
+    if rated:
+        yield from ("## Tags and Files", "", *table(("Group", "Cases", "Pass rate"), rated))
 
 
 _RARE = ("errors", "blocked", "cancelled", "inconclusive", "skipped", "quarantined")

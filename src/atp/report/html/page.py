@@ -14,9 +14,12 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.compare.words import column_sentence
 from atp.report.facts import not_run
+from atp.report.figure_text import gate_text, gate_title, metric_text, named_metrics, rate_text
 from atp.report.records import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
 from atp.stats.comparison import ColumnComparison
+from atp.stats.group_figures import run_groups
+from atp.stats.suite_gates import GateResult
 
 SCRIPTS = (
     "dom.js",
@@ -73,9 +76,47 @@ def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = (
         "metadata": hide(MetadataRecord.of(end)),
         "made_with": _made_with(end.info, hide),
         "notes": [hide(note) for note in (*end.info.notes, *end.notes)],
+        "gates": [_gate(gate, end.info, hide) for gate in end.gates],
+        "groups": _groups(end, hide),
         "damaged": end.damaged,
         "compared": {one.agent: column_sentence(one.overall) for one in compared if one.overall.cases},
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
+    }
+
+
+def _gate(gate: GateResult, info: RunInfo, hide: Hide) -> dict[str, Any]:
+    return {"outcome": gate.outcome, "gate": hide(gate_title(gate, info)), "text": hide(gate_text(gate))}
+
+
+def _groups(end: RunEnd, hide: Hide) -> dict[str, Any]:
+    """The rates of all cases, agents, tags and files as far as they have intervals, and the metrics."""
+    found = run_groups(end.numbers)
+    rated = [("", "all cases", found.all)] if found.all.interval else []
+    kinds = {"agent": found.agents if len(found.agents) > 1 else {}, "tag": found.tags, "file": found.files}
+    rated += [(kind, name, one) for kind, some in kinds.items() for name, one in some.items() if one.interval]
+    return {
+        "rates": [
+            {
+                "kind": kind,
+                "name": hide(name),
+                "cases": one.cases,
+                "rate": one.pass_rate,
+                "interval": one.interval,
+                "text": rate_text(one),
+            }
+            for kind, name, one in rated
+        ],
+        "metrics": [
+            {
+                "name": hide(name),
+                "runs": one.runs,
+                "mean": metric_text(name, one.mean, one.mean_interval),
+                "median": metric_text(name, one.median, one.median_interval),
+                "p95": metric_text(name, one.p95, one.p95_interval),
+            }
+            for name, one in found.all.metrics.items()
+            if one.runs > 1 or name in named_metrics(found.all.metrics)
+        ],
     }
 
 
@@ -112,6 +153,8 @@ def verdict(end: RunEnd) -> tuple[str, str]:
         return "failed", f"{words}, {unfinished}" if unfinished else words
     if unfinished:
         return "incomplete", f"{broken + missing} of {counted(ran, 'case')} could not be completed"
+    if by_gates := _gates_words(end):
+        return by_gates
     if undecided := counts["inconclusive"]:
         words = f"{undecided} of {counted(ran, 'case')} inconclusive: shown neither good enough nor too bad"
         return "incomplete", words
@@ -120,6 +163,17 @@ def verdict(end: RunEnd) -> tuple[str, str]:
     if end.reason:
         return "incomplete", "The journal is damaged" if end.damaged else "The run was stopped"
     return "passed", "The case passed" if ran == 1 else f"All {ran:,} cases passed"
+
+
+def _gates_words(end: RunEnd) -> tuple[str, str] | None:
+    """The verdict that the gates give on a run whose cases give none; None if all gates passed."""
+    outcomes = [gate.outcome for gate in end.gates]
+    gates = counted(len(outcomes), "gate")
+    if failed := outcomes.count("failed"):
+        return "failed", f"{failed} of {gates} failed"
+    if undecided := outcomes.count("inconclusive"):
+        return "incomplete", f"{undecided} of {gates} inconclusive: shown neither good enough nor too bad"
+    return None
 
 
 @cache

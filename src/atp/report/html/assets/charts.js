@@ -65,6 +65,20 @@ function spread(row, scale) {
   );
 }
 
+/** A share and its interval, on a line from 0 to 1. */
+function likely(share, [low, high], label) {
+  const width = 160;
+  const x = (value) => 4 + (width - 8) * value;
+  return svg(
+    "svg",
+    { class: "spread", viewBox: `0 0 ${width} 20`, role: "img", "aria-label": label },
+    svg("title", null, label),
+    svg("line", { x1: 4, x2: width - 4, y1: 10, y2: 10, class: "axis" }),
+    svg("line", { x1: x(low), x2: x(high), y1: 10, y2: 10, class: "range" }),
+    svg("line", { x1: x(share), x2: x(share), y1: 3, y2: 17, class: "mean" }),
+  );
+}
+
 /** How many trials took how long. */
 function histogram(values, scale) {
   const [width, height] = [520, 110];

@@ -13,7 +13,7 @@ const GROUPS_PRINTED = 100;
 const CASES_FIRST = 4;
 
 function summaryView() {
-  return [verdictPart(), whyPart(), figuresPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
+  return [verdictPart(), gatesPart(), whyPart(), figuresPart(), ratesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
 }
 
 function verdictPart() {
@@ -130,6 +130,55 @@ function figuresPart() {
       scores.length > 0 && figure("Score", (scores.reduce((sum, one) => sum + one, 0) / scores.length).toFixed(1), "mean of cases, of 100"),
       figure("Cost", cost === undefined ? "not reported" : money(cost), judged !== undefined && `and ${money(judged)} for judging`, cost === undefined),
       figure("Tokens", tokens === undefined ? "not reported" : number(tokens), judgedTokens !== undefined && `and ${number(judgedTokens)} for judging`, tokens === undefined),
+    ),
+  );
+}
+
+/** What the run had to reach, beside its cases. */
+function gatesPart() {
+  const { gates } = data.run;
+  if (!gates.length) return null;
+  const items = gates.map((gate) => h("li", { class: `is-${gate.outcome}` }, icon(gate.outcome), h("div", null, h("p", { class: "reason" }, say(gate.gate, 300)), h("p", { class: "cases" }, h("span", { class: "note" }, say(gate.text, 400))))));
+  return h("section", { class: "whys gates" }, h("h2", null, "Gates"), h("ol", { class: "why" }, items));
+}
+
+/** The pass rates of all cases, agents, tags and files, with where they lie in the long run. */
+function ratesPart() {
+  const { rates } = data.run.groups;
+  if (!rates.length) return null;
+  const line = (one) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, one.kind && h("span", { class: "dim" }, `${one.kind} `), one.kind === "tag" ? h("a", { href: link({ tag: one.name }, {}) }, say(one.name, 60)) : say(one.name, 60)),
+      h("td", { class: "num" }, number(one.cases)),
+      h("td", { class: "num" }, `${Math.round(1000 * one.rate) / 10}%`),
+      h("td", { class: "bar-cell" }, likely(one.rate, one.interval, one.text)),
+    );
+  return h(
+    "section",
+    { class: "beside rates" },
+    h("h2", null, "Pass rates"),
+    h("p", { class: "dim" }, "The line is where the rate lies for other cases like these, with 95% confidence."),
+    h("table", { class: "plain" }, h("thead", null, h("tr", null, ["", "Cases", "Pass rate", "In the long run"].map((label, place) => h("th", { scope: "col", class: place === 3 ? "bar-cell" : place ? "num" : null }, label)))), h("tbody", null, rates.map(line))),
+  );
+}
+
+/** The metrics of all runs, in figures with their intervals. */
+function metricsPart() {
+  const { metrics } = data.run.groups;
+  if (!metrics.length) return null;
+  const names = ["Metric", "Runs", "Mean", "Median", "p95"];
+  return h(
+    "section",
+    { class: "beside metrics" },
+    h("h2", null, "Metrics"),
+    h("p", { class: "dim" }, "In brackets: where the figure lies with 95% confidence; of means, approximately."),
+    h(
+      "table",
+      { class: "plain" },
+      h("thead", null, h("tr", null, names.map((label, place) => h("th", { scope: "col", class: place ? "num" : null }, label)))),
+      h("tbody", null, metrics.map((one) => h("tr", null, h("th", { scope: "row" }, say(one.name, 80)), [number(one.runs), one.mean, one.median, one.p95].map((text) => h("td", { class: "num" }, text))))),
     ),
   );
 }

@@ -1,0 +1,69 @@
+"""Words for figures of groups of cases: a pass rate and how sure it is, a metric, what a gate came to."""
+
+from collections.abc import Mapping, Sequence
+
+from atp.base.numbers import counted
+from atp.journal.records import RunInfo
+from atp.report.facts import figure_text
+from atp.stats.case_gate import percent_text
+from atp.stats.group_figures import GroupFigures, MetricFigures
+from atp.stats.suite_gates import GateResult
+from atp.suite.gates import SuiteGate
+from atp.suite.metrics import FIRST_TOKEN, MEASURED
+
+SIGNS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
+"""The sign of a gate's outcome."""
+
+
+def rate_text(group: GroupFigures) -> str:
+    """`85% of runs pass; between 64% and 95% for other cases like these`; empty without an interval."""
+    if group.pass_rate is None or group.interval is None:
+        return ""
+    low, high = map(percent_text, group.interval)
+    return f"{percent_text(group.pass_rate)} of runs pass; between {low} and {high} for other cases like these"
+
+
+def metric_text(name: str, value: float, interval: Sequence[float | None] | None) -> str:
+    """`0.42 (0.31 – 0.53)`: a figure of a metric, and where it lies; an end that is not known is left open."""
+    shown = figure_text(name, value)
+    if interval is None:
+        return shown
+    low, high = ("" if _unknown(end) else figure_text(name, end or 0.0) for end in interval)
+    if not low and not high:
+        return shown
+    return f"{shown} ({low} – {high})" if low and high else f"{shown} ({f'from {low}' if low else f'up to {high}'})"
+
+
+def _unknown(end: float | None) -> bool:
+    return end is None or end in (float("inf"), float("-inf"))
+
+
+def named_metrics(metrics: Mapping[str, MetricFigures]) -> dict[str, MetricFigures]:
+    """Those that an agent, a check or a test gave: reports show the others elsewhere, too."""
+    return {name: one for name, one in metrics.items() if name not in MEASURED and name != FIRST_TOKEN}
+
+
+def gate_title(gate: GateResult, info: RunInfo) -> str:
+    """The gate, and the agent or the file that it is about, if it is one of several."""
+    file = gate.file if len(info.files) > 1 else None
+    about = ", ".join(one for one in (gate.agent, file) if one)
+    return f"{gate.gate} ({about})" if about else gate.gate
+
+
+def gate_text(gate: GateResult) -> str:
+    """What a gate came to: `failed: 0.8, observed over 20 cases (0.58 – 0.92)`."""
+    text = f"{gate.outcome}: "
+    if gate.reason is not None:
+        text += f"{gate.reason}; " if gate.value is not None else gate.reason
+    if gate.value is None:
+        return text
+    basis = "observed" if gate.basis == "observed" else f"{gate.basis} test"
+    return f"{text}{metric_text(_unit(gate), gate.value, gate.interval)}, {basis} over {counted(gate.cases, 'case')}"
+
+
+def _unit(gate: GateResult) -> str:
+    """The name of the gate's metric, by which its value is written."""
+    try:
+        return SuiteGate.model_validate(gate.gate).metric
+    except ValueError:
+        return ""

@@ -1,0 +1,146 @@
+"""The numbers of all cases of a run that figures of a suite, a tag or an agent are made of.
+
+They are kept in columns, a few bytes a case, because a run may have a million of them.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+
+from atp.stats.case_counts import CaseCounts, VariationCounts, case_counts
+from atp.stats.stability import is_judged
+from atp.suite.metrics import metrics_of
+from atp.suite.result import CaseResult
+
+
+class _Column:
+    """The values of one metric, with the number of the case that each is of."""
+
+    def __init__(self) -> None:
+        self.cases = array("I")
+        self.values = array("d")
+
+    def of(self, case: int) -> "array[float]":
+        return self.values[bisect_left(self.cases, case) : bisect_right(self.cases, case)]
+
+
+CasePlace = tuple[int, int]
+"""Which case a row is, whatever agent it ran against: the number of its file, and its place there."""
+
+
+class RunNumbers:
+    """Collects the numbers of cases as they end. A row is a case against an agent."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, int] = {}
+        self._files: dict[str | None, int] = {}
+        self._tag_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._tags: list[tuple[str, ...]] = []
+        self._rows = tuple(array("I") for _ in range(7))
+        """Agent, file, index, passed, judged, errors, missing: a column each."""
+        self._more: dict[int, CaseCounts] = {}
+        """The counts that don't fit into columns, by row: of several variations, or of `--runs auto`."""
+        self._metrics: dict[str, _Column] = {}
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    def add(self, case: CaseResult) -> None:
+        """Add a case whose trials have ended. A case that was left out has no numbers."""
+        if case.status == "skipped":
+            return
+        row = len(self._tags)
+        tags = tuple(case.tags)
+        self._tags.append(self._tag_sets.setdefault(tags, tags))
+        counts = case_counts(case)
+        if len(counts.variations) > 1 or counts.estimate is not None or counts.first is not None:
+            self._more[row] = counts
+        agent = self._agents.setdefault(case.agent, len(self._agents))
+        file = self._files.setdefault(case.file, len(self._files))
+        numbers = (agent, file, case.index, counts.passed, counts.judged, counts.errors, counts.missing)
+        for column, number in zip(self._rows, numbers, strict=True):
+            column.append(number)
+        for trial in case.counted:
+            if is_judged(trial):
+                for name, value in metrics_of(trial).items():
+                    metric = self._metrics.get(name)
+                    if metric is None:
+                        metric = self._metrics[name] = _Column()
+                    metric.cases.append(row)
+                    metric.values.append(value)
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents, in the order in which their first cases ended."""
+        return list(self._agents)
+
+    @property
+    def files(self) -> list[str | None]:
+        """The files, in the order in which their first cases ended; None for cases of no file."""
+        return list(self._files)
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of all cases, sorted."""
+        return sorted({tag for tags in self._tag_sets for tag in tags})
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics that some judged trial has: those that ATP measures first."""
+        return sorted(self._metrics, key=lambda name: (name not in _ORDER, _ORDER.get(name, 0), name))
+
+    def select(
+        self, *, tag: str | None = None, agent: str | None = None, file: str | None = None, by_file: bool = False
+    ) -> list[int]:
+        """The rows with this tag, of this agent, of this file; `file` counts only if `by_file` is set."""
+        agents, files = self._rows[0], self._rows[1]
+        agent_number = None if agent is None else self._agents.get(agent, -1)
+        file_number = self._files.get(file, -1) if by_file else None
+        return [
+            row
+            for row, tags in enumerate(self._tags)
+            if (tag is None or tag in tags)
+            and (agent_number is None or agents[row] == agent_number)
+            and (file_number is None or files[row] == file_number)
+        ]
+
+    def rows_by_tag(self) -> dict[str, list[int]]:
+        """The rows of each tag, the tags sorted."""
+        found: dict[str, list[int]] = {tag: [] for tag in self.tags}
+        for row, tags in enumerate(self._tags):
+            for tag in dict.fromkeys(tags):
+                found[tag].append(row)
+        return found
+
+    def place(self, row: int) -> CasePlace:
+        """The case of a row, the same for all agents."""
+        return self._rows[1][row], self._rows[2][row]
+
+    def counts(self, row: int) -> CaseCounts:
+        """The runs of a row's case."""
+        if (known := self._more.get(row)) is not None:
+            return known
+        _, _, _, passed, judged, errors, missing = (column[row] for column in self._rows)
+        return CaseCounts([VariationCounts(passed, judged, errors)] if judged or errors else [], missing)
+
+    def values(self, metric: str, row: int) -> "array[float]":
+        """The values of a metric in the judged runs of a row's case."""
+        column = self._metrics.get(metric)
+        return array("d") if column is None else column.of(row)
+
+    def has(self, metric: str) -> bool:
+        """True if some judged trial has this metric."""
+        return metric in self._metrics
+
+    def cases(self, rows: Sequence[int]) -> Iterator[list[int]]:
+        """The rows of each case: one, or one for each agent."""
+        if len(self._agents) < 2:
+            yield from ([row] for row in rows)
+            return
+        found: dict[CasePlace, list[int]] = {}
+        for row in rows:
+            found.setdefault(self.place(row), []).append(row)
+        yield from found.values()
+
+
+_ORDER = {name: number for number, name in enumerate(("duration_ms", "first_token_ms", "tokens", "cost_usd", "score"))}
