@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "atp"
-_ERRORS = {"error", "note", "Mistake", "_TooMuch", "load_error", "_refused", "report_missing", "PydanticCustomError"}
+_ERRORS = {
+    "error",
+    "note",
+    "Mistake",
+    "GateMistake",
+    "_TooMuch",
+    "load_error",
+    "_refused",
+    "report_missing",
+    "PydanticCustomError",
+}
 """What notes an error: the first argument is its code, or the second, after what it is about."""
 _WARNINGS = {"warn", "Unread"}
 _BUILT = {"unknown-assertion", "unknown-agent", "unknown-part", "unknown-check"}

@@ -584,7 +584,10 @@ class SkippedRecord(Record, kw_only=True):
 
 
 class SummaryRecord(Record, kw_only=True):
-    """What the run came to. `planned_runs` is there if a stop left out some trials of the cases that ran."""
+    """What the run came to. `planned_runs` is there if a stop left out some trials of the cases that ran.
+
+    `expected_wrong_decisions` is there if gates of cases have a confidence.
+    """
 
     total: Count
     passed: Count
@@ -606,6 +609,7 @@ class SummaryRecord(Record, kw_only=True):
     se_runs: Number | UnsetType = UNSET
     stable_cases: Count
     unstable_cases: Count
+    expected_wrong_decisions: Number | UnsetType = UNSET
     planned_runs: Count | UnsetType = UNSET
     not_run: Count
     duration_ms: Count

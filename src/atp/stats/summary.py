@@ -50,6 +50,8 @@ class Summary:
         """Trials that passed."""
         self.missing_runs = 0
         """Trials that a stop left out, of cases that ran otherwise."""
+        self.expected_wrong = 0.0
+        """How many decisions of gates with a confidence are to be expected to be wrong, at most."""
         self.adaptive = 0
         """Cases whose number of runs was not fixed beforehand."""
         self._rates = 0.0
@@ -71,6 +73,8 @@ class Summary:
         self.passed_runs += passed
         self.missing_runs += missing
         self.adaptive += case.min_runs > 0
+        if case.decision is not None:
+            self.expected_wrong += case.gate.alpha
         if case.estimate is not None:
             self._rates += case.estimate
         elif runs + missing:
@@ -102,7 +106,8 @@ class Summary:
     def counts(self) -> dict[str, Any]:
         """The summary in the words of the JSONL test package. `total` is the sum of the seven counts after it.
 
-        `planned_runs` is there only if a stop left some trials of the cases out: they count as not passed.
+        `planned_runs` is there only if a stop left some trials of the cases out: they count as not passed;
+        `expected_wrong_decisions` only if cases have gates with a confidence.
         """
         made = {
             "total": self.ran + self.skipped,
@@ -123,6 +128,8 @@ class Summary:
             "stable_cases": self.stable,
             "unstable_cases": self.repeated - self.stable,
         }
+        if self.expected_wrong:
+            made["expected_wrong_decisions"] = round(self.expected_wrong, 3)
         if self.missing_runs:
             made["planned_runs"] = self.runs + self.missing_runs
         return made

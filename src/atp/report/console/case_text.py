@@ -78,7 +78,8 @@ def case_lines(
         lines.append((f"  {stability_text(case)}", "detail"))
         if told := long_run_text(case):
             lines.append((f"  Rate: {told}", "detail"))
-        if case.status != "passed" and len(case.trials) > 1:
+        undecided = case.status == "inconclusive" and trial.status == "passed"  # then there is no failure to show
+        if case.status != "passed" and len(case.trials) > 1 and not undecided:
             lines.append((f"  {_which(case, trial)}:", "detail"))
     if (flips := trial_flips(case.trials)).pairs:
         lines.append((f"  Judge: {_flip_text(flips)}", "detail"))
