@@ -386,7 +386,9 @@ def test_a_dry_run_shows_what_would_be_judged(tested: Project) -> None:
     runs = tested.runs()
     ran = tested.atp("recheck", "last", "--dry-run")
     assert ran.code == 0
-    assert "hello" in ran.out or " a" in ran.out
+    assert "agent.py:answer × a  variation 1, run 1/1, 1 turn, 1 check" in ran.out
+    assert "2 cases, 2 trials, 0 calls of agents" in ran.out
+    assert "cost" not in ran.out
     assert tested.runs() == runs
     assert tested.lines("imported.txt") == []
 
@@ -635,3 +637,14 @@ def test_runs_lists_what_was_judged_again(tested: Project) -> None:
     first, second = tested.atp("runs").out.splitlines()
     assert first.endswith(f"(judges {tested.runs()[0].name} again)")
     assert "again" not in second
+
+
+def test_a_copy_of_the_file_is_paired_by_its_cases(tested: Project) -> None:
+    check = [{"type": "contains", "value": "hello"}]
+    name = tested.cases({"id": "a", "input": "hello", "assertions": check}, name="wider.jsonl")
+    ran = tested.atp("recheck", "last", name, "-o", "out.json")
+    assert ran.code == 0
+    assert "wider.jsonl is taken for cases.jsonl of that run, by the ids of its cases" in ran.out
+    assert "left out: `b`" in ran.out
+    other = tested.cases({"id": "z", "input": "hello", "assertions": check}, name="other.jsonl")
+    assert recheck(tested, "last", other).code == 3

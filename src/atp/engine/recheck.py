@@ -32,7 +32,7 @@ from atp.engine.services import RunServices
 from atp.engine.trial.trial import TrialRunner
 from atp.journal.find import find_run
 from atp.journal.folder import RunFolder
-from atp.journal.recorded_trials import CasePlace, RecordedTrials, place_of
+from atp.journal.recorded_trials import CasePlace, RecordedTrials
 from atp.journal.records import AgentInputs, RunInfo
 from atp.suite.case import Case
 from atp.usercode.environment import extended_environ
@@ -152,10 +152,7 @@ class RecheckPlan(Plan):
     recorded: RecordedTrials
 
     def _place(self, unit: Unit, agent: str, case: Case) -> CasePlace:
-        from atp.base.secrets import current_secrets
-
-        hide = current_secrets().mask_text  # as the journal has the names
-        return place_of(unit.source.suite.path, hide(agent), hide(case.id))
+        return self.recorded.place(unit.source.suite.path, agent, case.id)
 
     def _against(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: Shared, before: Trial | None
@@ -193,10 +190,19 @@ class RecheckPlan(Plan):
             found.append(said.get(number, (found[-1][0], "generated")))
         return found
 
-    def left_out(self, secrets: Secrets) -> list[CasePlace]:
+    def pair_files(self) -> list[str]:
+        """Take a file that the run did not have for the one of its files with the same cases. Returns notes."""
+        notes = []
+        for unit in self.units:
+            path, agents = unit.source.suite.path, [tested.name for tested in unit.agents]
+            if path and (known := self.recorded.take_for(path, agents, (case.id for case in unit.source.cases()))):
+                notes.append(f"{path} is taken for {known} of that run, by the ids of its cases")
+        return notes
+
+    def left_out(self) -> list[CasePlace]:
         """The cases of the loaded files that the earlier run has, and that the plan has no longer."""
-        files = {place_of(unit.source.suite.path, "", "").file for unit in self.units}
-        known = set()
+        files = {self.recorded.place(unit.source.suite.path, "", "").file for unit in self.units}
+        known: set[CasePlace] = set()
         for unit in self.units:
             for case in unit.source.cases():
                 known |= {self._place(unit, tested.name, case) for tested in unit.agents}
@@ -206,6 +212,7 @@ class RecheckPlan(Plan):
 class Recheck(Run):
     """A run that judges the conversations of an earlier one."""
 
+    calls_agents = False
     plan: RecheckPlan
 
     def __init__(
@@ -223,7 +230,8 @@ class Recheck(Run):
         self.judgings = judgings
         self.notes = [f"judges the run {recorded.info.id} again, and calls no agent"]
         """What a person should know before the run starts."""
-        if left := plan.left_out(context.secrets):
+        self.notes += plan.pair_files()
+        if left := plan.left_out():
             names = ", ".join(f"`{one_line(place.case, 60)}`" for place in left[:MOST_NAMED])
             more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
             gone = counted(len(left), "case")

@@ -541,6 +541,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
     connector: str | None
     environment: Environment
     resumed: Count
+    rechecks: str | UnsetType = UNSET
     version: str
 
     @classmethod
@@ -559,6 +560,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
             connector=info.connector,
             environment=environment(info),
             resumed=info.resumed,
+            rechecks=info.rechecks or UNSET,
             version=info.version,
         )
 

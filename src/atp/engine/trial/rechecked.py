@@ -29,7 +29,7 @@ from atp.engine.trial.recorded import (
     recorded_input_data,
 )
 from atp.engine.trial.trial import Abandon, TrialRunner
-from atp.journal.recorded_trials import CasePlace, RecordedTrials, place_of
+from atp.journal.recorded_trials import CasePlace, RecordedTrials
 from atp.suite.result import Rejudged, TrialResult, Verdict
 
 STAY = frozenset({"timeout", "error", "blocked", "cancelled", "skipped"})
@@ -52,8 +52,7 @@ class RecheckRunner(TrialRunner):
         return await super().run(self._with_recorded_befores(trial), abandon)
 
     def _place(self, trial: Trial) -> CasePlace:
-        hide = self._context.secrets.mask_text  # as the journal has the names
-        return place_of(trial.file, hide(trial.agent), hide(trial.case.id))
+        return self._recorded.place(trial.file, trial.agent, trial.case.id)
 
     def _offset(self, trial: Trial) -> int | None:
         if trial.key in self._offsets:
@@ -74,6 +73,9 @@ class RecheckRunner(TrialRunner):
             before = replace(before, key=f"{before.key}-{found}")
             self._offsets[before.key] = found
         return replace(trial, before=self._with_recorded_befores(before))
+
+    def _time_limit(self, trial: Trial) -> float:
+        return trial.timeout * self._judgings
 
     def _new_trial(self, trial: Trial, result: TrialResult, start: Snapshot | None) -> JudgedTrial:
         offset = self._offset(trial)
@@ -135,8 +137,7 @@ class RecheckedTrial(JudgedTrial):
     async def _run(self, deadline: Deadline) -> None:
         recorded, run = self._recorded, self._record.run.info.id
         if recorded is None:
-            where = "was replayed before others" if self._trial.is_before else "is one of its trials"
-            self.end(Ending("error", f"not in the run {run}: no such conversation {where}", "environment"))
+            self.end(Ending("error", f"not in the run {run}: its journal has no such conversation", "environment"))
         elif recorded.status == "timeout" and (limit := self._timeout_then(recorded)) is not None:
             self._leave_unjudged(f"not kept by that run: the agent was stopped after {limit}, and has longer now")
         elif _stays(recorded):
