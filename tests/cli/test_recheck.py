@@ -274,6 +274,8 @@ FILES = """
     def answer(prompt, workspace):
         Path(workspace, "small.txt").write_text("all is well")
         Path(workspace, "large.txt").write_text("x" * 1_000_001)
+        Path(workspace, "link.txt").symlink_to("small.txt")
+        Path(workspace, "folder").symlink_to("/etc")
         return "done"
 """
 
@@ -289,6 +291,8 @@ FILES = """
         ({"path": "large.txt", "min_bytes": 1_000_001}, "passed"),
         ({"path": "large.txt", "contains": "y"}, "unjudged"),
         ({"path": "large.txt", "contains": "y", "negate": True}, "unjudged"),
+        ({"path": "link.txt", "negate": True}, "unjudged"),
+        ({"path": "folder/hostname", "negate": True}, "unjudged"),
     ],
 )
 def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict[str, Any], outcome: str) -> None:
@@ -300,7 +304,9 @@ def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict
     (verdict,) = only(project)["verdicts"]
     assert (verdict["outcome"], ran.code) == (outcome, {"passed": 0, "failed": 1, "unjudged": 3}[outcome])
     if outcome == "unjudged":
-        assert verdict["message"] == "not kept by that run: the content of `large.txt`"
+        what = "content of `large.txt`" if check["path"] == "large.txt" else "link `"
+        assert verdict["message"].startswith("not kept by that run: ")
+        assert what in verdict["message"]
     assert not project.workspaces()
     second = recheck(project, "last")
     assert (second.code, only(project)["verdicts"]) == (ran.code, [verdict])
@@ -308,7 +314,8 @@ def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict
 
 @pytest.mark.parametrize(("large", "outcome"), [(False, "passed"), (True, "unjudged")])
 def test_a_script_that_asks_for_the_workspace_needs_all_of_it(project: Project, large: bool, outcome: str) -> None:
-    project.write("agent.py", FILES if large else FILES.replace("1_000_001", "10"))
+    small = "\n".join(line for line in FILES.split("\n") if "symlink" not in line).replace("1_000_001", "10")
+    project.write("agent.py", FILES if large else small)
     project.write(
         "scripts/look.py",
         """

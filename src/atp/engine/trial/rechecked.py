@@ -127,7 +127,7 @@ class RecheckedTrial(JudgedTrial):
             result.agent_digest = recorded.agent_digest
             result.started_at, result.attempt = recorded.started_at, recorded.attempt
             result.retries = list(recorded.retries)
-            result.masked = is_masked(recorded)
+            result.masked, result.links = is_masked(recorded), recorded.links
 
     @property
     def duration_ms(self) -> float:
