@@ -43,6 +43,12 @@ def verdicts(project: Project) -> Verdicts:
     }
 
 
+def forget_origin(project: Project) -> None:
+    """Delete all runs but the newest, so that what it has taken over is all there is."""
+    for run in project.runs()[:-1]:
+        shutil.rmtree(run)
+
+
 def only(project: Project) -> dict[str, Any]:
     """The one trial of the newest run."""
     (found,) = project.trials()
@@ -127,8 +133,19 @@ def test_a_recheck_of_a_recheck_judges_the_same_conversations(tested: Project) -
     once = verdicts(tested)
     second = recheck(tested, "last")
     assert (first.code, second.code, verdicts(tested)) == (0, 0, once)
-    runs = [run.name for run in tested.runs()]
-    assert [tested.journal(run)[0].get("rechecks") for run in tested.runs()] == [None, *runs[:2]]
+    first_run, *rechecks = tested.runs()
+    assert [tested.journal(run)[0]["rechecks"] for run in rechecks] == [first_run.name] * 2
+    shutil.rmtree(first_run)  # then what the recheck has taken over is all there is
+    assert recheck(tested, "last").code == 0
+    assert (verdicts(tested), tested.journal()[0]["rechecks"]) == (once, rechecks[-1].name)
+
+
+def test_an_error_of_a_recheck_does_not_last(tested: Project) -> None:
+    right = (tested.folder / "cases.jsonl").read_text("utf-8")
+    tested.write("cases.jsonl", right.replace("hello", "goodbye"))
+    assert recheck(tested, "last").code == 3
+    tested.write("cases.jsonl", right)
+    assert recheck(tested, "last").code == 0
 
 
 def test_a_case_that_the_run_does_not_have_is_listed_and_makes_it_3(tested: Project) -> None:
@@ -308,6 +325,7 @@ def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict
         assert verdict["message"].startswith("not kept by that run: ")
         assert what in verdict["message"]
     assert not project.workspaces()
+    forget_origin(project)
     second = recheck(project, "last")
     assert (second.code, only(project)["verdicts"]) == (ran.code, [verdict])
 
@@ -358,6 +376,7 @@ def test_a_masked_text_that_a_check_looks_at_is_unjudged(project: Project, check
     assert only(project)["masked"] is True
     for _ in range(2):  # and the same of what is read from the journal of a recheck
         recheck(project, "last", env=env)
+        forget_origin(project)
         (verdict,) = only(project)["verdicts"]
         assert verdict["outcome"] == outcome, verdict
         if outcome == "unjudged":
@@ -371,6 +390,7 @@ def test_three_stars_of_an_agent_are_no_mask(project: Project) -> None:
     project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl", env=env)
     assert only(project)["masked"] is False
     assert recheck(project, "last", env=env).code == 0
+    forget_origin(project)
     assert recheck(project, "last", env=env).code == 0
 
 
@@ -465,6 +485,7 @@ def test_befores_and_variations_are_judged_from_the_journal(desk: Project) -> No
     assert len(before) == 4
     ran = recheck(desk, "last", "-o", "out.json")
     assert (ran.code, verdicts(desk)) == (0, before), ran.err
+    forget_origin(desk)
     again = recheck(desk, "last", "-o", "out.json")
     assert (again.code, verdicts(desk)) == (0, before), again.err
     assert desk.lines("calls.txt") == []
@@ -501,6 +522,7 @@ def test_a_resumed_run_is_judged_with_the_befores_of_each_part(project: Project)
     assert project.lines("calls.txt") == []
     once = [line["result"]["case"] for line in project.journal() if line["type"] == "before"]
     assert len(once) == len(set(once))
+    forget_origin(project)
     again = recheck(project, "last", "-o", "out.json")
     assert (again.code, verdicts(project)) == (0, before), again.out
 

@@ -30,8 +30,10 @@ from atp.engine.run import Run
 from atp.engine.run_context import RunContext
 from atp.engine.services import RunServices
 from atp.engine.trial.trial import TrialRunner
-from atp.journal.find import find_run
+from atp.journal.find import find_run, run_at
 from atp.journal.folder import RunFolder
+from atp.journal.read import bounds
+from atp.journal.recorded_run import RecordedRun
 from atp.journal.recorded_trials import CasePlace, RecordedTrials
 from atp.journal.records import AgentInputs, RunInfo
 from atp.suite.case import Case
@@ -61,25 +63,34 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
         env = environment(root, flags.get("env_file"))
         secrets = Secrets(secret_variables(env))
         with masking(secrets):
-            recorded = RecordedTrials(find_run(root, name))
-            given = {key: value for key, value in recorded.info.given_options.items() if key in INHERITED}
+            run = find_run(root, name)
+            named = RecordedRun(run).info
+            recorded = RecordedTrials(_origin(run))
+            given = {key: value for key, value in named.given_options.items() if key in INHERITED}
             options = resolve_options({**given, **flags}, root, env)
             judgings = options.runs if "runs" in flags else 1
             unset = {key: type(options).model_fields[key].default for key in MEANINGLESS}
             unset |= {"runs": 1} | ({"judge_cache": False} if judgings > 1 else {})
             options = options.model_copy(update=unset)
-            given_input, notes = _input_of(recorded, files)
+            given_input, notes = _input_of(named, files)
             context = RunContext(options, root, env, given_input.anchor, secrets)
             recheck = _prepare(given_input, recorded, context, judgings)
         recheck.notes[:0] = notes
         return recheck
 
 
-def _input_of(recorded: RecordedTrials, files: Sequence[str]) -> tuple[Input, list[str]]:
+def _origin(run: Path) -> Path:
+    """The run that the conversations of a run come from: the one that a recheck judged again, if it is still there."""
+    start, _ = bounds(run)
+    while start is not None and start.rechecks is not None and (origin := run_at(run.parent / start.rechecks)):
+        run, (start, _) = origin, bounds(origin)
+    return run
+
+
+def _input_of(info: RunInfo, files: Sequence[str]) -> tuple[Input, list[str]]:
     """The files to load, and notes about those of the run that are gone."""
     if files:
         return Input((), tuple(files)), []
-    info = recorded.info
     there = [one for one in info.files if one and os.path.exists(one)]
     gone = [one for one in info.files if one and one not in there]
     texts = tuple(one for one in info.input if is_message(one) and not is_reference(one)) if "" in info.files else ()

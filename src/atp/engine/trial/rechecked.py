@@ -119,6 +119,7 @@ class RecheckedTrial(JudgedTrial):
         recorded = record.result
         super().__init__(trial, result, context, start, RecordedWorkspace(trial, recorded, record.run.folder, start))
         self._workspace.restore_to(*context.restored_folder())
+        self._workspace.is_final = self._is_final
         self._record = record
         self._recorded = recorded
         self._judgings = judgings
@@ -222,14 +223,11 @@ class RecheckedTrial(JudgedTrial):
         if then is not None and (now.persona, now.goal) != (then.persona, then.goal):
             raise OtherConversation("its simulated user has another persona or goal")
         dialogue = Dialogue(self._trial, conversation, RecordedSimulator(recorded), self._result)
-        self._workspace.is_final = False
         try:
             await dialogue.run(self._evidence(), self._set_actor)
         except (NotKept, NoMoreTurns) as error:
             if not was_stopped:
                 dialogue.cut_short(str(error) or "not kept by that run: a turn of the dialogue")
-        finally:
-            self._workspace.is_final = True
         conversation.show_rest()
         return dialogue
 
@@ -239,11 +237,11 @@ class RecheckedTrial(JudgedTrial):
 
     def _may_have_artifacts(self) -> bool:
         """True while a dialogue is not at its end, and artifacts were handed over in a turn that is not known."""
-        conversation = self._conversation
-        if conversation is None or conversation.is_whole or self._recorded is None:
-            return False
-        self._workspace.is_final = False
-        return bool(self._recorded.transcript.artifacts)
+        return not self._is_final() and self._recorded is not None and bool(self._recorded.transcript.artifacts)
+
+    def _is_final(self) -> bool:
+        """False while turns of a dialogue are to come."""
+        return self._conversation is None or self._conversation.is_whole
 
     async def _judge_again(self, recorded: TrialResult) -> None:
         """Judge the same conversation further times, and note what came of it beside the result."""

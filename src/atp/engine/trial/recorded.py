@@ -6,7 +6,7 @@ A recorded conversation is shown turn by turn, as it was when the agent answered
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -169,7 +169,7 @@ class RecordedWorkspace:
         self._had_files = trial.case.workspace is not None or trial.source.fixtures is not None
         self._of_befores = start.files if isinstance(start, RecordedSnapshot) else []
         self._is_listed = result is None or are_all_listed(result)
-        self.is_final = True
+        self.is_final: Callable[[], bool] = lambda: True
         """False while turns of a dialogue are to come: in which of them files were made is not known."""
         self._folder: Path | None = None
         self._work: WorkFolder | None = None
@@ -195,7 +195,7 @@ class RecordedWorkspace:
         """The files that the agent made or changed. With `own`, those that a before has left are not among them."""
         if not self._is_listed:
             raise NotKept("which files the agent made")
-        if not self.is_final and (self._files or self._links):
+        if not self.is_final() and (self._files or self._links):
             raise NotKept("in which turn the agent made its files")
         left = {(one.name, one.sha256) for one in self._of_befores} if own else set()
         files = {one.name: self._restored(one) for one in self._files if (one.name, one.sha256) not in left}
