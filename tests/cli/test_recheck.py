@@ -43,6 +43,12 @@ def verdicts(project: Project) -> Verdicts:
     }
 
 
+def forget_origin(project: Project) -> None:
+    """Delete all runs but the newest, so that what it has taken over is all there is."""
+    for run in project.runs()[:-1]:
+        shutil.rmtree(run)
+
+
 def only(project: Project) -> dict[str, Any]:
     """The one trial of the newest run."""
     (found,) = project.trials()
@@ -127,8 +133,19 @@ def test_a_recheck_of_a_recheck_judges_the_same_conversations(tested: Project) -
     once = verdicts(tested)
     second = recheck(tested, "last")
     assert (first.code, second.code, verdicts(tested)) == (0, 0, once)
-    runs = [run.name for run in tested.runs()]
-    assert [tested.journal(run)[0].get("rechecks") for run in tested.runs()] == [None, *runs[:2]]
+    first_run, *rechecks = tested.runs()
+    assert [tested.journal(run)[0]["rechecks"] for run in rechecks] == [first_run.name] * 2
+    shutil.rmtree(first_run)  # then what the recheck has taken over is all there is
+    assert recheck(tested, "last").code == 0
+    assert (verdicts(tested), tested.journal()[0]["rechecks"]) == (once, rechecks[-1].name)
+
+
+def test_an_error_of_a_recheck_does_not_last(tested: Project) -> None:
+    right = (tested.folder / "cases.jsonl").read_text("utf-8")
+    tested.write("cases.jsonl", right.replace("hello", "goodbye"))
+    assert recheck(tested, "last").code == 3
+    tested.write("cases.jsonl", right)
+    assert recheck(tested, "last").code == 0
 
 
 def test_a_case_that_the_run_does_not_have_is_listed_and_makes_it_3(tested: Project) -> None:
@@ -274,6 +291,8 @@ FILES = """
     def answer(prompt, workspace):
         Path(workspace, "small.txt").write_text("all is well")
         Path(workspace, "large.txt").write_text("x" * 1_000_001)
+        Path(workspace, "link.txt").symlink_to("small.txt")
+        Path(workspace, "folder").symlink_to("/etc")
         return "done"
 """
 
@@ -289,6 +308,8 @@ FILES = """
         ({"path": "large.txt", "min_bytes": 1_000_001}, "passed"),
         ({"path": "large.txt", "contains": "y"}, "unjudged"),
         ({"path": "large.txt", "contains": "y", "negate": True}, "unjudged"),
+        ({"path": "link.txt", "negate": True}, "unjudged"),
+        ({"path": "folder/hostname", "negate": True}, "unjudged"),
     ],
 )
 def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict[str, Any], outcome: str) -> None:
@@ -300,15 +321,19 @@ def test_files_are_judged_as_far_as_they_were_kept(project: Project, check: dict
     (verdict,) = only(project)["verdicts"]
     assert (verdict["outcome"], ran.code) == (outcome, {"passed": 0, "failed": 1, "unjudged": 3}[outcome])
     if outcome == "unjudged":
-        assert verdict["message"] == "not kept by that run: the content of `large.txt`"
+        what = "content of `large.txt`" if check["path"] == "large.txt" else "link `"
+        assert verdict["message"].startswith("not kept by that run: ")
+        assert what in verdict["message"]
     assert not project.workspaces()
+    forget_origin(project)
     second = recheck(project, "last")
     assert (second.code, only(project)["verdicts"]) == (ran.code, [verdict])
 
 
 @pytest.mark.parametrize(("large", "outcome"), [(False, "passed"), (True, "unjudged")])
 def test_a_script_that_asks_for_the_workspace_needs_all_of_it(project: Project, large: bool, outcome: str) -> None:
-    project.write("agent.py", FILES if large else FILES.replace("1_000_001", "10"))
+    small = "\n".join(line for line in FILES.split("\n") if "symlink" not in line).replace("1_000_001", "10")
+    project.write("agent.py", FILES if large else small)
     project.write(
         "scripts/look.py",
         """
@@ -351,6 +376,7 @@ def test_a_masked_text_that_a_check_looks_at_is_unjudged(project: Project, check
     assert only(project)["masked"] is True
     for _ in range(2):  # and the same of what is read from the journal of a recheck
         recheck(project, "last", env=env)
+        forget_origin(project)
         (verdict,) = only(project)["verdicts"]
         assert verdict["outcome"] == outcome, verdict
         if outcome == "unjudged":
@@ -364,6 +390,7 @@ def test_three_stars_of_an_agent_are_no_mask(project: Project) -> None:
     project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl", env=env)
     assert only(project)["masked"] is False
     assert recheck(project, "last", env=env).code == 0
+    forget_origin(project)
     assert recheck(project, "last", env=env).code == 0
 
 
@@ -386,7 +413,9 @@ def test_a_dry_run_shows_what_would_be_judged(tested: Project) -> None:
     runs = tested.runs()
     ran = tested.atp("recheck", "last", "--dry-run")
     assert ran.code == 0
-    assert "hello" in ran.out or " a" in ran.out
+    assert "agent.py:answer × a  variation 1, run 1/1, 1 turn, 1 check" in ran.out
+    assert "2 cases, 2 trials, 0 calls of agents" in ran.out
+    assert "cost" not in ran.out
     assert tested.runs() == runs
     assert tested.lines("imported.txt") == []
 
@@ -456,6 +485,7 @@ def test_befores_and_variations_are_judged_from_the_journal(desk: Project) -> No
     assert len(before) == 4
     ran = recheck(desk, "last", "-o", "out.json")
     assert (ran.code, verdicts(desk)) == (0, before), ran.err
+    forget_origin(desk)
     again = recheck(desk, "last", "-o", "out.json")
     assert (again.code, verdicts(desk)) == (0, before), again.err
     assert desk.lines("calls.txt") == []
@@ -492,6 +522,7 @@ def test_a_resumed_run_is_judged_with_the_befores_of_each_part(project: Project)
     assert project.lines("calls.txt") == []
     once = [line["result"]["case"] for line in project.journal() if line["type"] == "before"]
     assert len(once) == len(set(once))
+    forget_origin(project)
     again = recheck(project, "last", "-o", "out.json")
     assert (again.code, verdicts(project)) == (0, before), again.out
 
@@ -635,3 +666,14 @@ def test_runs_lists_what_was_judged_again(tested: Project) -> None:
     first, second = tested.atp("runs").out.splitlines()
     assert first.endswith(f"(judges {tested.runs()[0].name} again)")
     assert "again" not in second
+
+
+def test_a_copy_of_the_file_is_paired_by_its_cases(tested: Project) -> None:
+    check = [{"type": "contains", "value": "hello"}]
+    name = tested.cases({"id": "a", "input": "hello", "assertions": check}, name="wider.jsonl")
+    ran = tested.atp("recheck", "last", name, "-o", "out.json")
+    assert ran.code == 0
+    assert "wider.jsonl is taken for cases.jsonl of that run, by the ids of its cases" in ran.out
+    assert "left out: `b`" in ran.out
+    other = tested.cases({"id": "z", "input": "hello", "assertions": check}, name="other.jsonl")
+    assert recheck(tested, "last", other).code == 3

@@ -55,6 +55,8 @@ class AgentFile:
         """Raise `NoFile` if the path is not a regular file in the workspace."""
         if isinstance(self._source, Path):
             _real_file(self._source, self.name)
+        elif isinstance(self._source, NotKeptFile) and self._source.is_link:
+            raise NotKept(f"what the link `{self.name}` led to")
 
     def size(self) -> int:
         """The size in bytes."""
@@ -105,6 +107,8 @@ class AgentFile:
 
     def text_to_show(self, most: int = LARGEST_SHOWN) -> str:
         """The text for a judge. Raises `NotShown` if there is none, or if it has more than `most` bytes."""
+        if isinstance(self._source, NotKeptFile) and self._source.is_link:
+            raise NotShown("it is not a regular file in the workspace")
         try:
             size = self.size()
             if size > most:

@@ -14,7 +14,7 @@ from atp.base.found_json import MISSING
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
-from atp.checks.evidence import Evidence, NotKept
+from atp.checks.evidence import Evidence, NotKept, NotKeptFile
 from atp.checks.globs import is_glob, matches_glob, normal_path
 from atp.checks.output import has, has_match
 from atp.checks.patterns import TooSlow, time_limit
@@ -225,7 +225,10 @@ def files_at(path: str, evidence: Evidence, *, untouched: bool = False) -> Itera
     for name, file in files.items():
         if is_wanted(name):
             yield AgentFile(name, file)
-        elif isinstance(file, Path) and _may_be_behind(wanted, name) and file.is_symlink():
+        elif isinstance(file, NotKeptFile):
+            if file.is_link and _may_be_behind(wanted, name):
+                yield AgentFile(name, file)
+        elif _may_be_behind(wanted, name) and file.is_symlink():
             if not glob and (file / wanted[len(name) + 1 :]).exists():
                 yield AgentFile(wanted, file / wanted[len(name) + 1 :])
             elif glob and file.is_dir() and not file.resolve().is_relative_to(file.parents[name.count("/")].resolve()):

@@ -36,6 +36,8 @@ class NotKeptFile:
     """How long it was, in bytes."""
     sha256: str | None = None
     """The digest of its content, if it was read."""
+    is_link: bool = False
+    """True for a link or the like: what it led to is not known."""
 
 
 class Subject:

@@ -24,7 +24,7 @@ COMMANDS = {
     "runs": "List the runs of this project.",
     "report": "Write reports on an earlier run.",
     "compare": "Say what got better and worse from one run to another.",
-    "recheck": "Judge an earlier run again, with today's checks, and call no agent.",
+    "recheck": "Judge an earlier run again, and call no agent.",
     "baseline": "Keep what a run came to, to compare later runs with it.",
     "show": "Show what ATP understood of test files.",
     "fmt": "Bring .test.md files into their canonical form.",

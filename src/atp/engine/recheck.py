@@ -30,9 +30,11 @@ from atp.engine.run import Run
 from atp.engine.run_context import RunContext
 from atp.engine.services import RunServices
 from atp.engine.trial.trial import TrialRunner
-from atp.journal.find import find_run
+from atp.journal.find import find_run, run_at
 from atp.journal.folder import RunFolder
-from atp.journal.recorded_trials import CasePlace, RecordedTrials, place_of
+from atp.journal.read import bounds
+from atp.journal.recorded_run import RecordedRun
+from atp.journal.recorded_trials import CasePlace, RecordedTrials
 from atp.journal.records import AgentInputs, RunInfo
 from atp.suite.case import Case
 from atp.suite.record import AUTO
@@ -62,8 +64,10 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
         env = environment(root, flags.get("env_file"))
         secrets = Secrets(secret_variables(env))
         with masking(secrets):
-            recorded = RecordedTrials(find_run(root, name))
-            given = {key: value for key, value in recorded.info.given_options.items() if key in INHERITED}
+            run = find_run(root, name)
+            named = RecordedRun(run).info
+            recorded = RecordedTrials(_origin(run))
+            given = {key: value for key, value in named.given_options.items() if key in INHERITED}
             options = resolve_options({**given, **flags}, root, env)
             judgings = options.runs if "runs" in flags else 1
             if judgings == AUTO:
@@ -72,18 +76,25 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
             unset = {key: type(options).model_fields[key].default for key in MEANINGLESS}
             unset |= {"runs": 1} | ({"judge_cache": False} if judgings > 1 else {})
             options = options.model_copy(update=unset)
-            given_input, notes = _input_of(recorded, files)
+            given_input, notes = _input_of(named, files)
             context = RunContext(options, root, env, given_input.anchor, secrets)
             recheck = _prepare(given_input, recorded, context, judgings)
         recheck.notes[:0] = notes
         return recheck
 
 
-def _input_of(recorded: RecordedTrials, files: Sequence[str]) -> tuple[Input, list[str]]:
+def _origin(run: Path) -> Path:
+    """The run that the conversations of a run come from: the one that a recheck judged again, if it is still there."""
+    start, _ = bounds(run)
+    while start is not None and start.rechecks is not None and (origin := run_at(run.parent / start.rechecks)):
+        run, (start, _) = origin, bounds(origin)
+    return run
+
+
+def _input_of(info: RunInfo, files: Sequence[str]) -> tuple[Input, list[str]]:
     """The files to load, and notes about those of the run that are gone."""
     if files:
         return Input((), tuple(files)), []
-    info = recorded.info
     there = [one for one in info.files if one and os.path.exists(one)]
     gone = [one for one in info.files if one and one not in there]
     texts = tuple(one for one in info.input if is_message(one) and not is_reference(one)) if "" in info.files else ()
@@ -156,10 +167,7 @@ class RecheckPlan(Plan):
     recorded: RecordedTrials
 
     def _place(self, unit: Unit, agent: str, case: Case) -> CasePlace:
-        from atp.base.secrets import current_secrets
-
-        hide = current_secrets().mask_text  # as the journal has the names
-        return place_of(unit.source.suite.path, hide(agent), hide(case.id))
+        return self.recorded.place(unit.source.suite.path, agent, case.id)
 
     def _against(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: Shared, before: Trial | None
@@ -197,10 +205,19 @@ class RecheckPlan(Plan):
             found.append(said.get(number, (found[-1][0], "generated")))
         return found
 
-    def left_out(self, secrets: Secrets) -> list[CasePlace]:
+    def pair_files(self) -> list[str]:
+        """Take a file that the run did not have for the one of its files with the same cases. Returns notes."""
+        notes = []
+        for unit in self.units:
+            path, agents = unit.source.suite.path, [tested.name for tested in unit.agents]
+            if path and (known := self.recorded.take_for(path, agents, (case.id for case in unit.source.cases()))):
+                notes.append(f"{path} is taken for {known} of that run, by the ids of its cases")
+        return notes
+
+    def left_out(self) -> list[CasePlace]:
         """The cases of the loaded files that the earlier run has, and that the plan has no longer."""
-        files = {place_of(unit.source.suite.path, "", "").file for unit in self.units}
-        known = set()
+        files = {self.recorded.place(unit.source.suite.path, "", "").file for unit in self.units}
+        known: set[CasePlace] = set()
         for unit in self.units:
             for case in unit.source.cases():
                 known |= {self._place(unit, tested.name, case) for tested in unit.agents}
@@ -210,6 +227,7 @@ class RecheckPlan(Plan):
 class Recheck(Run):
     """A run that judges the conversations of an earlier one."""
 
+    calls_agents = False
     plan: RecheckPlan
 
     def __init__(
@@ -227,7 +245,8 @@ class Recheck(Run):
         self.judgings = judgings
         self.notes = [f"judges the run {recorded.info.id} again, and calls no agent"]
         """What a person should know before the run starts."""
-        if left := plan.left_out(context.secrets):
+        self.notes += plan.pair_files()
+        if left := plan.left_out():
             names = ", ".join(f"`{one_line(place.case, 60)}`" for place in left[:MOST_NAMED])
             more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
             gone = counted(len(left), "case")

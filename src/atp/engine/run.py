@@ -51,6 +51,11 @@ class Run:
     at a time, `finish` and `close`, each inside `context.active()`.
     """
 
+    calls_agents = True
+    """False if the conversations of the run are there already."""
+    judgings = 1
+    """How often each conversation is judged."""
+
     def __init__(
         self,
         context: RunContext,

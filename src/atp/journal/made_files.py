@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -100,10 +101,22 @@ class MadeFiles:
             file.write(content)
 
 
+def no_files(found: Mapping[str, Path]) -> list[str]:
+    """The names of what an agent left that is no regular file: links, pipes, sockets; at most `MOST_LISTED`."""
+    return [name for name, path in sorted(found.items()) if not _is_regular(path)][:MOST_LISTED]
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def are_all_listed(result: TrialResult) -> bool:
     """True if the journal lists all files that the agent made in a trial. Warnings tell where it doesn't."""
     lost = any(one.startswith(LOST) or (one.startswith("the file ") and _NOT_KEPT in one) for one in result.warnings)
-    return not lost and len(result.files) < MOST_LISTED
+    return not lost and max(len(result.files), len(result.links)) < MOST_LISTED
 
 
 def read_kept(run: Path, made: MadeFile) -> bytes | None:

@@ -1,12 +1,13 @@
 """Finds the results of an earlier run by what its trials are: for each agent, case, variation and run, one."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from atp.base.json_text import UNREADABLE
 from atp.base.project import unreadable
+from atp.base.secrets import current_secrets
 from atp.journal.read import decode_result, read_lines
 from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import NAME, Before, RunInfo, Trial
@@ -24,11 +25,6 @@ class CasePlace(NamedTuple):
     """The case's id."""
 
 
-def place_of(file: str | None, agent: str, case: str) -> CasePlace:
-    """The place of a case in the file at this path."""
-    return CasePlace(os.path.realpath(file) if file else "", agent, case)
-
-
 class RecordedTrials:
     """The results of a run in a journal. Only where they stand is in memory. Raises `LoadError` if there is no run."""
 
@@ -42,18 +38,39 @@ class RecordedTrials:
         self._trials: dict[CasePlace, dict[tuple[int, int], int]] = {}
         self._about: dict[CasePlace, CaseInfo] = {}
         self._befores: dict[CasePlace, list[int]] = {}
+        self._taken_for: dict[str, str] = {}
         try:
             for offset, file, result, about in recorded.trials():
-                place = place_of(file, result.agent, result.case)
+                place = self.place(file, result.agent, result.case)
                 self._trials.setdefault(place, {})[result.variation, result.run] = offset
                 if about is not None:
                     self._about[place] = about
             for offset, line in read_lines(self._journal):
                 if isinstance(line, Before) or (isinstance(line, Trial) and _may_be_before(line.result)):
-                    place = place_of(recorded.path(line.file), line.result.agent, line.result.case)
+                    place = self.place(recorded.path(line.file), line.result.agent, line.result.case)
                     self._befores.setdefault(place, []).append(offset)
         except OSError as error:
             raise unreadable(self._journal, error) from error
+
+    def place(self, file: str | None, agent: str, case: str) -> CasePlace:
+        """The place of a case in the file at this path. Secrets in the names are masked, as the journal has them."""
+        hide, real = current_secrets().mask_text, os.path.realpath(file) if file else ""
+        return CasePlace(self._taken_for.get(real, real), hide(agent), hide(case))
+
+    def take_for(self, file: str, agents: Iterable[str], cases: Iterable[str]) -> str | None:
+        """Take a file that the run does not have for the one of its files with some of the same cases.
+
+        Returns that file; None if the run has the file itself, or if no other or several fit.
+        """
+        files, ids = {place.file for place in self._trials}, set(cases)
+        if (real := os.path.realpath(file)) in files:
+            return None
+        wanted = {self.place(None, agent, case)[1:] for agent in agents for case in ids}
+        fitting = {place.file for place in self._trials if place[1:] in wanted and place.file}
+        if len(fitting) != 1:
+            return None
+        self._taken_for[real] = found = fitting.pop()
+        return os.path.relpath(found)
 
     def places(self) -> Iterator[CasePlace]:
         """The cases that were run, each against one agent. Cases that were only replayed for others are left out."""

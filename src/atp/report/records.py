@@ -756,6 +756,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
     connector: str | None
     environment: Environment
     resumed: Count
+    rechecks: str | UnsetType = UNSET
     version: str
 
     @classmethod
@@ -774,6 +775,7 @@ class StartEvent(Record, kw_only=True, tag_field="type", tag="start"):
             connector=info.connector,
             environment=environment(info),
             resumed=info.resumed,
+            rechecks=info.rechecks or UNSET,
             version=info.version,
         )
 

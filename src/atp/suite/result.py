@@ -354,6 +354,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """What could not be observed, and where figures disagree."""
     files: list[MadeFile] = field(default_factory=list)
     """The files that the agent made or changed."""
+    links: list[str] = field(default_factory=list)
+    """The paths in the workspace at which the agent left links, pipes and the like. Nothing of them is kept."""
     workspace: str | None = None
     """The workspace folder, if it was kept."""
     surplus: bool = False

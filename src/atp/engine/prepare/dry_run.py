@@ -26,6 +26,8 @@ class DryRun:
 
     def __init__(self, run: Run) -> None:
         self._plan = run.plan
+        self._judgings = run.judgings
+        self._calls_agents = run.calls_agents
         self._options = run.options
         self._secrets = run.secrets
         self._gates = gates_of(run)
@@ -90,7 +92,8 @@ class DryRun:
             yield f"{counted(self._judge_calls, 'call')} of judges, if nothing is judged already"
         if skipped := self._skipped():
             yield f"{counted(skipped, 'case')} skipped by {'its file' if skipped == 1 else 'their files'}"
-        yield f"cost: {self._cost()}"
+        if self._calls_agents:
+            yield f"cost: {self._cost()}"
         for gate in self._gates:
             of_suite = f" ({printable(gate.file or 'the suite')})" if gate.of_suite else ""
             yield f"gate: {printable(gate.gate)}{of_suite}"
@@ -100,8 +103,11 @@ class DryRun:
     def _trials(self) -> Iterator[Trial]:
         for trial in self._plan.trials():
             self._listed += 1
+            self._judge_calls += self._judgings * judge_calls(trial.case, each=self._options.judge_each)
+            if not self._calls_agents:
+                yield trial
+                continue
             self._calls += _turns(trial)
-            self._judge_calls += judge_calls(trial.case, each=self._options.judge_each)
             limit = trial.case.limits.budget_usd
             self._usd += limit or 0.0
             self._open_ended += limit is None

@@ -29,7 +29,7 @@ from atp.engine.trial.recorded import (
     recorded_input_data,
 )
 from atp.engine.trial.trial import Abandon, TrialRunner
-from atp.journal.recorded_trials import CasePlace, RecordedTrials, place_of
+from atp.journal.recorded_trials import CasePlace, RecordedTrials
 from atp.suite.result import Rejudged, TrialResult, Verdict
 
 STAY = frozenset({"timeout", "error", "blocked", "cancelled", "skipped"})
@@ -52,8 +52,7 @@ class RecheckRunner(TrialRunner):
         return await super().run(self._with_recorded_befores(trial), abandon)
 
     def _place(self, trial: Trial) -> CasePlace:
-        hide = self._context.secrets.mask_text  # as the journal has the names
-        return place_of(trial.file, hide(trial.agent), hide(trial.case.id))
+        return self._recorded.place(trial.file, trial.agent, trial.case.id)
 
     def _offset(self, trial: Trial) -> int | None:
         if trial.key in self._offsets:
@@ -74,6 +73,9 @@ class RecheckRunner(TrialRunner):
             before = replace(before, key=f"{before.key}-{found}")
             self._offsets[before.key] = found
         return replace(trial, before=self._with_recorded_befores(before))
+
+    def _time_limit(self, trial: Trial) -> float:
+        return trial.timeout * self._judgings
 
     def _new_trial(self, trial: Trial, result: TrialResult, start: Snapshot | None) -> JudgedTrial:
         offset = self._offset(trial)
@@ -117,6 +119,7 @@ class RecheckedTrial(JudgedTrial):
         recorded = record.result
         super().__init__(trial, result, context, start, RecordedWorkspace(trial, recorded, record.run.folder, start))
         self._workspace.restore_to(*context.restored_folder())
+        self._workspace.is_final = self._is_final
         self._record = record
         self._recorded = recorded
         self._judgings = judgings
@@ -125,7 +128,7 @@ class RecheckedTrial(JudgedTrial):
             result.agent_digest = recorded.agent_digest
             result.started_at, result.attempt = recorded.started_at, recorded.attempt
             result.retries = list(recorded.retries)
-            result.masked = is_masked(recorded)
+            result.masked, result.links = is_masked(recorded), recorded.links
 
     @property
     def duration_ms(self) -> float:
@@ -135,8 +138,7 @@ class RecheckedTrial(JudgedTrial):
     async def _run(self, deadline: Deadline) -> None:
         recorded, run = self._recorded, self._record.run.info.id
         if recorded is None:
-            where = "was replayed before others" if self._trial.is_before else "is one of its trials"
-            self.end(Ending("error", f"not in the run {run}: no such conversation {where}", "environment"))
+            self.end(Ending("error", f"not in the run {run}: its journal has no such conversation", "environment"))
         elif recorded.status == "timeout" and (limit := self._timeout_then(recorded)) is not None:
             self._leave_unjudged(f"not kept by that run: the agent was stopped after {limit}, and has longer now")
         elif _stays(recorded):
@@ -221,14 +223,11 @@ class RecheckedTrial(JudgedTrial):
         if then is not None and (now.persona, now.goal) != (then.persona, then.goal):
             raise OtherConversation("its simulated user has another persona or goal")
         dialogue = Dialogue(self._trial, conversation, RecordedSimulator(recorded), self._result)
-        self._workspace.is_final = False
         try:
             await dialogue.run(self._evidence(), self._set_actor)
         except (NotKept, NoMoreTurns) as error:
             if not was_stopped:
                 dialogue.cut_short(str(error) or "not kept by that run: a turn of the dialogue")
-        finally:
-            self._workspace.is_final = True
         conversation.show_rest()
         return dialogue
 
@@ -238,11 +237,11 @@ class RecheckedTrial(JudgedTrial):
 
     def _may_have_artifacts(self) -> bool:
         """True while a dialogue is not at its end, and artifacts were handed over in a turn that is not known."""
-        conversation = self._conversation
-        if conversation is None or conversation.is_whole or self._recorded is None:
-            return False
-        self._workspace.is_final = False
-        return bool(self._recorded.transcript.artifacts)
+        return not self._is_final() and self._recorded is not None and bool(self._recorded.transcript.artifacts)
+
+    def _is_final(self) -> bool:
+        """False while turns of a dialogue are to come."""
+        return self._conversation is None or self._conversation.is_whole
 
     async def _judge_again(self, recorded: TrialResult) -> None:
         """Judge the same conversation further times, and note what came of it beside the result."""

@@ -6,7 +6,7 @@ A recorded conversation is shown turn by turn, as it was when the agent answered
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -164,11 +164,12 @@ class RecordedWorkspace:
 
     def __init__(self, trial: Trial, result: TrialResult | None, run: Path, start: Snapshot | None) -> None:
         self._files = result.files if result is not None else []
+        self._links = result.links if result is not None else []
         self._run = run
         self._had_files = trial.case.workspace is not None or trial.source.fixtures is not None
         self._of_befores = start.files if isinstance(start, RecordedSnapshot) else []
         self._is_listed = result is None or are_all_listed(result)
-        self.is_final = True
+        self.is_final: Callable[[], bool] = lambda: True
         """False while turns of a dialogue are to come: in which of them files were made is not known."""
         self._folder: Path | None = None
         self._work: WorkFolder | None = None
@@ -194,10 +195,11 @@ class RecordedWorkspace:
         """The files that the agent made or changed. With `own`, those that a before has left are not among them."""
         if not self._is_listed:
             raise NotKept("which files the agent made")
-        if not self.is_final and self._files:
+        if not self.is_final() and (self._files or self._links):
             raise NotKept("in which turn the agent made its files")
         left = {(one.name, one.sha256) for one in self._of_befores} if own else set()
-        return {one.name: self._restored(one) for one in self._files if (one.name, one.sha256) not in left}
+        files = {one.name: self._restored(one) for one in self._files if (one.name, one.sha256) not in left}
+        return {**files, **{name: NotKeptFile(0, is_link=True) for name in self._links}}
 
     def _restored(self, made: MadeFile) -> Path | NotKeptFile:
         """The file, written to the folder; the little that is known of the file, if it was not kept."""

@@ -20,7 +20,7 @@ from atp.engine.trial.ending import Ending, conclude
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.judging import JudgedTrial, TimeUp, hide_split_secrets
 from atp.engine.trial.workspace import Workspace, WorkspaceError, WorkspaceReplaced
-from atp.journal.made_files import LOST
+from atp.journal.made_files import LOST, no_files
 from atp.suite.result import Status, Transcript, TrialResult
 from atp.usercode.threads import in_thread
 
@@ -230,6 +230,7 @@ class RunningTrial(JudgedTrial):
             return
         kept = await _in_thread(lambda: self._context.made_files.keep(made)) if made is not None else None
         self._result.files, warnings = kept or ([], [f"{LOST}: a stop came"])
+        self._result.links = no_files(made) if made is not None else []
         self._result.warnings.extend(warnings)
 
     async def _leave_workspace(self, *, empty: bool) -> None:

@@ -82,6 +82,10 @@ class TrialRunner:
         result, snapshot = await self._run(trial, start, abandon)
         return Replayed(result, snapshot, "" if snapshot else why_not(result))
 
+    def _time_limit(self, trial: Trial) -> float:
+        """The seconds that a trial may take."""
+        return trial.timeout
+
     def _new_trial(self, trial: Trial, result: TrialResult, start: Snapshot | None) -> JudgedTrial:
         return RunningTrial(trial, result, self._context, start)
 
@@ -90,7 +94,7 @@ class TrialRunner:
         self._identify_roles(trial, result)
         self._context.services.recordings.begin_trial()
         running = self._new_trial(trial, result, start)
-        deadline = Deadline(self._deadlines, trial.timeout, lambda: abandon(running.abandoned()))
+        deadline = Deadline(self._deadlines, self._time_limit(trial), lambda: abandon(running.abandoned()))
         try:
             await running.run(deadline)
         except asyncio.CancelledError:
