@@ -76,15 +76,20 @@ def simulate(runs_a: int, runs_b: int, change: Change) -> dict[str, float]:
     return {name: 100 * count / REPEATS for name, count in found.items()}
 
 
-def main() -> None:
-    # The p-value of 2,000 flips is as right as that of 100,000, only coarser: (b + 1) / (B + 1).
-    compare.FLIPS = 2_000
-    sides = [(1, 1), (5, 5), (20, 20), (20, 5), (1, 5)]
-    print(f"{CASES} cases, {REPEATS:,} repeats, percent of the repeats\n")
+NO_CHANGE: dict[str, Change] = {"nothing": nothing, "drift": drift}
+DECLINE: dict[str, Change] = {"all worse": all_worse, "some broken": some_broken}
+SIDES = [(1, 1), (5, 5), (20, 20), (20, 5), (1, 5)]
+MOST = 6.5
+"""Percent of false alarms: 5, and what 2,000 repeats add by chance."""
+
+
+def false_alarms() -> bool:
+    """Print the first table. Returns whether there were too many."""
     print("| change | runs | overall: alarm | of these worse | naive: alarm | share of wrong cases | interval covers |")
     print("|---|---|---|---|---|---|---|")
-    for change in (nothing, drift):
-        for a, b in sides:
+    too_many = False
+    for name, change in NO_CHANGE.items():
+        for a, b in SIDES:
             one = simulate(a, b, change)
             wrong = f"{one['wrong']:.1f}" if change is nothing else "–"
             cells = (
@@ -94,26 +99,39 @@ def main() -> None:
                 wrong,
                 f"{one['covered']:.1f}",
             )
-            print(f"| {change.__name__} | {a} and {b} | {' | '.join(cells)} |", flush=True)
-            assert one["overall"] <= 5 + 1.5, one
-            assert change is drift or one["wrong"] <= 5 + 1.5, one
+            print(f"| {name} | {a} and {b} | {' | '.join(cells)} |", flush=True)
+            too_many |= one["overall"] > MOST or one["covered"] < 100 - MOST
+            too_many |= change is nothing and one["wrong"] > MOST
+    return too_many
+
+
+def power() -> None:
     print("\n| change | runs | overall: worse | broken cases found | interval covers |")
     print("|---|---|---|---|---|")
-    for change in (all_worse, some_broken):
-        for a, b in sides[:3]:
+    for name, change in DECLINE.items():
+        for a, b in SIDES[:3]:
             one = simulate(a, b, change)
-            cases = f"{one['found']:.1f}" if change is some_broken else "–"
-            print(
-                f"| {change.__name__} | {a} and {b} | {one['worse']:.1f} | {cases} | {one['covered']:.1f} |", flush=True
-            )
-    compare.FLIPS = 100_000
+            broken = f"{one['found']:.1f}" if change is some_broken else "–"
+            print(f"| {name} | {a} and {b} | {one['worse']:.1f} | {broken} | {one['covered']:.1f} |", flush=True)
+
+
+def main() -> int:
+    print(f"{CASES} cases, {REPEATS:,} repeats, percent of the repeats\n")
+    usual = compare.FLIPS
+    # The p-value of 2,000 flips is as right as that of 100,000, only coarser: (b + 1) / (B + 1).
+    compare.FLIPS = 2_000
+    too_many = false_alarms()
+    power()
+    compare.FLIPS = usual
     random = Random(1)
-    for cases in (30, 1_000, 10_000):
-        start = time.perf_counter()
-        sign_flip([random.gauss(0, 1) for _ in range(cases)])
-        print(f"\nThe overall test of {cases:,} cases that all differ: {time.perf_counter() - start:.2f} s", end="")
     print()
+    for cases in (30, 1_000, 10_000):
+        differences = [random.gauss(0, 1) for _ in range(cases)]
+        start = time.perf_counter()
+        sign_flip(differences)
+        print(f"The overall test of {cases:,} cases that all differ: {time.perf_counter() - start:.2f} s")
+    return int(too_many)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.prepare import prepare_suites
@@ -15,6 +15,9 @@ from atp.report.choose import Reads, reads, reports
 from atp.report.protected import files_of_run
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
+
+if TYPE_CHECKING:
+    from atp.stats.comparison import Comparison
 
 __all__ = ["Options", "Report", "load", "run", "run_sync"]
 
@@ -33,6 +36,8 @@ class Report:
     """The run's id."""
     folder: str = ""
     """The folder of its journal."""
+    comparison: "Comparison | None" = None
+    """How the run compares with `Options.baseline`, if that is given."""
 
     @property
     def passed(self) -> bool:
@@ -50,6 +55,7 @@ class _Keep(Listener):
     def end(self, end: RunEnd) -> None:
         self._report.counts, self._report.exit_code = end.counts, end.exit_code
         self._report.run, self._report.folder = end.info.id, end.info.folder
+        self._report.comparison = end.comparison
 
 
 def load(path: str | Path) -> Suite:

@@ -203,7 +203,7 @@ def least_fisher(a: Counts, b: Counts) -> float:
     return sum(one for one in weights if one <= least) / sum(weights)
 
 
-@lru_cache(1024)
+@lru_cache(64)
 def _table_weights(runs_a: int, runs_b: int, passed: int) -> list[int]:
     """In how many ways A can have each number of all passes, from the fewest that are possible."""
     return [comb(runs_a, k) * comb(runs_b, passed - k) for k in range(max(0, passed - runs_b), min(runs_a, passed) + 1)]
@@ -238,7 +238,7 @@ def classify_cases(pairs: Sequence[tuple[Counts, Counts]], margin: float | None 
         kind: Class = "inconclusive"
         if rejected:
             kind = "regressed" if difference < 0 else "improved"
-        elif abs(difference) < _ROUNDING or _is_within(newcombe(a, b), margin):
+        elif abs(difference) < _ROUNDING or (margin is not None and _is_within(newcombe(a, b), margin)):
             kind = "same"
         found.append((kind, p_value))
     return found
