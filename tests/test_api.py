@@ -60,6 +60,17 @@ def test_run_sync_gives_a_report(project: Project, suite: Suite) -> None:
     assert len(project.trials()) == 6
 
 
+def test_a_run_is_compared_with_a_baseline(project: Project, suite: Suite) -> None:
+    assert run_sync(suite).comparison is None
+    assert project.atp("baseline", "save", "main").code == 0
+    options = Options(baseline="main", fail_on_regression=True)
+    found = run_sync(suite, options).comparison
+    assert found is not None
+    assert (found.overall.kind, found.b.name) == ("same", "this run")
+    with pytest.raises(LoadError, match="there is no baseline `other`"):
+        run_sync(suite, Options(baseline="other"))
+
+
 def test_run_in_a_loop_of_the_callers(suite: Suite, project: Project) -> None:
     async def both() -> list[Report]:
         """Two runs at once, in the same process and project: neither takes the other for a dead one."""

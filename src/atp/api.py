@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atp.base.project import keeping_working_directory
 from atp.engine.prepare.options import Options
@@ -17,6 +17,9 @@ from atp.report.protected import files_of_run
 from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
+
+if TYPE_CHECKING:
+    from atp.stats.comparison import Comparison
 
 __all__ = ["Options", "Report", "load", "run", "run_sync"]
 
@@ -37,6 +40,8 @@ class Report:
     """The run's id."""
     folder: str = ""
     """The folder of its journal."""
+    comparison: "Comparison | None" = None
+    """How the run compares with `Options.baseline`, if that is given."""
 
     @property
     def passed(self) -> bool:
@@ -55,6 +60,7 @@ class _Keep(Listener):
         self._report.counts, self._report.exit_code = end.counts, end.exit_code
         self._report.gates = end.gates
         self._report.run, self._report.folder = end.info.id, end.info.folder
+        self._report.comparison = end.comparison
 
 
 def load(path: str | Path) -> Suite:

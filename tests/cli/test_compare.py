@@ -141,8 +141,9 @@ def test_a_baseline_is_committed_cloned_and_compared_with(project: Project, tmp_
     assert "4 cases got worse: " in bad.out
     assert "### Got worse (4)" in (clone / "out.md").read_text("utf-8")
     assert json.loads((clone / "out.json").read_text("utf-8"))["comparison"]["regressed"] == 4
-    ran, found = compare(other, "main", "last", "--fail-on-regression")
-    assert (ran.code, found["regressed"], found["a"]["name"]) == (1, 4, "main")
+    for name in ("main", "baselines/main.json.gz"):
+        ran, found = compare(other, name, "last", "--fail-on-regression")
+        assert (ran.code, found["regressed"], found["a"]["name"]) == (1, 4, name)
 
 
 def test_a_run_fails_by_its_comparison_alone(project: Project) -> None:

@@ -40,7 +40,7 @@ FORMATS = (*_PAGES, ".json", ".md")
 def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path, **flags: Any) -> int:
     """Compare run B with run A: what got better and worse, and how sure that is.
 
-    A and B are the names of baselines, or runs: an id, the beginning of one, `last`, `last~1`, `commit:SHA`, or the
+    A and B are baselines, by name or file, or runs: an id, the beginning of one, `last`, `last~1`, `commit:SHA`, or the
     path of a folder. With --agents and A alone, two agents of that run are compared.
 
     Exit 0. With --fail-on-regression: 1 when the cases together, or one of them, are worse; 3 when runs came to no
@@ -88,11 +88,13 @@ def _exit_code(comparison: "Comparison", fail_on: "FailOn | None") -> int:
 
 
 def _figures(root: Path, name: str, hide: "Hide", *, answers: bool) -> "RunFigures":
-    """The figures of a baseline or a run. Raises `LoadError`."""
+    """The figures of a baseline, by its name or its file, or of a run. Raises `LoadError`."""
     from atp.history import baselines
     from atp.history.figures import run_figures
     from atp.journal.find import find_run
 
+    if name.endswith(baselines.ENDING) and Path(name).is_file():
+        return baselines.read(Path(name))
     if baselines.exists(root, name):
         return baselines.load(root, name)
     return run_figures(find_run(root, name), hide, answers=answers)

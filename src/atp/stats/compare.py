@@ -149,23 +149,22 @@ def random_sides(pairs: Sequence[tuple[Counts, Counts]], seed: int = 0) -> float
 
 
 def overall_interval(differences: Sequence[float], runs: Sequence[int], confidence: float = 0.95) -> Interval | None:
-    """The interval of the mean difference over cases, for other cases like these; None below 5 cases.
+    """The interval of the mean difference over these cases, in the long run; None below 5 cases.
 
-    `runs` has the judged runs of each case, on the side that has fewer. Student's interval, with two more cases: one
-    for each sign, as Bonett and Price add them to single runs. Without those the interval would have no width where no
-    difference was seen. Each counts as one run that differs; where fewer than 6 cases differ, as a case of which all
-    runs differ, because how much cases differ can't be known from so few.
+    `runs` has the judged runs of each case, on the side that has fewer. Student's interval, with two differences added
+    to the spread, one of each sign: without those the interval would have no width where no difference was seen. Each
+    is that of one run; where fewer than 6 cases differ, that of a case of which all runs differ, because how much cases
+    differ can't be known from so few.
     """
     n = len(differences)
     if n < LEAST_CASES:
         return None
     different = sum(abs(one) >= _ROUNDING for one in differences)
     added = n / fsum(runs) if different >= LEAST_DIFFERENT else 1.0
-    middle = fsum(differences) / (n + 2)
-    spread = fsum(one * one for one in differences) + 2 * added * added - (n + 2) * middle * middle
-    width = student_quantile((1 + confidence) / 2, n - 1) * sqrt(spread / (n + 1) / (n + 2))
     mean = fsum(differences) / n
-    return Interval(max(-1.0, min(middle - width, mean)), min(1.0, max(middle + width, mean)))
+    spread = fsum((one - mean) ** 2 for one in differences) + 2 * added * added
+    width = student_quantile((1 + confidence) / 2, n - 1) * sqrt(spread / (n - 1) / n)
+    return Interval(max(-1.0, mean - width), min(1.0, mean + width))
 
 
 def classify_overall(
@@ -203,7 +202,7 @@ def least_fisher(a: Counts, b: Counts) -> float:
     return sum(one for one in weights if one <= least) / sum(weights)
 
 
-@lru_cache(1024)
+@lru_cache(64)
 def _table_weights(runs_a: int, runs_b: int, passed: int) -> list[int]:
     """In how many ways A can have each number of all passes, from the fewest that are possible."""
     return [comb(runs_a, k) * comb(runs_b, passed - k) for k in range(max(0, passed - runs_b), min(runs_a, passed) + 1)]
@@ -238,7 +237,7 @@ def classify_cases(pairs: Sequence[tuple[Counts, Counts]], margin: float | None 
         kind: Class = "inconclusive"
         if rejected:
             kind = "regressed" if difference < 0 else "improved"
-        elif abs(difference) < _ROUNDING or _is_within(newcombe(a, b), margin):
+        elif abs(difference) < _ROUNDING or (margin is not None and _is_within(newcombe(a, b), margin)):
             kind = "same"
         found.append((kind, p_value))
     return found

@@ -47,7 +47,7 @@ def test_sentences_say_the_most_important_first() -> None:
         "1 case got worse: broken. In the long run, at most 1 of 20 cases that are named so is named wrongly.",
         (
             "Over the 13 cases, B passes 4.6 points less often; that can be chance, "
-            "in the long run between 34.7 points less and 26.7 points more (p = 0.75)."
+            "in the long run between 40.2 points less and 31 points more (p = 0.75)."
         ),
         "1 case got better; 2 cases differ, perhaps by chance; 9 cases stayed the same.",
         "Fewer than 6 cases differ, which is too few to tell a trend from chance.",
