@@ -4,6 +4,7 @@ Neither the check nor its negation passes then. Every registered kind of check m
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from atp.checks.evidence import Evidence
 from atp.checks.golden_files import TrialGoldenFiles, Updates
 from atp.checks.run_check import run_check
 from atp.checks.snapshot import SnapshotAssertion
+from atp.checks.verdicts import favourable_outcome
 from atp.suite.assertion import ASSERTIONS, Group
 from atp.suite.result import Artifact, ToolCall, Turn, Usage
 
@@ -55,6 +57,11 @@ BROKEN_JSON = {
     "as JavaScript writes it": "{leak: 1}",
     "a list as Python writes it": "['leak', 1]",
     "a list of one as Python writes it": "It is ['leak'].",
+    "as an older Python writes it": "{u'leak': 1}",
+    "with a comment": '{ // what leaks\n "leak": 1}',
+    "with a comment in the line": '{/* what leaks */ "leak": 1}',
+    "with escaped quotes": r"It is {\"leak\": 1}.",
+    "with quotes of a word processor": "{“leak”: 1}",
 }
 """Texts that hold JSON which can't be read, so that what it says is not known."""
 SEVERAL_JSON = {
@@ -460,7 +467,16 @@ def test_what_is_not_in_the_json_that_is_read_is_not_absent(text: str) -> None:
         assert fails or (verdict.outcome, says_why) == ("unjudged", True), (assertion, verdict)
 
 
-@pytest.mark.parametrize("text", ["no", "see [note], {x} and [1", "f(a['b'])", "12"])
+@pytest.mark.parametrize("text", [json.dumps(LEAK), json.dumps(json.dumps(LEAK)), json.dumps(f"So: {LEAK}")])
+def test_json_that_was_written_twice_is_not_absent(text: str) -> None:
+    for assertion, evidence in looks_for_a_leak(text):
+        verdict = asyncio.run(run_check(make_assertion(assertion), evidence))
+        assert verdict.outcome != favourable_outcome(make_assertion(assertion)), (assertion, verdict)
+
+
+@pytest.mark.parametrize(
+    "text", ["no", "see [note], {x} and [1", "f(a['b'])", "12", '"12"', '"see [note]"', "so { // no"]
+)
 def test_a_leak_is_absent_in_every_place_where_there_is_no_json(text: str) -> None:
     for assertion, evidence in looks_for_a_leak(text):
         if assertion.get("negate") or assertion["type"].startswith("not_"):

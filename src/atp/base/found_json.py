@@ -68,14 +68,21 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BEGINS = re.compile(r'\{\s*["}]|\[\s*[\]\[{"\-0-9tfn]')
 _FIRST_TEXT = re.compile(r'[{\[]\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*', re.DOTALL)
 _BEGINS_ANY = frozenset('{["-0123456789tfn')
-_TEXT = r'"(?:[^"\\]|\\.)*+"' r"|'[^'\n]*+'"
+_TEXT = (
+    r'[bu]?"(?:[^"\\]|\\.)*+"'
+    r"|[bu]?'[^'\n]*+'"
+    # Escaped by what was around it, or set by a word processor.
+    r'|\\++"[^"\n]*+"|[“„][^“”„\n]*+[“”]|[‘‚][^‘’‚\n]*+[‘’]'  # noqa: RUF001
+)
+_BLANK = r"(?:\s|(?://|#)[^\n{\[]*+\n|/\*(?:[^*{\[]|\*(?!/))*+\*/)*+"
+"""White space, and comments as other languages have them. None goes beyond the next bracket."""
 _NUMBER = r"-?\d[\d.eE+-]*+"
 _WORD = r"(?:true|false|null|True|False|None|NaN|-?Infinity)\b"
 _FIRST_MEMBER = re.compile(
-    rf"\{{\s*+(?:{_TEXT})\s*+(?::|\Z)"  # a key
-    r'|\{\s*+"(?:[^"\\]|\\.)*+\Z'  # a key that is cut off
-    rf"|\{{\s*+[\w$-]++\s*+:\s*+(?:[\"'\[{{\0]|{_NUMBER}|{_WORD})"  # a key without quotation marks, and a value
-    rf"|\[\s*+(?:{_TEXT}|{_NUMBER}|{_WORD})\s*+,"  # an element, and there are more
+    rf"\{{{_BLANK}(?:{_TEXT}){_BLANK}(?::|\Z)"  # a key
+    rf'|\{{{_BLANK}"(?:[^"\\]|\\.)*+\Z'  # a key that is cut off
+    rf"|\{{{_BLANK}[\w$-]++{_BLANK}:{_BLANK}(?:[\"'\[{{\0]|{_NUMBER}|{_WORD})"  # a key without quotes, and a value
+    rf"|\[{_BLANK}(?:{_TEXT}|{_NUMBER}|{_WORD}){_BLANK},"  # an element, and there are more
     rf"|(?<![\w)\]])\[\s*+(?:{_TEXT})\s*+(?:\]|\Z)",  # a text as the only element, but no index in a program
     re.DOTALL,
 )
@@ -120,12 +127,17 @@ def read_whole(text: str) -> Any:
 def unread_json(text: str, *, as_a_whole: bool = False) -> str | None:
     """Say that a text has JSON in it which `find_json` does not give, if it has. Raises `SearchCutShort`.
 
-    That is JSON beside the value that is given, and JSON that is broken: cut off, with a comma too many or `NaN`, or
-    written as in Python or JavaScript. What such a text does not say is not known. `as_a_whole` is for texts that are
+    That is JSON beside the value that is given, JSON that was written as JSON twice, and JSON that is broken: cut off,
+    with a comma too many, a comment or `NaN`, or written as in Python or JavaScript. What such a text does not say is
+    not known. `as_a_whole` is for texts that are
     read by `read_whole`: JSON in the midst of other text is unread, too.
     """
-    if read_whole(text) is not MISSING:
-        return None
+    whole = read_whole(text)
+    if whole is not MISSING:
+        is_within = isinstance(whole, str) and (
+            isinstance(find_json(whole), dict | list) or unread_json(whole) is not None
+        )
+        return "JSON in it that was written as JSON twice, and is read once" if is_within else None
     count = sum(
         mark.startswith("json") and not isinstance(read_whole(block), dict | list | Missing)
         for mark, block in _blocks(text)
