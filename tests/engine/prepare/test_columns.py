@@ -375,3 +375,20 @@ def test_a_test_in_python_runs_with_each_connector(project: Project) -> None:
     }
     no_agent = project.test("-i", "scripts:test_any.test_named", "-c", "x", "-c", "y")
     assert sorted(one["status"] for one in no_agent.events if one["type"] == "result") == ["failed", "passed"]
+
+
+def test_a_converted_suite_keeps_its_matrix(project: Project) -> None:
+    suite = matrix_suite(project, {"model": ["m1", "m2"], "env.LEVEL": [1, 2]})
+    assert project.atp("convert", suite, "-o", "again.yaml").code == 0
+    assert list(outputs(project.test("again.yaml"))) == list(outputs(project.test(suite)))
+    prompts = {"name": "p", "type": "prompt", "config": {"path": "agents/p.md"}, "matrix": {"temperature": [0, 1]}}
+    ran = project.atp("convert", project.suite([prompts], [CASE]), "-o", "out.test.md")
+    assert "`p`" in ran.out + ran.err  # is lost, and listed
+
+
+def test_a_generated_case_may_not_have_a_matrix(project: Project) -> None:
+    made = {"cases": [{"id": "a", "input": "hi", "matrix": {"model": ["m1", "m2"]}}]}
+    project.write("gen.py", f"def make(prompt):\n    return {json.dumps(made)!r}\n")
+    ran = project.atp("test", "-i", "agents:gen.py:make?count=1", "-n", "agent.py:answer")
+    assert ran.code in (2, 3), ran.out
+    assert "calls" not in {path.name for path in project.folder.iterdir()}

@@ -73,7 +73,7 @@ def _target(suite: Suite, losses: Losses) -> str | None:
     if len(suite.agents) == 1 and suite.agents[0].type == "prompt":
         agent = suite.agents[0]
         path = str(agent.config.path)
-        if agent_file(path) is not None and to_plain(agent.config) == {"path": path}:
+        if agent_file(path) is not None and to_plain(agent.config) == {"path": path} and agent.matrix is None:
             if agent.name != PurePosixPath(path).stem or agent.description is not None:
                 losses.suite("agents", f"the name and description of `{agent.name}`")
             return path
