@@ -25,7 +25,7 @@ class MetricFigures(Struct, kw_only=True):
     mean: float
     """The mean over the cases of each case's mean."""
     mean_interval: Interval | None = None
-    """Where the mean lies for other cases like these, approximately; None below 5 cases."""
+    """Where the mean lies for other cases like these, approximately; None below 5 cases, or if all are the same."""
     median: float
     """The median over all runs."""
     median_interval: Interval | None = None

@@ -231,9 +231,14 @@ def percentile_lower_limit(values: Sequence[float], share: float, alpha: float, 
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Student's interval of the mean of a metric, one value a case, for other cases like these; None below 5 cases."""
+    """Student's interval of the mean of a metric, one value a case, for other cases like these, approximately.
+
+    None below 5 cases, and where all values are the same: then their spread is not known, and not 0.
+    """
     n = len(values)
     if n < LEAST_CASES:
+        return None
+    if n and min(values) == max(values):
         return None
     middle = fsum(values) / n
     error = sqrt(fsum((value - middle) ** 2 for value in values) / (n - 1) / n)
