@@ -14,8 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from atp.base.near import near_miss
 from atp.base.text import cut
-from atp.suite.metrics import is_metric_name
-from atp.suite.record import Confidence, Margin, Number, Record, Text
+from atp.suite.record import METRIC_NAME, Confidence, Margin, Number, Record, Text
 
 PASS_RATE = "pass_rate"  # noqa: S105  (no password)
 """The mean of the cases' pass rates."""
@@ -59,7 +58,7 @@ class SuiteGate(Record):
             raise _bad("a gate has either `at_least` or `at_most`", "give one of the two")
         if _is_pass_figure(self.metric):
             self._check_pass_figure()
-        elif not is_metric_name(self.metric):
+        elif METRIC_NAME.fullmatch(self.metric) is None:
             raise _bad("`{found}` is not the name of a metric", _EXAMPLE, found=cut(self.metric, 80))
         elif self.statistic is not None and _STATISTIC.fullmatch(self.statistic) is None:
             meant = near_miss(self.statistic, ("mean", "median", "p50", "p90", "p95", "p99"))

@@ -1,6 +1,5 @@
 """Named metrics of a trial: those that an agent, a check or a test in Python gives, and those that ATP measures."""
 
-import re
 from collections.abc import Iterable
 from typing import Any, TypeGuard
 
@@ -8,6 +7,7 @@ from atp.base.numbers import is_number
 from atp.base.secrets import current_secrets
 from atp.base.text import cut
 from atp.suite.meter import read_meter
+from atp.suite.record import METRIC_NAME
 from atp.suite.result import TrialResult, Verdict
 
 MEASURED = ("duration_ms", "turns", "tool_calls", "tokens", "cost_usd", "score")
@@ -20,14 +20,13 @@ MOST = 100
 """The most metrics that an agent, a check or a test may give in a trial."""
 LARGEST = 1e100
 """The largest value, so that sums and squares of values are finite."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _RULE = "a name has up to 64 letters, digits, `_`, `.` and `-`, and begins with a letter or `_`"
 
 
 def metric_problem(name: Any, value: Any) -> str | None:
     """Why a metric can't be kept; None if it can."""
     shown = f"the metric `{cut(str(name), 80)}`"
-    if not isinstance(name, str) or not is_metric_name(name):
+    if not isinstance(name, str) or METRIC_NAME.fullmatch(name) is None:
         return f"{shown} has no usable name: {_RULE}"
     if name in RESERVED:
         return f"{shown} has the name of a figure that ATP measures itself: choose another name"
@@ -36,11 +35,6 @@ def metric_problem(name: Any, value: Any) -> str | None:
     if current_secrets().mask(value, numbers=True) != value:
         return f"{shown} has a secret as its value"
     return None
-
-
-def is_metric_name(name: str) -> bool:
-    """True for a name that a metric may have."""
-    return _NAME.fullmatch(name) is not None
 
 
 def _is_value(value: Any) -> TypeGuard[int | float]:
