@@ -54,12 +54,16 @@ class CaseCounts(NamedTuple):
 
     @property
     def lowest(self) -> float | None:
-        """The pass rate if every run in error had failed. None without a run."""
+        """The pass rate if every run in error had failed; the estimate, if there is one. None without a run."""
+        if self.estimate is not None:
+            return self.estimate
         return mean([one.passed / (one.judged + one.errors) for one in self.variations])
 
     @property
     def highest(self) -> float | None:
-        """The pass rate if every run in error had passed. None without a run."""
+        """The pass rate if every run in error had passed; the estimate, if there is one. None without a run."""
+        if self.estimate is not None:
+            return self.estimate
         return mean([(one.passed + one.errors) / (one.judged + one.errors) for one in self.variations])
 
 
