@@ -211,3 +211,36 @@ def test_gates_in_all_dialects(project: Project) -> None:
     project.write("agents/x.md", "You judge.")
     ran = project.atp("test", "m.test.md", "-n", "agent.py:by_run", "--json")
     assert ran.statuses == {"front": "inconclusive", "own": "passed"}
+
+
+def test_more_runs_of_what_was_looked_at_are_decided_by_the_sequential_test(project: Project) -> None:
+    asked: dict[str, Any] = {"pass_rate": 0.9, "confidence": 0.95}
+    assert gated(project, case("c", **asked), flags=("--runs", "29")).statuses == {"c": "passed"}
+    assert gated(project, case("c", **asked), flags=("--runs", "20")).statuses == {"c": "inconclusive"}
+    for _ in range(2):  # nor does it help to go on once more with the same number
+        more = gated(project, case("c", **asked), flags=("--runs", "29", "--resume"))
+        assert (more.code, more.statuses) == (4, {"c": "inconclusive"})
+    assert project.atp("report", "last", "-o", "later.json").code == 0
+    assert json.loads((project.folder / "later.json").read_text())["results"][0]["status"] == "inconclusive"
+    enough = gated(project, case("c", **asked), flags=("--runs", "60", "--resume"))
+    assert (enough.code, enough.statuses) == (0, {"c": "passed"})
+    assert enough.results["c"]["runs"] == 60
+
+
+def test_a_stop_and_the_same_number_of_runs_leave_the_exact_test(project: Project) -> None:
+    project.write("agent.py", 'def dear(prompt):\n    return {"output": "yes", "usage": {"cost_usd": 1.0}}\n')
+    project.cases(case("c", pass_rate=0.9, confidence=0.95, runs=29))
+    flags = ("cases.jsonl", "-n", "agent.py:dear")
+    assert project.test(*flags, "--budget-usd", "15").statuses == {"c": "inconclusive"}
+    assert project.test(*flags, "--resume").statuses == {"c": "passed"}
+
+
+def test_adaptive_runs_after_a_fixed_number_and_the_other_way_round(project: Project) -> None:
+    asked: dict[str, Any] = {"pass_rate": 0.9, "confidence": 0.95}
+    gated(project, case("c", **asked), flags=("--runs", "20"))
+    auto = gated(project, case("c", **asked), flags=("--runs", "auto", "--resume"))
+    assert (auto.statuses, auto.results["c"]["stopped_by"]) == ({"c": "passed"}, "decided")
+    assert auto.results["c"]["runs"] > 29
+    run = project.runs()[-1].name
+    fixed = gated(project, case("c", **asked), flags=("--runs", "29", "--resume-from", run))
+    assert fixed.statuses == {"c": "inconclusive"}  # the first 29 of runs that were looked at one by one

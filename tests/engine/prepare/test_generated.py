@@ -529,6 +529,8 @@ def test_only_the_listed_fields_of_a_case_are_the_generators() -> None:
         "scoring",
         "min_score",
         "pass_rate",
+        "confidence",
+        "margin",
         "user",
         "team",
         "options",

@@ -128,8 +128,8 @@ def _planned(about: CaseInfo) -> tuple[int, int]:
     return about.min_runs, about.planned_runs
 
 
-_UNJUDGED = ("errors", "blocked", "cancelled")
-"""Counts of cases that say nothing of the agent."""
+_UNJUDGED = ("errors", "blocked", "cancelled", "inconclusive")
+"""Counts of cases that say nothing of the agent, or too little: more runs may tell."""
 
 
 class EarlierRun(NamedTuple):
