@@ -69,6 +69,7 @@ def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tu
 def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = ()) -> dict[str, Any]:
     """What the script shows of the run; `compared` are its further agents beside the first."""
     kind, words = verdict(end)
+    beside = {one.agent: column_sentence(one.overall) for one in compared if one.overall.cases}
     return {
         "verdict": {"kind": kind, "words": words},
         "summary": hide(SummaryRecord.of(end)),
@@ -79,8 +80,8 @@ def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = (
         "gates": [_gate(gate, end.info, hide) for gate in end.gates],
         "groups": _groups(end, hide),
         "damaged": end.damaged,
-        "compared": {one.agent: column_sentence(one.overall) for one in compared if one.overall.cases},
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
+        **({"compared": beside} if beside else {}),
     }
 
 
