@@ -11,6 +11,7 @@ from atp.base.durations import elapsed
 from atp.base.json_text import encode
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
+from atp.stats.flaky import flakiness
 from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
@@ -43,6 +44,18 @@ def quarantine_text(case: CaseResult) -> str | None:
         return None
     state = "not in the exit code" if case.excused else "it passed"
     return f"quarantined until {why.expires}, {state}: {why.reason} (owner: {why.owner})"
+
+
+def flaky_text(case: CaseResult) -> str | None:
+    """That runs of a case differ, and whose fault that is; None if they don't."""
+    if not case.repeated or (found := flakiness(case)) is None:
+        return None
+    advice = f": {_JUDGE_AGAIN}" if found.blame == "agent or judge" else ""
+    return f"flaky, blame: {found.blame}{advice}"
+
+
+_JUDGE_AGAIN = "atp recheck --runs 3 tells which"
+"""How to tell an agent that is not stable from a judge that is not."""
 
 
 def below_min_score(case: CaseResult) -> bool:

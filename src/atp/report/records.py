@@ -33,6 +33,7 @@ from atp.report.facts import (
     warnings,
 )
 from atp.stats.comparison import Class, Comparison, Observed
+from atp.stats.flaky import FlakyBlame, flakiness
 from atp.stats.group_figures import GroupFigures, MetricFigures, figures_of, run_groups
 from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import (
@@ -406,6 +407,12 @@ class SelfConsistencyRecord(FlipsRecord, kw_only=True):
     checks: list[FlipsRecord]
 
 
+class FlakyRecord(Record, kw_only=True):
+    """A case whose runs differ, and whose fault that is."""
+
+    blame: FlakyBlame
+
+
 class QuarantineRecord(Record, kw_only=True):
     """Why failures of a case are taken out of the exit code."""
 
@@ -461,6 +468,7 @@ class ResultRecord(Record, kw_only=True):
     no_assertions: bool
     metrics: dict[str, MetricRecord] | UnsetType = UNSET
     judge_consistency: SelfConsistencyRecord | UnsetType = UNSET
+    flaky: FlakyRecord | UnsetType = UNSET
     runs: Count | UnsetType = UNSET
     planned: Count | UnsetType = UNSET
     passed: Count | UnsetType = UNSET
@@ -541,6 +549,8 @@ class ResultRecord(Record, kw_only=True):
         if case.repeated:
             for name, value in stability_fields(case).items():
                 setattr(made, name, value)
+            if (flaky := flakiness(case)) is not None:
+                made.flaky = FlakyRecord(blame=flaky.blame)
             made.run_details = [RunDetailRecord.of(one) for one in trials]
         return made
 

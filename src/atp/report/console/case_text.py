@@ -10,6 +10,7 @@ from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.failure_text import FailedChecks
 from atp.report.facts import (
     below_min_score,
+    flaky_text,
     given_messages,
     left_out,
     long_run_text,
@@ -88,6 +89,8 @@ def case_lines(
             for one in check_flips(case.trials)
             if one.differing
         )
+    if flaky := flaky_text(case):
+        lines.append((f"  {flaky}", "detail"))
     if excuse := quarantine_text(case):
         lines.append((f"  {one_line(hide(excuse))}", "other"))
     lines.extend(went_wrong(case, trial, hide))

@@ -20,6 +20,7 @@ from atp.report.facts import (
     agent_id,
     below_min_score,
     class_text,
+    flaky_text,
     is_failure,
     left_out,
     long_run_text,
@@ -256,6 +257,7 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         ("Team", case.team),
         ("Metadata", case.metadata),
         ("Quarantine", quarantine_text(case)),
+        ("Stability", flaky_text(case)),
     )
     for label, value in said:
         if value:

@@ -10,6 +10,7 @@ from atp.base.text import cut
 from atp.report.facts import (
     agent_usage,
     below_min_score,
+    flaky_text,
     no_assertions,
     quarantine_text,
     reason,
@@ -38,6 +39,7 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "agent": cut(hide(case.agent), LONGEST),
         "file": hide(case.file),
         "line": case.line,
+        "flaky": flaky_text(case),
         "quarantine": cut(hide(told), LONGEST) if (told := quarantine_text(case)) else None,
         "tags": [cut(hide(tag), LONGEST) for tag in case.tags],
         "status": case.status,

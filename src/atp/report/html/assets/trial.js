@@ -62,6 +62,7 @@ function caseHead(row, trial, seen, about) {
       trial && ` · ${duration(seen.duration_ms ?? trial.duration_ms)}`,
       row.tags.map((tag) => [" ", h("a", { class: "tag", href: link({ ...NO_FILTER, ...NO_CASE, tag }) }, say(tag, 40))]),
     ),
+    row.flaky && h("p", { class: "about" }, row.flaky),
     row.quarantine && h("p", { class: "about" }, say(row.quarantine, 400)),
     row.planned > 1 && trialsPart(row, trial, seen, several, about),
     reason && h("div", { class: "why-box is-failed" }, block(reason)),
