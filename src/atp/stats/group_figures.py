@@ -1,6 +1,6 @@
 """The figures of a group of cases (a suite, a tag, an agent, a file): pass rate and metrics, each with its interval."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
 
@@ -72,13 +72,18 @@ def run_groups(numbers: RunNumbers) -> RunGroups:
 @lru_cache(1)  # several reports ask for those of the same run
 def _run_groups(numbers: RunNumbers, _cases: int) -> RunGroups:
     everything = range(len(numbers))
+    whole = group_figures(numbers, everything)
+
+    def figures(rows: Sequence[int]) -> GroupFigures:
+        return whole if len(rows) == len(everything) else group_figures(numbers, rows)
+
     files = numbers.files[:MOST_GROUPS] if len(numbers.files) > 1 else []
     tags = list(numbers.rows_by_tag().items())[:MOST_GROUPS]
     return RunGroups(
-        all=group_figures(numbers, everything),
-        agents={name: group_figures(numbers, numbers.select(agent=name)) for name in numbers.agents},
-        files={name or "": group_figures(numbers, numbers.select(file=name, by_file=True)) for name in files},
-        tags={tag: group_figures(numbers, rows) for tag, rows in tags},
+        all=whole,
+        agents={name: figures(numbers.select(agent=name)) for name in numbers.agents},
+        files={name or "": figures(numbers.select(file=name, by_file=True)) for name in files},
+        tags={tag: figures(rows) for tag, rows in tags},
     )
 
 
@@ -86,13 +91,14 @@ def group_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
     """The figures of the cases in these rows."""
     rates, lowest, highest, runs, counts = [], [], [], [], []
     for case in numbers.cases(rows):
-        found = [one for row in case if (one := numbers.counts(row)).variations]
+        found = [one for row in case if (one := numbers.rates(row)) is not None]
         if not found:
             continue
-        lowest.append(_mean(one.lowest for one in found))
-        highest.append(_mean(one.highest for one in found))
-        runs.append(sum(one.judged + one.errors for one in found))
-        rates += [_mean(known)] if (known := [one.rate for one in found if one.rate is not None]) else []
+        lowest.append(fsum(one.lowest for one in found) / len(found))
+        highest.append(fsum(one.highest for one in found) / len(found))
+        runs.append(sum(one.runs for one in found))
+        known = [one.rate for one in found if one.rate is not None]
+        rates += [fsum(known) / len(known)] if known else []
         counts += [(one.passed, one.judged) for one in found if one.judged]
     return GroupFigures(
         cases=len(rates),
@@ -101,10 +107,6 @@ def group_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
         se_runs=se_runs(counts),
         metrics={name: of for name in numbers.metrics if (of := metric_figures(numbers, name, rows)) is not None},
     )
-
-
-def _mean(values: Iterable[float | None]) -> float:
-    return mean([value for value in values if value is not None]) or 0.0
 
 
 def metric_figures(numbers: RunNumbers, metric: str, rows: Sequence[int]) -> MetricFigures | None:
@@ -128,7 +130,7 @@ def figures_of(values: Sequence[float], means: Sequence[float]) -> MetricFigures
     """The figures of values of which there are `means` of independent cases; None without values."""
     if not values:
         return None
-    cases = len(means)
+    cases, values = len(means), sorted(values)  # once, and not for each of the figures
     return MetricFigures(
         cases=cases,
         runs=len(values),

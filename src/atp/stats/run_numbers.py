@@ -6,6 +6,7 @@ They are kept in columns, a few bytes a case, because a run may have a million o
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from atp.stats.case_counts import CaseCounts, VariationCounts, case_counts
 from atp.stats.stability import is_judged
@@ -20,12 +21,33 @@ class _Column:
         self.cases = array("I")
         self.values = array("d")
 
-    def of(self, case: int) -> "array[float]":
-        return self.values[bisect_left(self.cases, case) : bisect_right(self.cases, case)]
+    def of(self, case: int) -> "Sequence[float]":
+        """The values of a case. Values are added case by case, so those of one case stand together."""
+        cases = self.cases
+        if 0 < case < len(cases) - 1 and cases[case] == case and cases[case - 1] != case != cases[case + 1]:
+            return (self.values[case],)  # found at once where each case has one value, as in most runs
+        return self.values[bisect_left(cases, case) : bisect_right(cases, case)]
 
 
 CasePlace = tuple[int, int]
 """Which case a row is, whatever agent it ran against: the number of its file, and its place there."""
+
+
+class CaseRates(NamedTuple):
+    """The pass rate of a case, and what it is made of."""
+
+    rate: float | None
+    """Of the judged runs; None without any."""
+    lowest: float
+    """If every run in error had failed."""
+    highest: float
+    """If every run in error had passed."""
+    passed: int
+    """Runs that passed."""
+    judged: int
+    """Runs that say something of the agent."""
+    runs: int
+    """Judged runs and runs in error."""
 
 
 class RunNumbers:
@@ -123,10 +145,25 @@ class RunNumbers:
         _, _, _, passed, judged, errors, missing = (column[row] for column in self._rows)
         return CaseCounts([VariationCounts(passed, judged, errors)] if judged or errors else [], missing)
 
-    def values(self, metric: str, row: int) -> "array[float]":
+    def rates(self, row: int) -> CaseRates | None:
+        """The rates of a row's case; None if no run of it came to an end."""
+        if row in self._more:
+            counts = self._more[row]
+            if not counts.variations:
+                return None
+            rates = counts.rate, counts.lowest or 0.0, counts.highest or 0.0
+            return CaseRates(*rates, counts.passed, counts.judged, counts.judged + counts.errors)
+        passed, judged, errors = self._rows[3][row], self._rows[4][row], self._rows[5][row]
+        runs = judged + errors
+        if not runs:
+            return None
+        rate = passed / judged if judged else None
+        return CaseRates(rate, passed / runs, (passed + errors) / runs, passed, judged, runs)
+
+    def values(self, metric: str, row: int) -> Sequence[float]:
         """The values of a metric in the judged runs of a row's case."""
         column = self._metrics.get(metric)
-        return array("d") if column is None else column.of(row)
+        return () if column is None else column.of(row)
 
     def has(self, metric: str) -> bool:
         """True if some judged trial has this metric."""
