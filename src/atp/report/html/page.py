@@ -57,7 +57,7 @@ def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tu
         kind=kind,
         verdict=words,
         counts=[(name, number) for name, number in end.counts.items() if number and name in _COUNTED],
-        listed=listed,
+        listed=[*listed, *((one["gate"], one["text"]) for one in _missed_gates(end, hide))],
     )
     head, _, tail = page.partition(_HERE)
     # Not escaped: these are our own files, and the hashes in the policy are of exactly these bytes.
@@ -83,6 +83,10 @@ def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = (
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
         **({"compared": beside} if beside else {}),
     }
+
+
+def _missed_gates(end: RunEnd, hide: Hide) -> list[dict[str, Any]]:
+    return [_gate(gate, end.info, hide) for gate in end.gates if gate.outcome != "passed"]
 
 
 def _gate(gate: GateResult, info: RunInfo, hide: Hide) -> dict[str, Any]:
