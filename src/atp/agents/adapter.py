@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from atp.base.errors import Error
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from atp.suite.agent import Agent, AgentConfig
 
 
-@dataclass(slots=True, kw_only=True)
-class TurnRequest:
+class TurnRequest(Struct, kw_only=True):
     """One turn of a conversation, as an agent is asked."""
 
     messages: list[dict[str, Any]]
@@ -37,18 +37,18 @@ class TurnRequest:
     """The newest user message's text."""
     task: dict[str, Any]
     """`description`, and where the case has them `input_data` and `expected_artifacts`."""
-    constraints: dict[str, Any] = field(default_factory=dict)
+    constraints: dict[str, Any] = {}
     """The limits that are set."""
-    context: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = {}
     """`user`, `team`, `locale`, `client_type`, `client_ip`, `referer`, `accept`, `connector`, `run` (from 1),
     `iteration` (from 0), `turn` (from 1), `session_id`, `case_id`, `case_name`, `agent`, `config`, `metadata`."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = {}
     """The case's options."""
     task_id: str = ""
     """Fresh for each trial."""
     turn: int = 1
     """From 1."""
-    began: float = field(default_factory=time.monotonic)
+    began: float = msgspec.field(default_factory=time.monotonic)
     """When the trial began, by the monotonic clock."""
     conversation: bool = True
     """True for a conversation, whose messages agents of the wire protocol get, too; False for a task."""
