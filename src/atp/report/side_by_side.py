@@ -10,6 +10,7 @@ from atp.history.compare import compare_with_first
 from atp.history.figures import CaseFigures, FigureCollector
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
+from atp.report.compare.words import column_sentence
 from atp.report.records import GridAgentRecord, GridCaseRecord, GridCellRecord, GridComparisonRecord, GridRecord
 from atp.stats.comparison import ColumnComparison
 from atp.stats.intervals import suite_interval
@@ -98,6 +99,10 @@ class SideBySide(Listener):
         if self._compared is None:
             self._compared = compare_with_first(self._figures.figures(None), self.agents) if self.is_needed else []
         return self._compared
+
+    def sentences(self) -> dict[str, str]:
+        """Say how each further agent does beside the first, by its name, where a case was judged with both."""
+        return {one.agent: column_sentence(one.overall) for one in self.comparisons() if one.overall.cases}
 
     def record(self) -> GridRecord:
         """Return all of it for the JSON report."""

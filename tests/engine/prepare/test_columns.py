@@ -242,7 +242,8 @@ def test_a_role_has_to_name_one_column(project: Project) -> None:
     assert "name one: `judge [model=m1]`, `judge [model=m2]`" in ran.err
 
 
-def test_a_suite_made_in_python_has_columns(project: Project) -> None:
+def test_a_suite_made_in_python_has_columns(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.folder)  # the agent writes there
     suite = atp.load(project.folder / matrix_suite(project, {"model": ["m1", "m2"]}))
     report = atp.run_sync(suite)
     assert [one.agent for one in report.results] == ["support [model=m1]", "support [model=m2]"]

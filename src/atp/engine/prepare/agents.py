@@ -17,10 +17,8 @@ from atp.base.near import near_miss
 from atp.base.project import working_directory
 from atp.engine.case_source import CaseSource
 from atp.engine.named_agent import NamedAgent
-from atp.engine.prepare.columns import all_columns, columns_of, no_such_column, split_column
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import find_config, table_offset
-from atp.loader.matrix import validate_agents
 from atp.loader.validate import NoLocator
 from atp.loader.variables import fill_table
 from atp.suite.agent import (
@@ -59,7 +57,12 @@ def resolve_agents(source: CaseSource, options: Options, project: Project, notes
     own = {agent.name: agent for agent in suite.agents}
 
     def columns(agents: Iterable[NamedAgent]) -> list[NamedAgent]:
-        return all_columns(agents, options, notes, suite.path)
+        found = list(agents)
+        if not options.connector and all(one.agent.matrix is None for one in found):
+            return found
+        from atp.engine.prepare.columns import all_columns  # imported late: only some runs need it
+
+        return all_columns(found, options, notes, suite.path)
 
     if not options.given("name") or not options.name:
         if suite.agents:
@@ -97,6 +100,8 @@ def _one_column(
 
     A name that leaves out the last differences names all columns that begin like it.
     """
+    from atp.engine.prepare.columns import columns_of, no_such_column, split_column
+
     for group in split_column(name):
         agent = _named_by_flag(group, source, project, unfound := Diagnostics())
         if agent is None or has_errors(unfound):
@@ -133,6 +138,8 @@ def find_agent(name: str, source: CaseSource | None, project: Project, notes: Di
 
     Of an agent with a `matrix`, the name has to say which column is meant.
     """
+    from atp.engine.prepare.columns import columns_of, no_such_column, split_column
+
     for group in split_column(name):
         whole = _find_whole(group, source, project, Diagnostics())
         if whole is not None and whole.agent.matrix is not None:
@@ -294,6 +301,8 @@ def _configured(wanted: str, project: Project, notes: Diagnostics) -> NamedAgent
         fill_table(table, text, table_offset(text, name), project.environment, of_agent)
         if name == wanted or not has_errors(of_agent):
             listed.append(table)
+    from atp.loader.matrix import validate_agents
+
     made = validate_agents(AgentList, {"agents": listed}, said, NoLocator())
     notes.extend(said)
     if made is None or has_errors(said):
@@ -344,6 +353,8 @@ class KnownAgent:
 
 def known_agents(project: Project) -> tuple[list[KnownAgent], list[Diagnostic]]:
     """Return all agents of a project, and the mistakes in those that can't be used. Raises `LoadError`."""
+    from atp.engine.prepare.columns import columns_of
+
     found: list[KnownAgent] = []
     notes = Diagnostics()
     for name, place in _named(project.root):

@@ -8,9 +8,8 @@ from atp.base.numbers import is_number
 from atp.base.secret_values import secret_settings
 from atp.loader.cases import YAML_KEYS, CaseReader, check_default_gate
 from atp.loader.error_messages import unknown_key
-from atp.loader.matrix import validate_agents
 from atp.loader.source import LoadContext, Source
-from atp.loader.validate import Locator, RenamedKeys
+from atp.loader.validate import Locator, RenamedKeys, validate
 from atp.loader.variables import fill_variables
 from atp.loader.yaml.nodes import NodeLocator, parse_yaml
 from atp.suite.suite import Suite
@@ -86,7 +85,7 @@ def _read_head(
     if not context.agent and not context.spare_agent:
         _check_filled(data, "agents", "at least one agent is required", notes, locate)
     respelt = RenamedKeys(locate, (), written)
-    suite = validate_agents(Suite, head, notes, respelt, {"test_suite": "suite"})
+    suite = _validate(head, notes, respelt)
     _check_agent_names(data.get("agents"), notes, respelt)
     numbers = {name: number for number, name in _agent_names(data.get("agents"))}
     for agent in suite.agents if suite is not None else ():
@@ -98,6 +97,15 @@ def _read_head(
             keys |= {key: respelt.key((*at, below, key)) for key in (given if isinstance(given, dict) else {})}
         agent.stands_at(respelt.value(at), keys)
     return suite
+
+
+def _validate(head: dict[str, Any], notes: Diagnostics, locate: Locator) -> Suite | None:
+    agents, spare = head.get("agents"), {"test_suite": "suite"}
+    if not any(isinstance(one, dict) and "matrix" in one for one in (agents if isinstance(agents, list) else ())):
+        return validate(Suite, head, notes, locate, spare=spare)
+    from atp.loader.matrix import validate_agents  # imported late: only few suites need it
+
+    return validate_agents(Suite, head, notes, locate, spare)
 
 
 def _check_filled(data: dict[str, Any], key: str, message: str, notes: Diagnostics, locate: Locator) -> None:

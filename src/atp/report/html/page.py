@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,12 +12,10 @@ from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
-from atp.report.compare.words import column_sentence
 from atp.report.facts import not_run
 from atp.report.figure_text import gate_text, gate_title, metric_text, named_metrics, rate_text
 from atp.report.records import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
-from atp.stats.comparison import ColumnComparison
 from atp.stats.group_figures import run_groups
 from atp.stats.suite_gates import GateResult
 
@@ -66,10 +64,9 @@ def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tu
     return head.encode(), tail.encode()
 
 
-def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = ()) -> dict[str, Any]:
-    """What the script shows of the run; `compared` are its further agents beside the first."""
+def run_object(end: RunEnd, hide: Hide, compared: Mapping[str, str]) -> dict[str, Any]:
+    """What the script shows of the run; `compared` says how each further agent does beside the first."""
     kind, words = verdict(end)
-    beside = {one.agent: column_sentence(one.overall) for one in compared if one.overall.cases}
     return {
         "verdict": {"kind": kind, "words": words},
         "summary": hide(SummaryRecord.of(end)),
@@ -80,8 +77,8 @@ def run_object(end: RunEnd, hide: Hide, compared: Sequence[ColumnComparison] = (
         "gates": [_gate(gate, end.info, hide) for gate in end.gates],
         "groups": _groups(end, hide),
         "damaged": end.damaged,
+        "compared": compared,
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
-        **({"compared": beside} if beside else {}),
     }
 
 

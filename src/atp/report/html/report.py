@@ -89,7 +89,7 @@ class HtmlReport(SpooledReport):
         head, tail = page_parts(end, self._listed, self.hide)
         file.write(head)
         with Packed(file, "run") as pack:
-            pack.write(encode(run_object(end, self.hide, self._grid.comparisons())))
+            pack.write(encode(run_object(end, self.hide, self._grid.sentences())))
         for name, rows in (("rows", results), ("skipped", skipped)):
             with Packed(file, name) as pack:
                 rows.write_list(pack)
