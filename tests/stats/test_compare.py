@@ -19,6 +19,7 @@ from atp.stats.compare import (
     classify_cases,
     classify_overall,
     discoveries,
+    few_cases_interval,
     fisher,
     holm,
     is_non_inferior,
@@ -147,6 +148,8 @@ def test_the_overall_class() -> None:
     assert is_non_inferior(interval, 0.1)
     assert not is_non_inferior(interval, 0.05)
     assert overall_interval([0.0] * 4, [5] * 4) is None
+    assert few_cases_interval([(Counts(9, 10), Counts(4, 10))]) == newcombe(Counts(9, 10), Counts(4, 10))
+    assert few_cases_interval([(Counts(190, 200), Counts(188, 200))] * 2) == pytest.approx((-0.043, 0.023), abs=0.001)
     assert not is_non_inferior(None, 0.5)
     assert [observed(one) for one in (-0.1, 0.0, 0.1)] == ["worse", "equal", "better"]
 
@@ -231,6 +234,16 @@ def test_false_alarms(runs_a: int, runs_b: int, drift: float, monkeypatch: pytes
     assert overall <= 10
     assert by_case <= 10
     assert covered >= 90
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(1, 10), (2, 5), (4, 20)])
+def test_the_interval_of_few_cases_has_its_coverage(cases: int, runs: int) -> None:
+    random, repeats, covered = Random(17), 400, 0
+    for _ in range(repeats):
+        rates = [(random.random(), random.random()) for _ in range(cases)]
+        interval = few_cases_interval([(_passed(random, a, runs), _passed(random, b, runs)) for a, b in rates])
+        covered += interval.low <= sum(b - a for a, b in rates) / cases <= interval.high
+    assert covered >= 0.92 * repeats
 
 
 @pytest.mark.parametrize(("cases", "runs"), [(30, 1), (30, 5), (30, 20), (100, 5)])

@@ -14,6 +14,7 @@ from atp.stats.compare import (
     Counts,
     classify_cases,
     classify_overall,
+    few_cases_interval,
     holm,
     is_non_inferior,
     log_ratios,
@@ -287,13 +288,13 @@ def _overall(compared: Sequence[_Pair], margin: float | None) -> OverallComparis
     differences = [_difference(pair) for pair in compared]
     counts = list(map(_both_counts, compared))
     p_value = overall_p_value(counts, differences)
-    interval = overall_interval(differences, [min(a.judged, b.judged) for a, b in counts])
+    interval = overall_interval(differences, [min(a.judged, b.judged) for a, b in counts]) or few_cases_interval(counts)
     mean = fsum(differences) / len(differences)
     return OverallComparison(
         kind=classify_overall(differences, p_value, interval, margin),
         observed=observed(mean),
         difference=_percent(mean),
-        interval=None if interval is None else _limits(interval),
+        interval=_limits(interval),
         p_value=p_value,
         cases=len(compared),
         different=sum(observed(one) != "equal" for one in differences),

@@ -148,6 +148,20 @@ def random_sides(pairs: Sequence[tuple[Counts, Counts]], seed: int = 0) -> float
     return (sum(abs(one) >= least for one in sums) + 1) / (draws + 1)
 
 
+def few_cases_interval(pairs: Sequence[tuple[Counts, Counts]], confidence: float = 0.95) -> Interval:
+    """The interval of the mean difference over a few cases, from Newcombe's of each; there is at least one.
+
+    Where there are too few cases for `overall_interval`, which needs to see how much cases differ.
+    """
+    n = len(pairs)
+    all_limits = [newcombe(a, b, confidence) for a, b in pairs]
+    differences = [b.passed / b.judged - a.passed / a.judged for a, b in pairs]
+    mean = fsum(differences) / n
+    low = sqrt(fsum((one - limits.low) ** 2 for one, limits in zip(differences, all_limits, strict=True))) / n
+    high = sqrt(fsum((limits.high - one) ** 2 for one, limits in zip(differences, all_limits, strict=True))) / n
+    return Interval(mean - low, mean + high)
+
+
 def overall_interval(differences: Sequence[float], runs: Sequence[int], confidence: float = 0.95) -> Interval | None:
     """The interval of the mean difference over these cases, in the long run; None below 5 cases.
 

@@ -113,7 +113,7 @@ class OverallComparison(Struct, kw_only=True, forbid_unknown_fields=True, rename
     difference: float | None
     """The mean difference of the cases' pass rates."""
     interval: Limits | None
-    """The 95% interval of the difference; None below 5 cases."""
+    """The 95% interval of the difference; None if no case is compared."""
     p_value: float | None
     """The sign-flip test over cases; None if no case is compared."""
     cases: int = 0

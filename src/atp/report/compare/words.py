@@ -76,6 +76,9 @@ def _overall_sentence(comparison: Comparison) -> str:
         return f"Over {cases}, B passes as often as A{range_} ({p_text(overall.p_value)})."
     if overall.kind == "same":
         return f"B passes {less} over {cases}, which is within the margin{range_}."
+    if overall.different < LEAST_DIFFERENT:
+        few = f"fewer than {LEAST_DIFFERENT} cases differ, too few to tell a trend from chance"
+        return f"Over {cases}, B passes {less}{range_}; {few}."
     return f"Over {cases}, B passes {less}; that can be chance{range_} ({p_text(overall.p_value)})."
 
 
@@ -99,8 +102,6 @@ def _doubt_sentence(comparison: Comparison) -> str:
             f"With fewer than {LEAST_RUNS} runs on each side no single case can be called worse: "
             "run each case more often (--runs 5)."
         )
-    if 0 < comparison.overall.different < LEAST_DIFFERENT and comparison.overall.kind == "inconclusive":
-        return f"Fewer than {LEAST_DIFFERENT} cases differ, which is too few to tell a trend from chance."
     return ""
 
 
