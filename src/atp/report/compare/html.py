@@ -21,6 +21,7 @@ from atp.report.compare.words import (
     figure_cells,
     groups,
     heading,
+    moved_figures,
     p_text,
     sentences,
     side_text,
@@ -71,7 +72,7 @@ def comparison_page(comparison: Comparison, hide: Hide) -> bytes:
                 (name, kind, [_case(case, several) for case in cases]) for name, kind, cases in _all_groups(hidden)
             ],
             errors=[(case.id, case.agent if several else "", error_text(case)) for case in hidden.in_error],
-            figures=[figure_cells(one) for one in hidden.figures],
+            figures=[figure_cells(one) for one in moved_figures(hidden)],
             notes=hidden.notes,
         )
     )

@@ -13,6 +13,7 @@ from atp.report.compare.words import (
     figure_cells,
     groups,
     heading,
+    moved_figures,
     p_text,
     sentences,
     side_text,
@@ -47,8 +48,8 @@ def comparison_markdown(comparison: Comparison, hide: Hide, *, level: int = 2) -
         errors = [(_label(case, hide, name_agent=several), error_text(case)) for case in listed]
         content = [*table(("Case", "Runs"), errors), *_more(comparison.in_error)]
         lines += _folded(f"⚠️ Runs without a verdict ({len(comparison.in_error)})", content)
-    if comparison.figures:
-        cells = [(plain(hide(name)), *more) for name, *more in map(figure_cells, comparison.figures)]
+    if figures := moved_figures(comparison):
+        cells = [(plain(hide(name)), *more) for name, *more in map(figure_cells, figures)]
         lines += _folded("Figures", table(("Figure", "A", "B", "Change", "How sure"), cells))
     lines += [f"- {plain(hide(note), 500)}" for note in comparison.notes]
     return [*lines, ""] if comparison.notes else lines

@@ -9,6 +9,7 @@ from atp.report.compare.words import (
     error_text,
     figure_cells,
     groups,
+    moved_figures,
     p_text,
     sentences,
     side_text,
@@ -43,10 +44,10 @@ def comparison_lines(comparison: Comparison, hide: Hide, *, verbose: bool = Fals
         yield from _rows([(_label(case, hide, name_agent=several), error_text(case)) for case in named])
         if len(named) < len(comparison.in_error):
             yield f"    … and {len(comparison.in_error) - len(named):,} more", "detail"
-    if comparison.figures:
+    if figures := moved_figures(comparison):
         yield "", ""
         yield "  Figures (medians of A and B, and how much higher B is, typically):", "title"
-        cells = [figure_cells(one) for one in comparison.figures]
+        cells = [figure_cells(one) for one in figures]
         yield from _rows([(hide(name), f"{a} → {b}", change, sure) for name, a, b, change, sure in cells])
     for note in comparison.notes:
         yield f"  Note: {one_line(hide(note), 500)}", "error"

@@ -173,6 +173,11 @@ def figure_name(name: str) -> str:
     return FIGURES.get(name, name)
 
 
+def moved_figures(comparison: Comparison) -> list[FigureComparison]:
+    """The figures that differ in some case; the others would only be noise to a reader."""
+    return [figure for figure in comparison.figures if figure.shift or figure.p_value < 1]
+
+
 def figure_cells(figure: FigureComparison) -> tuple[str, str, str, str, str]:
     """The name of a figure, its medians in A and B, the shift with its interval, and how sure the shift is."""
     change = _shift_text(figure, figure.shift)
