@@ -677,3 +677,34 @@ def test_a_copy_of_the_file_is_paired_by_its_cases(tested: Project) -> None:
     assert "left out: `b`" in ran.out
     other = tested.cases({"id": "z", "input": "hello", "assertions": check}, name="other.jsonl")
     assert recheck(tested, "last", other).code == 3
+
+
+def test_a_case_in_quarantine_is_out_of_the_exit_code_of_a_recheck_too(tested: Project) -> None:
+    (tested.folder / "cases.jsonl").write_text(
+        (tested.folder / "cases.jsonl").read_text("utf-8").replace('"value": "bye"', '"value": "good bye"'), "utf-8"
+    )
+    assert recheck(tested, "last").code == 1
+    entry = {"case": "b", "owner": "me", "reason": "flaky", "expires": "2999-01-01"}
+    tested.write("quarantine.yaml", {"quarantine": [entry]})
+    ran = recheck(tested, "last")
+    assert ran.code == 0, ran.err
+
+
+def test_runs_that_were_stopped_by_their_results_are_decided_as_such(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return 'hello'\n")
+    check = [{"type": "contains", "value": "hello"}]
+    project.cases({"id": "a", "input": "hello", "assertions": check, "pass_rate": 0.5, "confidence": 0.9})
+    flags = ["-n", "agent.py:answer", "--runs", "auto", "--max-runs", "30", "-o", "out.jsonl"]
+    ran = project.test("cases.jsonl", *flags)
+    assert ran.code == 0, ran.out
+    trials = len(project.trials())
+    again = recheck(project, "last")
+    assert (again.code, len(project.trials())) == (0, trials)
+    (about,) = [line["about"] for line in project.journal() if line["type"] == "trial" and "about" in line]
+    assert about["other_runs"] is True
+
+
+def test_gates_of_the_command_line_hold_again(tested: Project) -> None:
+    flags = ["-n", "agent.py:answer", "--gate", "cost_usd mean <= 0.001", "-o", "out.jsonl"]
+    assert tested.test("cases.jsonl", *flags).code == 1
+    assert recheck(tested, "last").code == 1

@@ -225,7 +225,7 @@ class Engine:
 
     def _about(self, trial: Trial) -> CaseInfo | None:
         if trial.gate.confidence is not None:
-            trial.other_runs = self._done.planned_otherwise(trial)
+            trial.other_runs = trial.other_runs or self._done.planned_otherwise(trial)
         return self._collector.about(trial)
 
     def _record(self, trial: Trial, result: TrialResult) -> None:

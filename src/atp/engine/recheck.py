@@ -21,7 +21,7 @@ from atp.engine.case_source import CaseSource, Variations, is_varied, listed
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.plan import Plan, Shared, Unit, make_plan
-from atp.engine.prepare.prepare import no_case_left
+from atp.engine.prepare.prepare import no_case_left, read_quarantine
 from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.prepare.roles import missing_judges
 from atp.engine.prepare.settings import environment, environment_warnings, resolve_options
@@ -43,7 +43,7 @@ from atp.usercode.importing import check_project_path
 
 INHERITED = (
     *("name", "connector", "user", "team", "locale", "ctx", "simulator", "assessor", "role_connector"),
-    *("judge_each", "weak_judge", "timeout", "run", "tags"),
+    *("judge_each", "weak_judge", "timeout", "run", "tags", "pass_rate", "confidence", "margin", "gates"),
 )
 """Settings that the earlier run was given on its command line, and that hold again unless they are given again."""
 MEANINGLESS = (
@@ -124,7 +124,8 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
         if missing:
             raise LoadError(missing)
         plan.take_over_variations()
-        found += [*plan.warnings, *dict.fromkeys(context.services.warnings)]
+        unused = read_quarantine(plan, given_input.identity(root), root)
+        found += [*plan.warnings, *dict.fromkeys(context.services.warnings), *unused]
         if options.strict and found:
             raise LoadError(found)
         if not any(unit.source.survey.count or unit.source.survey.skipped for unit in plan.units):
@@ -173,8 +174,11 @@ class RecheckPlan(Plan):
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: Shared, before: Trial | None
     ) -> Iterator[Trial]:
         """The trials of a case against one agent, as often as they were run."""
-        runs = self.recorded.runs(self._place(unit, tested.name, case)) or 1
-        return Plan._against(self, unit, tested, case, shared._replace(runs=runs), before)
+        place = self._place(unit, tested.name, case)
+        shared = shared._replace(runs=self.recorded.runs(place) or 1)
+        for trial in Plan._against(self, unit, tested, case, shared, before):
+            trial.other_runs = trial.gate.confidence is not None and self.recorded.was_looked_at(place)
+            yield trial
 
     def counts(self) -> tuple[int, int]:
         """How many cases (each per agent) and trials there are."""

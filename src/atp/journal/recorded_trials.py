@@ -84,6 +84,13 @@ class RecordedTrials:
         """How often the trials of a case were repeated, at most; 0 if there are none."""
         return max((run for _, run in self._trials.get(place, ())), default=0)
 
+    def was_looked_at(self, place: CasePlace) -> bool:
+        """True if the number of a case's runs was not fixed beforehand, or not all of them are there."""
+        about = self._about.get(place)
+        if about is None:
+            return True
+        return about.min_runs > 0 or about.other_runs or len(self._trials.get(place, ())) < about.planned
+
     def offset(self, place: CasePlace, variation: int, run: int) -> int | None:
         """Where the result of a trial stands; None if there is none."""
         return self._trials.get(place, {}).get((variation, run))

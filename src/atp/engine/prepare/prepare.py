@@ -96,7 +96,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
         from atp.engine.prepare.order import Order  # reads journals, which few runs need
 
         plan.order = Order(options.order, root, given_input.identity(root))
-    unused = _read_quarantine(plan, given_input.identity(root), root)
+    unused = read_quarantine(plan, given_input.identity(root), root)
     found = [*found, *plan.warnings, *dict.fromkeys(context.services.warnings), *unused]
     if options.strict and found:
         raise LoadError(found)
@@ -133,7 +133,7 @@ def _baseline(options: Options, root: Path) -> "Baseline | None":
     return baselines.load(root, options.baseline)
 
 
-def _read_quarantine(plan: Plan, identity: list[str], root: Path) -> Iterator[Diagnostic]:
+def read_quarantine(plan: Plan, identity: list[str], root: Path) -> Iterator[Diagnostic]:
     """Take what is in quarantine into the plan. Returns warnings of entries for which there is no case."""
     plan.quarantine = load_quarantine(root)
     if not plan.quarantine.by_case:
