@@ -7,7 +7,7 @@ from atp.base.durations import duration
 from atp.engine.prepare.options import Options
 from atp.journal.write import JournalError
 from atp.stats.stability import blames_agent, is_other_error
-from atp.suite.gate import Gate
+from atp.suite.gates import Gate
 from atp.suite.meter import read_meter
 from atp.suite.result import CaseResult, StoppedBy, TrialResult
 

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from atp.stats.suite_gates import GateResult
-from atp.suite.gate import Gate
-from atp.suite.gates import RunGate
+from atp.suite.gates import Gate, RunGate
 from atp.suite.result import CaseInfo, Decision, Moment, StoppedBy, TrialResult
 
 NAME = "journal.jsonl"

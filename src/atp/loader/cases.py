@@ -10,7 +10,7 @@ from atp.loader.error_messages import unknown_key
 from atp.loader.source import LoadContext
 from atp.loader.validate import DataPath, Locator, RenamedKeys, validate
 from atp.suite.case import Case, Checkpoint
-from atp.suite.gate import Gate, gate_mistake, no_rate
+from atp.suite.gates import Gate, gate_mistake, no_rate
 from atp.suite.suite import Defaults
 
 COMMON_KEYS = frozenset(

@@ -9,7 +9,7 @@ from atp.stats.gates import MOST_RUNS, decide, runs_to_tell
 from atp.stats.intervals import Interval, case_interval
 from atp.stats.sequential import decide_in_order
 from atp.stats.stability import is_judged, is_other_error, missed_score, passed_trials
-from atp.suite.gate import Gate
+from atp.suite.gates import Gate
 from atp.suite.result import CaseResult, Decision, TrialResult
 
 

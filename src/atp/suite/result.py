@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from atp.suite.gate import Gate
+from atp.suite.gates import Gate
 
 if TYPE_CHECKING:
     from atp.suite.case import Case

@@ -18,7 +18,7 @@ from atp.report.formats.csv import CsvReport
 from atp.report.formats.ctrf import CtrfReport
 from atp.report.formats.json import JsonReport
 from atp.report.html.rows import case_row
-from atp.suite.gate import Gate
+from atp.suite.gates import Gate
 from atp.suite.result import CaseResult, Event, Transcript, TrialResult, Usage
 
 COUNT = st.none() | st.integers(0, 1000)

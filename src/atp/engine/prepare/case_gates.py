@@ -6,7 +6,7 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.base.numbers import counted
 from atp.engine.case_source import AskedGate, CaseSource
 from atp.engine.prepare.options import Options
-from atp.suite.gate import Gate, gate_mistake, no_rate
+from atp.suite.gates import Gate, gate_mistake, no_rate
 from atp.suite.record import AUTO
 
 

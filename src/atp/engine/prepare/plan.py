@@ -24,7 +24,7 @@ from atp.engine.services import RunServices
 from atp.history.quarantine import Quarantine
 from atp.suite.agent import PromptConfig
 from atp.suite.case import Case
-from atp.suite.gate import Gate
+from atp.suite.gates import Gate
 from atp.suite.record import AUTO
 
 if TYPE_CHECKING:
