@@ -198,6 +198,7 @@ def test_variations_are_told_apart_from_runs(story: Any) -> None:
     text = shown(story, [story.case("c", *trials, status="timeout")], verbose=True)
     rate = "  Trials: 3/4 passed (75%) of 2 variations × 2 runs, unstable, consistency 0.75\n"
     rate += "  Rate: passed 3 of 4; between 30% and 95% in the long run\n"
+    rate += "  flaky, blame: agent\n"
     assert rate + "  variation 2, run 2:\n  timeout after 30s\n" in text
     assert "  variation 1, run 1:\n    user: Help me file an expense\n" in text
 

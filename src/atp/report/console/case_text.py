@@ -75,10 +75,14 @@ def case_lines(
         lines.append((_checked(case, trial), "detail"))
     if trial.checkpoints:
         lines.append((f"  {_reached(trial, hide)}", "detail"))
+    if excuse := quarantine_text(case):
+        lines.append((f"  {one_line(hide(excuse))}", "other"))
     if case.repeated:
         lines.append((f"  {stability_text(case)}", "detail"))
         if told := long_run_text(case):
             lines.append((f"  Rate: {told}", "detail"))
+        if flaky := flaky_text(case):
+            lines.append((f"  {flaky}", "detail"))
         undecided = case.status == "inconclusive" and trial.status == "passed"  # then there is no failure to show
         if case.status != "passed" and len(case.trials) > 1 and not undecided:
             lines.append((f"  {_which(case, trial)}:", "detail"))
@@ -89,10 +93,6 @@ def case_lines(
             for one in check_flips(case.trials)
             if one.differing
         )
-    if flaky := flaky_text(case):
-        lines.append((f"  {flaky}", "detail"))
-    if excuse := quarantine_text(case):
-        lines.append((f"  {one_line(hide(excuse))}", "other"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
