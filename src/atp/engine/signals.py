@@ -140,19 +140,11 @@ def ended_by_sigterm() -> Iterator[None]:
         yield
         return
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        if exits.forks() != process:
-            _restore({number: signal.SIG_DFL})
-            os.kill(os.getpid(), number)
-        else:
-            raise KeyboardInterrupt
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
 
-    process = exits.forks()
-    signal.signal(signal.SIGTERM, handle)
-    try:
+    with _handling(handle, signal.SIGTERM):
         yield
-    finally:
-        _restore({signal.SIGTERM: signal.SIG_DFL})
 
 
 @contextlib.contextmanager
@@ -182,12 +174,6 @@ def _signals(
         interrupt()
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if exits.forks() != process:
-            # A fork of an agent's has inherited the handler. The signal is for the fork: `multiprocessing` ends its
-            # processes so.
-            _restore(before)
-            os.kill(os.getpid(), number)
-            return
         if came:
             leave_now()  # the second signal
         came.append(number)
@@ -195,15 +181,39 @@ def _signals(
         with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
             loop.call_soon_threadsafe(on_loop)
 
-    process = exits.forks()
     came: list[int] = []
-    before: dict[int, Any] = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    with _handling(handle, signal.SIGINT, signal.SIGTERM):
+        try:
+            with _woken_by_signals(loop):
+                yield
+        finally:
+            handled.set()
+
+
+_REPLACED: list[Mapping[int, Any]] = []
+"""The handlers that those of ATP stand in for, outermost first."""
+
+
+@contextlib.contextmanager
+def _handling(handler: Callable[[int, FrameType | None], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle signals in this process, and not in forks of the user's code, for which the signals are meant then."""
+    before: dict[int, Any] = {number: signal.signal(number, handler) for number in numbers}
+    _REPLACED.append(before)
     try:
-        with _woken_by_signals(loop):
-            yield
+        yield
     finally:
-        handled.set()
+        _REPLACED.remove(before)
         _restore(before)
+
+
+def _restore_in_fork() -> None:
+    # Not by the handler itself: a fork that waits for a lock, as workers of `multiprocessing` do, may never get to run
+    # it, and whoever ends the fork by SIGTERM waits for ever.
+    for before in reversed(_REPLACED):
+        _restore(before)
+
+
+os.register_at_fork(after_in_child=_restore_in_fork)
 
 
 def _restore(handlers: Mapping[int, Any]) -> None:
