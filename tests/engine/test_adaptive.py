@@ -252,6 +252,14 @@ def test_what_can_not_be_is_said_before_anything_runs(project: Project, flags: t
     assert message in project.test("cases.jsonl", "-n", "agent.py:answer", *flags).err
 
 
+def test_a_dry_run_counts_the_most_that_there_may_be(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    project.cases({"id": "c", "input": "1.0 c", "expected": "yes"})
+    ran = project.atp("test", "cases.jsonl", "-n", "agent.py:answer", *GATE, "--max-runs", "50", "--dry-run")
+    assert "agent.py:answer × c  variation 1, 5 to 50 runs, 1 turn, 1 check" in ran.out
+    assert "1 case, at most 50 trials, 50 calls of agents, 1 at a time" in ran.out
+
+
 def test_pytest_decides_as_atp_does(project: Project) -> None:
     project.write("agent.py", AGENT)
     project.write("atp.toml", 'runs = "auto"\npass_rate = 0.9\nmargin = 0.1\n')

@@ -9,7 +9,6 @@ from atp.stats.gates import MOST_RUNS, decide, runs_to_tell
 from atp.stats.intervals import Interval, case_interval
 from atp.stats.sequential import decide_in_order
 from atp.stats.stability import is_judged, is_other_error, missed_score, passed_trials
-from atp.suite.gates import Gate
 from atp.suite.result import CaseResult, Decision, TrialResult
 
 
@@ -84,7 +83,7 @@ def case_text(case: CaseResult) -> str | None:
     text = rate_text(counts.passed, counts.judged, interval, counts.other_errors, case.estimate)
     if case.status != "inconclusive":
         return text
-    more = _undecided_text(case) if case.min_runs else _more_text(counts, case.gate, case.variations)
+    more = _undecided_text(case) if case.min_runs else _more_text(case, counts)
     return f"{text}; {more}"
 
 
@@ -103,14 +102,20 @@ def rate_text(
     return f"{text}; {about}between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
 
 
-def _more_text(counts: RunCounts, gate: Gate, variations: int) -> str:
+def _more_text(case: CaseResult, counts: RunCounts) -> str:
     """`about 20 more runs would tell`: what it would take to decide a gate that is inconclusive."""
+    gate = case.gate
     assert gate.rate is not None
+    if case.missing or counts.judged + counts.other_errors < len(case.trials):
+        return "not all of its trials came to an end, so it can't pass"
     more = runs_to_tell(counts.passed, counts.judged, gate.rate, gate.margin, gate.alpha)
     if more is None:
         return f"too near to the {percent_text(gate.rate)} asked for: not even {MOST_RUNS:,} runs would tell"
-    runs = ceil(more / variations)
-    return f"about {counted(runs, 'more run')} would tell" if runs else "not all of its runs could be judged"
+    if more:
+        return f"about {counted(ceil(more / case.variations), 'more run')} would tell"
+    if case.other_runs:
+        return "it takes more, because the number of runs was changed after a look at them"
+    return "the errors leave it open"
 
 
 def _undecided_text(case: CaseResult) -> str:

@@ -47,6 +47,7 @@ class DryRun:
                 "id": case.id,
                 "variation": trial.variation,
                 "run": trial.run,
+                **({"min_runs": trial.min_runs, "max_runs": trial.runs} if trial.min_runs else {}),
                 "turns": _turns(trial),
                 "assertions": _checks(case),
                 "timeout_seconds": trial.timeout,
@@ -74,17 +75,19 @@ class DryRun:
     def lines(self) -> Iterator[str]:
         """Yield the plan as text. The expectations of a case come with its first trial."""
         last: tuple[str | None, int] | None = None
+        number = -1
         for number, trial in enumerate(self._trials()):
             if number < MOST:
                 yield _line(trial)
                 if last != (last := (trial.source.suite.path, trial.case.index)):
                     yield from (printable(secrets_of(self._secrets).mask_text(line)) for line in _expected(trial.case))
         cases, trials = self._plan.counts()
-        if self._listed > MOST:
-            yield f"… and {self._listed - MOST} more"
+        if number >= MOST:
+            yield f"… and {number + 1 - MOST} more"
         yield ""
         asked = f"{counted(self._calls, 'call')} of agents"
-        yield f"{counted(cases, 'case')}, {counted(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
+        most = "at most " if self._plan.adaptive else ""
+        yield f"{counted(cases, 'case')}, {most}{counted(trials, 'trial')}, {asked}, {self._options.parallel} at a time"
         if to_make := trials - self._listed:
             have = "has" if to_make == 1 else "have"
             yield f"{counted(to_make, 'trial')} {have} prompts that are still to be made; their calls are not counted"
@@ -102,15 +105,16 @@ class DryRun:
 
     def _trials(self) -> Iterator[Trial]:
         for trial in self._plan.trials():
-            self._listed += 1
-            self._judge_calls += self._judgings * judge_calls(trial.case, each=self._options.judge_each)
+            runs = trial.runs if trial.min_runs else 1  # only the first is listed where their number is not fixed
+            self._listed += runs
+            self._judge_calls += runs * self._judgings * judge_calls(trial.case, each=self._options.judge_each)
             if not self._calls_agents:
                 yield trial
                 continue
-            self._calls += _turns(trial)
+            self._calls += runs * _turns(trial)
             limit = trial.case.limits.budget_usd
-            self._usd += limit or 0.0
-            self._open_ended += limit is None
+            self._usd += runs * (limit or 0.0)
+            self._open_ended += runs * (limit is None)
             yield trial
 
     def _skipped(self) -> int:
@@ -154,9 +158,13 @@ def _line(trial: Trial) -> str:
     if trial.case.mode == "script":
         comes_to = "turns and checks as its function says"
     return (
-        f"{trial.tested.name} × {trial.case.id}  variation {trial.variation + 1}, run {trial.run}/{trial.runs}, "
+        f"{trial.tested.name} × {trial.case.id}  variation {trial.variation + 1}, {_runs(trial)}, "
         f"{comes_to}, at most {duration(trial.timeout)}"
     )
+
+
+def _runs(trial: Trial) -> str:
+    return f"{trial.min_runs} to {trial.runs} runs" if trial.min_runs else f"run {trial.run}/{trial.runs}"
 
 
 def _turns(trial: Trial) -> int:

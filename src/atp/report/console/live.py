@@ -26,7 +26,7 @@ from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import Batch, lost
 from atp.report.facts import agent_usage, dollars
 from atp.report.files import let_go
-from atp.suite.result import TrialRef, TrialResult
+from atp.suite.result import CaseResult, TrialRef, TrialResult
 
 EVERY = 0.2
 """Seconds between two refreshes of the progress line."""
@@ -54,6 +54,7 @@ class LiveConsole(Console):
 
     def __init__(self, stream: TextIO, look: ConsoleOptions, **terminal: Any) -> None:
         self._progress = Progress()
+        self._most_runs = 1
         self._screen = LivePage(stream, self._progress, **terminal)
         super().__init__(self._screen, look)
 
@@ -61,6 +62,7 @@ class LiveConsole(Console):
         """Print the head, and show the progress line."""
         super().start(info)
         self._progress.total = info.trials
+        self._most_runs = info.runs
         self._progress.began_at = time.monotonic()
         self._screen.open()
 
@@ -71,6 +73,12 @@ class LiveConsole(Console):
     def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """Count a trial that ended."""
         self._progress.end(trial.key, result)
+
+    def case(self, result: CaseResult) -> None:
+        """Print a case that ended, and expect no more trials of it, where the number of its runs was not fixed."""
+        if result.min_runs:
+            self._progress.total -= max(0, self._most_runs * result.variations - len(result.trials))
+        super().case(result)
 
     def end(self, end: RunEnd) -> None:
         """Replace the progress line by the summary."""
