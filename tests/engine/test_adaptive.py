@@ -119,6 +119,18 @@ def test_a_budget_stops_cases_and_resume_comes_to_the_same_decisions(project: Pr
     assert len(asked) == len(set(asked)), "a run that was done ran again"
 
 
+def test_a_case_whose_agent_was_busy_when_the_run_stopped_has_not_begun(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    config = {"entry": "agent.py:answer", "parallel": 1}
+    tests = [{"id": name, "input": f"0.9 {name}", "expected": "yes"} for name in ("first", "second")]
+    suite = project.suite([{"name": "busy", "type": "custom", "config": config}], tests)
+    ran = project.test(suite, *GATE, "--parallel", "4", "--budget-usd", "2")
+    assert ran.code == 3
+    assert ran.statuses == {"first": "inconclusive"}
+    assert ran.summary["not_run"] == 1
+    assert project.test(suite, *GATE, "--parallel", "4", "--resume").summary["stopped"] is None
+
+
 def test_a_closed_case_is_not_decided_again(project: Project) -> None:
     auto(project, "--max-errors", "1000")
     before, asked = decisions(project), len(project.lines("asked"))

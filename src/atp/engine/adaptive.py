@@ -89,6 +89,7 @@ class AdaptiveCase:
         """Results that wait for those of earlier runs, by run and variation."""
         self._handed_out = 0
         self._under_way = 0
+        self._ended = 0
         self._entered = 0
         self._unusable = False
 
@@ -99,8 +100,8 @@ class AdaptiveCase:
 
     @property
     def begun(self) -> bool:
-        """True once a trial was handed out."""
-        return self._handed_out > 0
+        """True once a trial has ended. One that was handed out may still wait for its agent."""
+        return self._ended > 0
 
     def next(self) -> Trial | None:
         """The next trial in run order, unless the case may be decided without it."""
@@ -126,6 +127,7 @@ class AdaptiveCase:
         if ran:
             self._recorded = None  # something has changed since the case was closed
         self._under_way -= 1
+        self._ended += 1
         if result.status != "cancelled":  # then the run was stopped, which closes the case
             self._results[trial.run, trial.variation] = as_result(result)
         while not self._test.stop and not self._unusable:
