@@ -106,6 +106,48 @@ def test_every_form_is_masked(secret: str, form: str) -> None:
     assert len(rest) <= 8, shown
 
 
+LAYERS: dict[str, Callable[[str], str]] = {
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "URL": lambda text: quote(text, safe=""),
+    "HTML": html.escape,
+    "\\u": lambda text: re.sub("(....)", r"\\u\1", text.encode("utf-16-be").hex()),
+    "\\x": FORMS["\\x, all of it"],
+    "%": FORMS["%, all of it"],
+    "&#": FORMS["HTML, all of it"],
+    "&#x": lambda text: "".join(f"&#x{ord(one):X};" for one in text),
+    "octal": lambda text: "".join(f"\\{byte:03o}" for byte in text.encode()),
+    "\\u{}": lambda text: "".join(f"\\u{{{ord(one):x}}}" for one in text),
+    "every third as %": lambda text: "".join(
+        f"%{ord(one):02x}" if place % 3 == 0 and one.isascii() else one for place, one in enumerate(text)
+    ),
+}
+"""Ways to escape a whole text, most of them each of its characters."""
+
+
+@pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
+@pytest.mark.parametrize("outer", LAYERS)
+def test_a_secret_is_masked_that_was_escaped_as_a_whole_and_then_again(secret: str, outer: str) -> None:
+    secrets = Secrets([secret])
+    for inner, escape in LAYERS.items():
+        written = f"see {LAYERS[outer](escape(secret.strip()))} there"
+        shown = secrets.mask_text(written)
+        assert "***" in shown, (inner, written)
+        assert len(shown) <= len("see *** there") + 4, (inner, shown)
+        assert len(secrets.blot_out(written)) == len(written)
+        ((begin, end),) = secrets.spans(written)
+        assert (begin, len(written) - end) <= (8, 10)
+
+
+@pytest.mark.parametrize("innermost", LAYERS)
+def test_three_layers(innermost: str) -> None:
+    secret = "sk-CANARYplain0001"
+    secrets = Secrets([secret])
+    for outer in LAYERS.values():
+        for middle in LAYERS.values():
+            shown = secrets.mask_text(f"see {outer(middle(LAYERS[innermost](secret)))} there")
+            assert shown == "see *** there"
+
+
 @pytest.mark.parametrize("secret", CANARIES, ids=range(len(CANARIES)))
 @pytest.mark.parametrize("text", ["", "Nothing to see here.", "sk-CANARX", "KYRANAC", "*** %20 \\ \" '", "Q0FOQVJZ"])
 def test_other_text_stays(secret: str, text: str) -> None:
@@ -214,7 +256,28 @@ def test_current_secrets_are_those_of_the_innermost_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "fill", ["\\", '\\"', "+", " ", "a", "\n", "/", '"', "%", "ab", "%5c", "&amp;", "\\n", "%41", "\\u0041", "a\n"]
+    "fill",
+    [
+        "\\",
+        '\\"',
+        "+",
+        " ",
+        "a",
+        "\n",
+        "/",
+        '"',
+        "%",
+        "ab",
+        "%5c",
+        "&amp;",
+        "\\n",
+        "%41",
+        "\\u0041",
+        "a\n",
+        "\\u005c",
+        "%2541",
+        "\\141",
+    ],
 )
 @pytest.mark.parametrize("secret", ['"\\"abcdef', "\\abcdef", "a b c def", '""""""', "+/+/+/+/", "ab\nab\nab\nabcdef"])
 def test_hostile_texts_are_searched_in_linear_time(secret: str, fill: str) -> None:

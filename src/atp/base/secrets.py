@@ -22,8 +22,11 @@ SHORTEST_SECRET = 6
 _SHORTEST_LINE = 8
 """Characters of a line of a secret (a PEM key, say) that is masked where it stands alone."""
 _LONGEST_ANCHOR = 32
-_WIDEST = 12
-"""Characters that one byte of a secret may become: `%252541`, `&amp;#x41;`."""
+_WIDEST = 36
+"""Characters that one byte of a secret may become: `\\u0041` with each of its six characters written like that."""
+_MOST_LAYERS = 4
+"""How often a text may have been escaped as a whole."""
+_ANYTHING = re.compile(".*", re.DOTALL)
 _UNESCAPED = r"A-Za-z0-9_.~-"
 """Characters that JSON, Python, URLs and HTML write as they are."""
 _RUNS = re.compile(rf"""[{_UNESCAPED}]|[\\"']+|\s+|.""", re.DOTALL)
@@ -60,10 +63,12 @@ _BREAK = r"(?:\\++[rn]|(?<=\\)[rn]|[\r\n]|%0[aAdD]){0,4}"
 _WRITTEN_BREAKS = ("\\n", "\\r", "%0a", "%0A", "%0d", "%0D")
 _LETTERS = "2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e"
 _ESCAPED = re.compile(
-    rf"(?i:(?:{_BACKSLASH}(?:u00|x)|{_PERCENT})(?:{_LETTERS})|{_ENTITY_NUMBER}"
+    rf"(?i:(?:{_BACKSLASH}(?:u00|u(?:\{{|{_PERCENT}7b)0*|x)|{_PERCENT})(?:{_LETTERS})|{_BACKSLASH}(?:0[67]|1[0-7])[0-7]|{_ENTITY_NUMBER}"
     rf"(?:x0*(?:{_LETTERS})|4[5689]|5[0-7]|6[5-9]|[78][0-9]|9[05789]|1[01][0-9]|12[0-26]){_SEMICOLON})"
 )
 """No library escapes a letter or a digit by itself: a text in which one is escaped is worth a slow search."""
+_ESCAPED_ESCAPE = re.compile(r"(?i:%(?:25|26|5c)|(?:u00|x)(?:5c|25|26)|&#(?:0*92|x0*5c);|&amp;#)")
+"""So is one in which the beginning of an escape is escaped."""
 
 Hide = Callable[[Any], Any]
 """Masks the secrets in a value."""
@@ -123,12 +128,52 @@ class _Search:
         if _may_be_escaped(text):
             for form in self._escaped:
                 text = form.replace(text, by)
+            text = self._replaced_in_layers(text, by)
         if self._may_be_broken(text):
             joined = _joined(text)
             for form in self._forms:
                 if form.anchor in joined:
                     text = form.replace(text, by, _BREAK)
         return text
+
+    @cached_property
+    def _layer_forms(self) -> list[_Form]:
+        """The forms in which secrets are looked for where escapes are undone.
+
+        An escape may stand for a single byte of UTF-8, or for one half of a character in UTF-16.
+        """
+        others = [one.strip() for one in self._values if not one.isascii()]
+        by_bytes = [one.encode(errors="replace").decode("latin-1") for one in others]
+        halves = [re.sub(r"[^\0-\uffff]", lambda found: _halves(found[0]), one) for one in others]
+        return [*self._forms, *map(_as_text, by_bytes), *map(_as_text, halves)]
+
+    def _replaced_in_layers(self, text: str, by: "Callable[[re.Match[str]], str] | str") -> str:
+        """Replace secrets that were escaped as a whole more than once: each layer is undone, and searched."""
+        from atp.base.escapes import undo_escapes  # few texts have such escapes
+
+        spans: list[tuple[int, int]] = []
+        layer, origins = text, list[Callable[[int], int]]()
+        while len(origins) < _MOST_LAYERS:
+            undone, origin = undo_escapes(layer)
+            if undone == layer:
+                break
+            layer = undone
+            origins.append(origin)
+            found = list[tuple[int, int]]()
+            for form in self._layer_forms:
+                if form.anchor in layer:
+                    layer = form.replace(layer, partial(_blot, found))
+            for span in found:
+                for back in reversed(origins):
+                    span = back(span[0]), back(span[1])  # noqa: PLW2901
+                spans.append(span)
+        replaced, position = list[str](), 0
+        for begin, end in joined_spans(spans):
+            match = _ANYTHING.match(text, begin, end)
+            assert match is not None
+            replaced += (text[position:begin], by if isinstance(by, str) else by(match))
+            position = end
+        return "".join((*replaced, text[position:]))
 
     def masked(self, value: Any, numbers: dict[float, str]) -> Any:
         if isinstance(value, str):
@@ -171,10 +216,33 @@ def _is_literal(kind: Any) -> bool:
     return {get_origin(one) for one in kinds if one not in (None, NoneType, UnsetType)} == {Literal}
 
 
+def _halves(one: str) -> str:
+    """The surrogate pair of a character."""
+    raw = one.encode("utf-16-be")
+    return chr(int.from_bytes(raw[:2], "big")) + chr(int.from_bytes(raw[2:], "big"))
+
+
+def _blot(found: list[tuple[int, int]], one: re.Match[str]) -> str:
+    """Note where a secret is, and put asterisks there: places stay the same, because the text keeps its length."""
+    found.append(one.span())
+    return "*" * len(one[0])
+
+
+def joined_spans(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in order. Those that overlap are one."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(found):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif begin < end:
+            joined.append((begin, end))
+    return joined
+
+
 def _may_be_escaped(text: str) -> bool:
     """Whether a letter or a digit is escaped in the text."""
-    hinted = "%" in text or ("&" in text and "#" in text) or ("\\" in text and ("\\u00" in text or "\\x" in text))
-    return hinted and _ESCAPED.search(text) is not None
+    hinted = "%" in text or "\\" in text or ("&" in text and "#" in text)
+    return hinted and (_ESCAPED.search(text) or _ESCAPED_ESCAPE.search(text)) is not None
 
 
 def _joined(text: str) -> str:
@@ -364,19 +432,8 @@ class Secrets(Sequence[str]):
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where secrets begin and end in the text, in order. Spans that overlap are one."""
         found: list[tuple[int, int]] = []
-
-        def blot(one: re.Match[str]) -> str:
-            found.append(one.span())  # places stay the same: the text keeps its length
-            return "*" * len(one[0])
-
-        self._search.replaced(text, blot)
-        joined: list[tuple[int, int]] = []
-        for begin, end in sorted(found):
-            if joined and begin < joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-            elif begin < end:
-                joined.append((begin, end))
-        return joined
+        self._search.replaced(text, partial(_blot, found))
+        return joined_spans(found)
 
     def blot_out_pieces(self, pieces: Sequence[str]) -> list[str]:
         """The pieces of a text with asterisks for the secrets in it, also for one that is split over several."""
