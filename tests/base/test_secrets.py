@@ -106,6 +106,22 @@ def test_every_form_is_masked(secret: str, form: str) -> None:
     assert len(rest) <= 8, shown
 
 
+@pytest.mark.parametrize("size", range(1, 19))
+def test_a_part_of_a_secret_is_masked_where_a_text_was_cut(size: int) -> None:
+    """As in a journal of a time when the value was not yet known to be secret."""
+    secret = "sk-CANARYplain0001"
+    begin, end = secret[:size], secret[-size:]
+    text = f"see {begin}… and {begin}, {end} or …{end}"
+    masked = Secrets([secret, "sk-CANother"]).mask_text(text)
+    if size == len(secret):
+        assert masked == "see ***… and ***, *** or …***"
+    elif size >= 8:
+        assert masked == f"see ***… and {begin}, {end} or …***"
+    else:
+        assert masked == text
+    assert len(Secrets([secret]).blot_out(text)) == len(text)
+
+
 LAYERS: dict[str, Callable[[str], str]] = {
     "JSON": lambda text: json.dumps(text)[1:-1],
     "URL": lambda text: quote(text, safe=""),

@@ -17,6 +17,8 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import fields, replace
 
 MASK = "***"
+CUT_MARK = "…"
+"""Where a text that is shown was cut."""
 SHORTEST_SECRET = 6
 """Shorter values are not masked: harmless text would be full of masks."""
 _SHORTEST_LINE = 8
@@ -134,7 +136,23 @@ class _Search:
             for form in self._forms:
                 if form.anchor in joined:
                     text = form.replace(text, by, _BREAK)
-        return text
+        return self._replaced_parts(text, by) if CUT_MARK in text else text
+
+    def _replaced_parts(self, text: str, by: "Callable[[re.Match[str]], str] | str") -> str:
+        """Replace parts of secrets where a text was cut, perhaps before they were known to be secret."""
+        spans = []
+        for mark in re.finditer(CUT_MARK, text):
+            begin, end = mark.span()
+            for value in self._values:
+                before, after = text[max(0, begin - len(value)) : begin], text[end : end + len(value)]
+                found = before.rfind(value[:_SHORTEST_LINE])
+                if found >= 0 and value.startswith(part := before[found:]) and len(part) >= _SHORTEST_LINE:
+                    spans.append((begin - len(part), begin))
+                found = after.find(value[-_SHORTEST_LINE:])
+                part = after[: found + _SHORTEST_LINE]
+                if found >= 0 and value.endswith(part) and len(part) >= _SHORTEST_LINE:
+                    spans.append((end, end + len(part)))
+        return _with_spans(text, spans, by)
 
     @cached_property
     def _layer_forms(self) -> list[_Form]:
@@ -167,13 +185,7 @@ class _Search:
                 for back in reversed(origins):
                     span = back(span[0]), back(span[1])  # noqa: PLW2901
                 spans.append(span)
-        replaced, position = list[str](), 0
-        for begin, end in joined_spans(spans):
-            match = _ANYTHING.match(text, begin, end)
-            assert match is not None
-            replaced += (text[position:begin], by if isinstance(by, str) else by(match))
-            position = end
-        return "".join((*replaced, text[position:]))
+        return _with_spans(text, spans, by)
 
     def masked(self, value: Any, numbers: dict[float, str]) -> Any:
         if isinstance(value, str):
@@ -237,6 +249,17 @@ def joined_spans(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         elif begin < end:
             joined.append((begin, end))
     return joined
+
+
+def _with_spans(text: str, spans: Iterable[tuple[int, int]], by: "Callable[[re.Match[str]], str] | str") -> str:
+    """The text with these spans of it replaced."""
+    replaced, position = list[str](), 0
+    for begin, end in joined_spans(spans):
+        match = _ANYTHING.match(text, begin, end)
+        assert match is not None
+        replaced += (text[position:begin], by if isinstance(by, str) else by(match))
+        position = end
+    return "".join((*replaced, text[position:]))
 
 
 def _may_be_escaped(text: str) -> bool:
