@@ -40,7 +40,15 @@ _ENTITIES = {'"': "quot|", "'": "apos|", "&": "amp|", "<": "lt|", ">": "gt|"}
 _PERCENT = "%(?:25){0,2}"
 """A `%` of a URL, also of one that was escaped again, up to three times."""
 _BACKSLASH = rf"(?:\\|(?i:{_PERCENT}5c))"
-_NOT_AMID_BACKSLASHES = r"(?<!\\)" + "".join(f"(?<!(?i:%{'25' * depth}5c))" for depth in range(3))
+_NOT_AMID_BACKSLASHES = r"(?<!\\)(?<!(?i:u005c))(?<!(?i:x5c))" + "".join(
+    f"(?<!(?i:{end}))"
+    for percent in ("%", "%25", "%2525")
+    for end in (
+        f"{percent}5c",
+        *(f"{code}{semicolon}" for code in ("[#03]92", "[x0]5c") for semicolon in (";", f"{percent}3b")),
+    )
+)
+"""A search for backslashes begins with their first, however they are written."""
 _SEMICOLON = rf"(?:;|(?i:{_PERCENT}3b))"
 _AMPERSAND = rf"(?:&|\\u0026|{_PERCENT}26)(?:amp{_SEMICOLON})*"
 _NUMBER_SIGN = rf"(?:#|{_PERCENT}23)"
