@@ -72,6 +72,23 @@ def test_a_case_called_like_a_label_in_the_form_of_document_2(load: Callable[[st
     assert names(loaded) == ["Before"]
 
 
+@pytest.mark.parametrize("heading", ["  ## B", "    ## B", "\t## B", "  B\n  -"])
+@pytest.mark.parametrize("label", ["Prompts", "Expectations"])
+def test_a_heading_that_is_indented_like_an_item_is_reported(
+    load: Callable[[str], Loaded], heading: str, label: str
+) -> None:
+    """It begins no case, and what stands below it would be added to the case before it without a word."""
+    first = "# A\n\n**Prompts:**\n- a\n\n" + ("**Expectations:**\n- b\n\n" if label == "Expectations" else "")
+    loaded = load(f"{first}{heading}\n\n{BOTH}")
+    assert "heading-in-item" in [one.code for one in loaded.diagnostics]
+    assert names(loaded) == ["A"]
+
+
+def test_a_heading_in_a_fence_of_an_item_is_text(load: Callable[[str], Loaded]) -> None:
+    loaded = load("# A\n\n**Prompts:**\n- a\n\n  ```\n  ## B\n  ```\n\n**Expectations:**\n- b\n")
+    assert loaded.diagnostics == []
+
+
 def test_bold_items_below_a_heading_field_are_items(load: Callable[[str], Loaded]) -> None:
     loaded = load("# Ocean\n\n## Prompts\n\n- **Input:** one\n- **Input:** two\n\n## Expected\n\n- b\n")
     assert [(one.code, one.line) for one in loaded.diagnostics] == [("label-in-item", 10), ("label-in-item", 11)]

@@ -244,7 +244,10 @@ class _Reporter:
 
     def _report_in_item(self, item: Block, is_name: bool) -> None:
         children = unboxed(item)
-        for child in children:
+        for number, child in enumerate(children):
+            if number and child.kind == "heading":  # at the begin of an item it can't be meant as one of a case
+                message = "this heading is indented like the item above it, and is read as its text"
+                self.warn("heading-in-item", message, child.line, "begin the line with it; put text in a fence")
             for line in _lines(child):
                 found = label_word(line.text)
                 if found is None:
