@@ -56,7 +56,7 @@ def test_smaller_answers_are_taken(tmp_path: Path, value: Any) -> None:
         ({"output": "a", "usage": {}, "k": 1, "l": 2}, "the answer has `k`, `l` beside `output` and `usage`", None),
         ({"output": "a", "tool_calls": [], "k": 1}, "the answer has `k` beside `output` and `tool_calls`", None),
         ({"output": "a", "latency_ms": 3}, None, None),  # nothing that ATP would have read otherwise
-        ({"tool_calls": [{"name": "x"}], "latency_ms": 3}, None, None),
+        ({"tool_calls": [{"name": "x"}], "latency_ms": 3}, "the answer has `latency_ms` beside `tool_calls`", 1),
     ],
 )
 def test_an_unknown_key_beside_the_parts_of_a_reply_is_warned_of(

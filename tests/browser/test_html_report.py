@@ -226,7 +226,7 @@ def test_keys_pressed_quickly_are_all_heard(watched: Any, reports: dict[str, Pat
     assert settings(page) == "#case=limit-meal&trial=1.3"
     expect(page.locator(".trials")).to_contain_text("Run 3")
     press_at_once(page, "Escape", "j", "j", "f", "f", "f")
-    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled"
+    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled,inconclusive"
     assert len(ids(page)) == 9
     press_at_once(page, "/", "Escape", "f", "j", "k", "j")
     expect(page.locator("tr.row[data-place='1'] a.open")).to_be_focused()
@@ -250,7 +250,7 @@ def test_a_key_after_a_search_acts_on_what_was_found(watched: Any, reports: dict
     page.keyboard.press("/")
     page.keyboard.press("Escape")
     press_at_once(page, "f")
-    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled"
+    assert settings(page) == "#status=failed,timeout,error,blocked,cancelled,inconclusive"
 
 
 def test_the_link_to_the_content_stays_in_the_case(watched: Any, reports: dict[str, Path]) -> None:

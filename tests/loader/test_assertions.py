@@ -24,6 +24,7 @@ FORMS: dict[str, list[str]] = {
     "equals": ["value: OK", "value: null", "value: {a: [1, true]}", "value: {$gt: 3}"],
     "contains": ["value: ok", "value: {a: 1}", "value: ok, ignore_case: true"],
     "not_contains": ["value: ok", "value: [1]", "value: ok, ignore_case: true"],
+    "snapshot": ["match: text", "match: json, ignore: [$.id]", "match: tools"],
     "regex": [r"pattern: 'order-\d+'", "value: x"],
     "json_path": [
         "path: $.a",

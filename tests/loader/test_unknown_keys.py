@@ -155,6 +155,7 @@ KINDS = {
     "tool_order": "tools: [x]",
     "artifact_exists": "path: x",
     "behavior": "check: no_errors",
+    "snapshot": "match: json",
     "llm_eval": "criteria: x",
     "agent": "use: 'agents:x'",
     "script": "script: scripts.a.b",

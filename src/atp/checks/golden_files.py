@@ -180,20 +180,23 @@ class Updates:
 
 
 def golden_folder(suite: str | None) -> Path | None:
-    """The folder of a suite's golden files; None for a suite that has no file."""
+    """The folder of a suite's golden files; None for a suite that has no file.
+
+    Asked for before anything runs: a path from a working directory that the agent deletes leads nowhere.
+    """
     if suite is None:
         return None
     path = Path(suite).resolve()
     return path.parent / FOLDER / path.name
 
 
-def obsolete_files(suite: str, used: Callable[[], Iterable[str]]) -> Iterator[GoldenFile]:
+def obsolete_files(folder: Path, used: Callable[[], Iterable[str]]) -> Iterator[GoldenFile]:
     """The golden files beside a suite's file that no check uses: of the suite, and of suites that are gone.
 
-    `used` gives the names that the suite's cases use. It is called only if there are golden files at all.
+    `folder` has the golden files of the suite. `used` gives the names that the suite's cases use; it is called only if
+    there are golden files at all.
     """
-    folder = golden_folder(suite)
-    if folder is None or not folder.parent.is_dir():
+    if not folder.parent.is_dir():
         return
     with suppress(OSError):
         for other in sorted(folder.parent.iterdir()):

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,6 +179,13 @@ class CaseSource:
         fixtures = self.folder / "fixtures"
         self.fixtures = fixtures if suite.path and fixtures.is_dir() else None
         """The folder that is copied into each workspace as `fixtures/`."""
+
+    @cached_property
+    def golden_folder(self) -> Path | None:
+        """The folder of the golden files of the suite's snapshots. The plan asks for it, before anything runs."""
+        from atp.checks.golden_files import golden_folder  # not for `atp validate`
+
+        return golden_folder(self.suite.path)
 
     def expectation_place(self, case: Case, number: int) -> Place:
         """Where an expectation of a case stands, found by its words; if it is not found, the place of the case.

@@ -25,8 +25,8 @@ def golden_notes(plan: Plan, context: RunContext, *, whole: bool) -> Iterator[st
         yield f"{counted(len(names), 'golden file')} written: {_listed(names)}"
     found: dict[str, GoldenFile] = {}
     for unit in plan.units if whole else ():
-        if unit.source.suite.path is not None:
-            obsolete = obsolete_files(unit.source.suite.path, partial(_used, unit.source))
+        if unit.source.golden_folder is not None:
+            obsolete = obsolete_files(unit.source.golden_folder, partial(_used, unit.source))
             found |= {str(file.path): file for file in obsolete}
     if not found:
         return

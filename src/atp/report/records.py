@@ -740,12 +740,12 @@ class Report(Record, kw_only=True):
 
     format: Count = 0
     summary: SummaryRecord
-    gates: list[GateRecord] | UnsetType = UNSET
-    metrics: dict[str, MetricRecord] | UnsetType = UNSET
-    groups: GroupsRecord | UnsetType = UNSET
     environment: Environment
     results: list[ResultRecord]
     skipped: list[SkippedRecord]
+    gates: list[GateRecord] | UnsetType = UNSET
+    metrics: dict[str, MetricRecord] | UnsetType = UNSET
+    groups: GroupsRecord | UnsetType = UNSET
     comparison: Comparison | UnsetType = UNSET
     grid: GridRecord | UnsetType = UNSET
     metadata: MetadataRecord

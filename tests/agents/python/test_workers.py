@@ -64,7 +64,8 @@ def outcome(talk: Talk, agent: Agent, prompt: str) -> dict[str, Any]:
     """All that comes of a turn."""
     found: dict[str, Any] = {}
     try:
-        found["reply"] = run(talk.ask(agent, prompt))
+        found["reply"] = reply = run(talk.ask(agent, prompt))
+        reply.metrics = dict.fromkeys(reply.metrics, 0.0)  # how long the first piece took is never the same
     except AgentError as error:
         found |= {"error": str(error), "blame": error.blame, "raw": error.raw}
         found["error"] = re.sub(r"(exceeded) .*", r"\1", str(error))  # where the stack ends is chance

@@ -43,7 +43,7 @@ def test_golden(
 def test_the_documents_shape(tmp_path: Path, story: Any, document: list[CaseResult]) -> None:
     report = written(tmp_path / "report.json", story, document)
     figures = ["gates", "metrics", "groups"]
-    assert list(report) == ["format", "summary", *figures, "environment", "results", "skipped", "metadata"]
+    assert list(report) == ["format", "summary", "environment", "results", "skipped", *figures, "metadata"]
     assert report["format"] == 1
     summary = {"total", "passed", "failed", "skipped", "duration_ms", "agent_id", "connector", "runs_per_case"}
     assert summary <= report["summary"].keys()

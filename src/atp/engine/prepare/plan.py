@@ -8,7 +8,7 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.checks.golden_files import golden_agent, golden_folder
+from atp.checks.golden_files import golden_agent
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import AskedGate, CaseSource, Variations, how_many, listed
 from atp.engine.keys import CaseFiles, case_text, digest
@@ -270,7 +270,7 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
             if tested is not None:
                 made[place] = tested
                 agents.append(tested)
-        files = CaseFiles(source.folder, source.fixtures, root, golden_folder(source.suite.path), updates=updates)
+        files = CaseFiles(source.folder, source.fixtures, root, source.golden_folder, updates=updates)
         units.append(Unit(source, agents, files))
     plan = Plan(units, options, Identities(options), wanted)
     if not notes:

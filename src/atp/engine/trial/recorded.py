@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from atp.base.canonical_json import canonical
+from atp.base.errors import Error
 from atp.base.secrets import MASK, Secrets
 from atp.checks.evidence import NotKept, NotKeptFile
 from atp.checks.recorded_evidence import has_mask
@@ -25,7 +26,7 @@ from atp.suite.message import content_text
 from atp.suite.result import MadeFile, Transcript, TrialResult, Turn
 
 
-class OtherConversation(Exception):
+class OtherConversation(Error):
     """The case says something else now than what was said in the recorded conversation."""
 
 

@@ -60,15 +60,15 @@ class JsonReport(SpooledReport):
         """Write the object key by key: the results may not fit into memory."""
         file.write(b'{\n"format": %d' % FORMAT)
         file.write(b',\n"summary": ' + self.masked_json(SummaryRecord.of(end)))
-        gates = [GateRecord.of(one) for one in end.gates]
-        parts = {"gates": gates, "metrics": run_metrics(end), "groups": GroupsRecord.of(end)}
-        for name, part in parts.items():
-            file.write(b',\n"%s": ' % name.encode() + self.masked_json(part))
         file.write(b',\n"environment": ' + self.masked_json(environment(end.info)))
         file.write(b',\n"results": ')
         results.write_list(file)
         file.write(b',\n"skipped": ')
         skipped.write_list(file)
+        gates = [GateRecord.of(one) for one in end.gates]
+        parts = {"gates": gates, "metrics": run_metrics(end), "groups": GroupsRecord.of(end)}
+        for name, part in parts.items():
+            file.write(b',\n"%s": ' % name.encode() + self.masked_json(part))
         if end.comparison is not None:
             file.write(b',\n"comparison": ' + self.masked_json(end.comparison.shortened()))
         if self._grid.is_needed:
