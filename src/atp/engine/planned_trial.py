@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource
+from atp.suite.case import Mode
 from atp.suite.result import TrialRef
 
 
@@ -14,6 +15,10 @@ class Trial(TrialRef, kw_only=True):
 
     tested: AgentUnderTest
     source: CaseSource
+    limits: dict[str, Any]
+    """The limits that the case sets, its suite's included."""
+    mode: Mode
+    """How the conversation with the agent is led."""
     timeout: float
     """Seconds that it may take."""
     context: dict[str, Any]

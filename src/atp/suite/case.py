@@ -30,6 +30,8 @@ from atp.suite.record import (
 )
 from atp.suite.reference import BareAgent
 
+Mode = Literal["task", "messages", "chains", "dialogue", "script"]
+"""How the conversation with an agent is led. In a `script`, a Python function leads it."""
 MOST_TURNS = 20
 """The default of `max_turns`."""
 
@@ -243,8 +245,8 @@ class Case(Record):
         return None
 
     @property
-    def mode(self) -> Literal["task", "messages", "chains", "dialogue", "script"]:
-        """How the conversation with the agent is led. In a `script`, a Python function leads it."""
+    def mode(self) -> Mode:
+        """How the conversation with the agent is led."""
         if self.simulator is not None or self.checkpoints:
             return "dialogue"
         if self.task is not None:

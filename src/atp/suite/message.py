@@ -174,6 +174,8 @@ class Message(Record):
     @property
     def files(self) -> list[str]:
         """The paths of the files that are attached, as the message names them."""
+        if not isinstance(self.content, list):
+            return []
         return [name for one in self.addresses if (name := attached_file(one)) is not None]
 
     def wire(self) -> dict[str, Any]:

@@ -153,9 +153,9 @@ def _expected(case: Case) -> Iterator[str]:
 
 def _line(trial: Trial) -> str:
     turns = _turns(trial)
-    most = "at most " if trial.case.mode == "dialogue" else ""
+    most = "at most " if trial.mode == "dialogue" else ""
     comes_to = f"{most}{counted(turns, 'turn')}, {counted(_checks(trial.case), 'check')}"
-    if trial.case.mode == "script":
+    if trial.mode == "script":
         comes_to = "turns and checks as its function says"
     return (
         f"{trial.tested.name} × {trial.case.id}  variation {trial.variation + 1}, {_runs(trial)}, "
@@ -169,7 +169,7 @@ def _runs(trial: Trial) -> str:
 
 def _turns(trial: Trial) -> int:
     """Return the turns of a trial: the most of a dialogue; one of a test in Python, whose turns are unknown."""
-    if trial.case.mode == "dialogue":
+    if trial.mode == "dialogue":
         return trial.case.max_turns or MOST_TURNS
     return len(trial.chain) if trial.chain else 1
 

@@ -23,7 +23,7 @@ from atp.engine.prepare.options import Options
 from atp.engine.services import RunServices
 from atp.history.quarantine import Quarantine
 from atp.suite.agent import PromptConfig
-from atp.suite.case import Case
+from atp.suite.case import Case, Mode
 from atp.suite.gates import Gate
 from atp.suite.record import AUTO
 
@@ -200,6 +200,8 @@ class Plan:
                     min_runs=shared.min_runs,
                     tested=tested,
                     source=source,
+                    limits=shared.limits,
+                    mode=shared.mode,
                     timeout=shared.timeout,
                     context=shared.context,
                     before=before,
@@ -208,10 +210,12 @@ class Plan:
                 )
 
     def _shared(self, case: Case, varied: Variations, runs: int, min_runs: int = 0) -> "Shared":
-        timeout = case.limits.given().get("timeout_seconds", self.options.timeout)
+        limits = case.limits.given()
+        timeout = limits.get("timeout_seconds", self.options.timeout)
         asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, len(varied))
         gate = gate_of(asked, self.options)
-        return Shared(case_text(case), self.identities.of(case), timeout, varied, runs, gate, min_runs)
+        context = self.identities.of(case)
+        return Shared(case_text(case), context, limits, case.mode, timeout, varied, runs, gate, min_runs)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
@@ -245,6 +249,8 @@ class Shared(NamedTuple):
     content: msgspec.Raw
     """The case as JSON."""
     context: dict[str, Any]
+    limits: dict[str, Any]
+    mode: Mode
     timeout: float
     varied: Variations
     runs: int

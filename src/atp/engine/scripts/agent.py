@@ -138,7 +138,7 @@ class CalledAgent:
     def _open(self) -> Conversation:
         runner = self._runner
         case = Case(id=runner.trial.case.id, name=runner.trial.case.name, **self._options)
-        trial = replace(runner.trial, tested=runner.tested(self._name), case=case)
+        trial = replace(runner.trial, tested=runner.tested(self._name), case=case, limits=case.limits.given())
         own = Transcript(logs=runner.result.transcript.logs)
         return Conversation(trial, Watch(case.limits, own), runner.workspace, runner.new_session())
 

@@ -27,13 +27,15 @@ class LimitExceeded(BaseException):
 class Watch:
     """Writes the transcript of a trial while the agent works, and stops the agent at a limit."""
 
-    def __init__(self, limits: Limits, transcript: Transcript) -> None:
+    def __init__(self, limits: Limits | None, transcript: Transcript) -> None:
         self.transcript = transcript
         self.turn = 1
         self.began = time.monotonic()
         """When the trial began, by the monotonic clock."""
         self._calls: PairedCalls | None = None  # most agents report no tool calls
-        self._meter = LimitMeter(limits) if limits.given().keys() - {"timeout_seconds"} else None
+        self._meter: LimitMeter | None = None
+        if limits is not None and limits.given().keys() - {"timeout_seconds"}:
+            self._meter = LimitMeter(limits)
 
     def event(self, event: Event) -> None:
         """Record an event that the agent reports as it happens."""
@@ -106,7 +108,7 @@ class Conversation:
             emit=watch.event,
             log=watch.transcript.logs.append,
             task=case.task.model_dump(exclude_none=True) if case.task is not None else None,
-            constraints={**case.limits.given(), "timeout_seconds": _as_number(trial.timeout)},
+            constraints={**trial.limits, "timeout_seconds": _as_number(trial.timeout)},
             options=case.options.model_dump(exclude_defaults=True) if case.options else {},
             began=watch.began,
         )

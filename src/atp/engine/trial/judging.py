@@ -128,7 +128,7 @@ class JudgedTrial(ABC):
         result.verdicts = await check_case(case, self._evidence())
         if dialogue is not None:
             result.verdicts = [*dialogue.verdicts(), *result.verdicts]
-        if case.limits.given():
+        if self._trial.limits:
             result.verdicts.extend(unjudged_limits(case.limits, result.transcript))
             result.warnings.extend(unreported_limit_warnings(case.limits, result.transcript))
         if self._trial.source.survey.needs or self._trial.is_before:  # the survey has no befores

@@ -143,7 +143,7 @@ class RecheckedTrial(JudgedTrial):
             self._leave_unjudged(f"not kept by that run: the agent was stopped after {limit}, and has longer now")
         elif _stays(recorded):
             self._take_over(recorded)
-        elif self._trial.case.mode == "script":
+        elif self._trial.mode == "script":
             self._leave_unjudged("not kept by that run: a test in Python leads its conversations itself; run it again")
         else:
             try:
@@ -188,7 +188,7 @@ class RecheckedTrial(JudgedTrial):
         )
         stopped = next((one for one in recorded.verdicts if one.type == "limits" and one.outcome == "failed"), None)
         dialogue: Dialogue | None = None
-        if trial.case.mode == "dialogue":
+        if trial.mode == "dialogue":
             dialogue = await self._lead_dialogue(conversation, recorded, was_stopped=stopped is not None)
         else:
             await conversation.run(was_stopped=stopped is not None)

@@ -59,7 +59,7 @@ class RunningTrial(JudgedTrial):
         await self._call_hook(trial.case.before_hook, status=None)
         if self._start is not None and self._start.workspace is not None:
             await self._workspace.prepare()  # what it holds is judged, whether or not this agent looks at it
-        watch = Watch(trial.case.limits, result.transcript)
+        watch = Watch(trial.case.limits if trial.limits else None, result.transcript)
         conversation = Conversation(trial, watch, self._workspace, task_id, self._start)
         again: AgentError | None = None
         try:
@@ -96,8 +96,7 @@ class RunningTrial(JudgedTrial):
 
     async def _converse(self, conversation: Conversation) -> None:
         """Talk with the agent, and check the result."""
-        case = self._trial.case
-        mode = case.mode
+        mode = self._trial.mode
         if mode == "script":
             await self._run_script()
             return
@@ -114,9 +113,10 @@ class RunningTrial(JudgedTrial):
             return
         from atp.engine.trial.dialogue import Dialogue
 
-        named = case.simulator.use if case.simulator is not None else None
-        simulator = self._context.roles.simulator(named, self._trial.source)
-        dialogue = Dialogue(self._trial, conversation, simulator, self._result)
+        simulator = self._trial.case.simulator
+        named = simulator.use if simulator is not None else None
+        client = self._context.roles.simulator(named, self._trial.source)
+        dialogue = Dialogue(self._trial, conversation, client, self._result)
         try:
             await dialogue.run(self._evidence(), self._set_actor)
         except LimitExceeded as error:

@@ -60,7 +60,7 @@ class TrialRunner:
     def _identify_roles(self, trial: Trial, result: TrialResult) -> None:
         if trial.source.survey.deciders:
             result.judge_digest = self._context.roles.judge_digest(trial.case, trial.source)
-        if trial.case.mode == "dialogue":
+        if trial.mode == "dialogue":
             result.simulator_digest = self._context.roles.simulator_digest(trial.case, trial.source)
 
     async def _run_after_befores(self, trial: Trial, abandon: Abandon) -> Replayed:
