@@ -68,7 +68,8 @@ class ScriptAssertion(Assertion):
 
 def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
     """The scripts that assertions name, those in groups included."""
-    return [one.script for one in each_assertion(assertions) if isinstance(one, ScriptAssertion)]
+    judged = (one for one in assertions if one.needs_judge)  # scripts are, and so are groups with a script
+    return [one.script for one in each_assertion(judged) if isinstance(one, ScriptAssertion)]
 
 
 def _offered(assertion: ScriptAssertion, evidence: Evidence) -> dict[str, Any]:

@@ -72,6 +72,8 @@ class CaseReader:
         if written:
             locate = RenamedKeys(locate, base, written)
         raw_case = {**raw, "index": index, "place": locate.value(base)}
+        if "name" not in raw and isinstance(raw.get("id"), str):
+            raw_case["name"] = raw["id"]
         case = validate(Case, raw_case, self.notes, locate, base, spare={"id": f"case-{index}"})
         if case is None:
             return None

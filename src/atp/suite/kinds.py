@@ -27,7 +27,7 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
         def validate(raw: Any) -> Any:
-            return raw if isinstance(raw, source) else self._validate(raw)
+            return self._validate(raw) if isinstance(raw, dict) or not isinstance(raw, source) else raw
 
         return core_schema.no_info_plain_validator_function(validate)
 
