@@ -1,4 +1,11 @@
-"""Durations for people, as the documents write them: `30s`, `5m`, `1m30s`, `500ms`."""
+"""Durations: measured in milliseconds, and for people, as the documents write them: `30s`, `5m`, `1m30s`, `500ms`."""
+
+import time
+
+
+def milliseconds_since(began: float) -> float:
+    """The milliseconds since `began`, a time of `time.perf_counter`, to the microsecond."""
+    return int((time.perf_counter() - began) * 1_000_000) / 1000
 
 
 def duration(seconds: float) -> str:

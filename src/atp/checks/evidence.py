@@ -126,12 +126,12 @@ class Evidence:
 
     def __init__(
         self,
-        *,
         case: Case,
         transcript: Transcript,
         workspace: Workspace | None = None,
         folders: Sequence[Path] = (),
         context: Mapping[str, Any] | None = None,
+        *,
         turn: int | None = None,
         judge: "Judges | None" = None,
     ) -> None:

@@ -268,12 +268,12 @@ class Case(Record):
         """The prompt in the shortest form of the JSONL format: text, or a list of messages."""
         if self.task is not None:
             return self.task.description
-        if not self.messages:
+        messages = self.messages
+        if not messages:
             return self.chains[0] if self.chains else None
-        first = self.messages[0]
-        if len(self.messages) == 1 and first.role == "user" and isinstance(first.content, str):
-            return first.content
-        return [message.wire() for message in self.messages]
+        if len(messages) == 1 and messages[0].role == "user" and isinstance(content := messages[0].content, str):
+            return content
+        return [message.wire() for message in messages]
 
     @property
     def asserted(self) -> list[Assertion]:

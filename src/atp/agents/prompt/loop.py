@@ -12,6 +12,7 @@ import msgspec
 from atp.agents.adapter import AgentError, Reply
 from atp.agents.tools import CallableTool, ToolError, ToolOutcome, ToolRun, result_text
 from atp.agents.wire import json_text
+from atp.base.durations import milliseconds_since
 from atp.base.near import near_miss
 from atp.models.cassettes.cassette import Cassette
 from atp.models.model import CassetteError, CassetteMiss, Model, ModelAnswer, ModelError, ModelRequest, ToolUse
@@ -77,7 +78,7 @@ class Loop:
         except (CassetteMiss, CassetteError) as error:
             raise AgentError(str(error), "environment", reply=self._reply()) from error
         used = _uncounted(answer.usage, 1)
-        payload = {"model": answer.model or self._model.name, "duration_ms": _since(began)}
+        payload = {"model": answer.model or self._model.name, "duration_ms": milliseconds_since(began)}
         for name in ("input_tokens", "output_tokens", "cost_usd"):
             if (figure := getattr(used, name)) is not None:
                 payload[name] = figure
@@ -103,7 +104,7 @@ class Loop:
         if used is not None:
             self._usage.add(_uncounted(used, used.llm_calls))
         self._added.append({"role": "tool", "tool_call_id": use.id, "content": text})
-        payload = {"tool": use.name, "input": use.arguments, **outcome, "duration_ms": _since(began)}
+        payload = {"tool": use.name, "input": use.arguments, **outcome, "duration_ms": milliseconds_since(began)}
         self._emit(Event(type="tool_call", payload=payload))
 
     async def _call(self, use: ToolUse) -> ToolOutcome:
@@ -174,7 +175,3 @@ def _uncounted(usage: Usage, llm_calls: int | None) -> Usage:
 
 def _as_json(usage: Usage | None) -> Any:
     return None if usage is None else msgspec.to_builtins(usage)
-
-
-def _since(began: float) -> float:
-    return round((time.perf_counter() - began) * 1000, 3)

@@ -9,6 +9,7 @@ from typing import Any
 from atp.agents.adapter import AgentError, Reply
 from atp.agents.events import PairedCalls
 from atp.agents.turns import TurnBuilder
+from atp.base.durations import milliseconds_since
 from atp.checks.before_run import EARLIER_MESSAGES
 from atp.checks.limits import LimitMeter
 from atp.engine.planned_trial import Trial
@@ -161,7 +162,7 @@ class Conversation:
                 with suppress(LimitExceeded):
                     self._record(request.so_far())
             raise
-        took = round((time.perf_counter() - began) * 1000, 3)
+        took = milliseconds_since(began)
         transcript.turns.append(Turn(turn=number, input=request.prompt, output=reply.output, duration_ms=took))
         self._record(reply)
 

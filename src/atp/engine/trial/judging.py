@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from atp.agents.adapter import AgentError
 from atp.agents.running import START_LIMIT
-from atp.base.durations import duration
+from atp.base.durations import duration, milliseconds_since
 from atp.base.secrets import Secrets
 from atp.checks.case_checks import check_case
 from atp.checks.evidence import Evidence, Workspace
@@ -66,7 +66,7 @@ class JudgedTrial(ABC):
     @property
     def duration_ms(self) -> float:
         """How long the trial has taken since the agent could be asked."""
-        return round((time.perf_counter() - self._started_at) * 1000, 3)
+        return milliseconds_since(self._started_at)
 
     async def run(self, deadline: Deadline) -> None:
         """Run the trial to its end, whatever happens in it. Raises only our own `CancelledError`."""

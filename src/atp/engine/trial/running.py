@@ -56,7 +56,8 @@ class RunningTrial(JudgedTrial):
             await self._start_agent(task_id, deadline)
         self._actor = "agent"
         self._needs_after_hook = True  # also if the hook before it fails: it may have done half of its work
-        await self._call_hook(trial.case.before_hook, status=None)
+        if trial.case.before_hook is not None:
+            await self._call_hook(trial.case.before_hook, status=None)
         if self._start is not None and self._start.workspace is not None:
             await self._workspace.prepare()  # what it holds is judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits if trial.limits else None, result.transcript)
@@ -78,7 +79,9 @@ class RunningTrial(JudgedTrial):
             if again is None:
                 self._result.warnings.extend(conversation.warnings())
             trial.tested.end_trial(task_id)
-        await self._call_after_hook()
+        self._needs_after_hook = False
+        if trial.case.after_hook is not None:
+            await self._call_after_hook(trial.case.after_hook)
         if again is not None:
             self._actor = "nobody"
             await asyncio.sleep(_backoff(again, result.attempt))
@@ -182,9 +185,7 @@ class RunningTrial(JudgedTrial):
             await in_thread(self._workspace.remove)
         self._workspace = self._context.workspace(self._trial, self._start)
 
-    async def _call_hook(self, name: str | None, *, status: Status | None) -> None:
-        if name is None:
-            return
+    async def _call_hook(self, name: str, *, status: Status | None) -> None:
         trial = self._trial
         await self._workspace.prepare()
         about = {**trial.context, "case_id": trial.case.id, "agent": trial.agent, "run": trial.run}
@@ -193,11 +194,10 @@ class RunningTrial(JudgedTrial):
         await self._context.hooks.call(name, about, self._result.transcript.logs.append, trial.source.folder)
         self._actor = "agent"
 
-    async def _call_after_hook(self) -> None:
+    async def _call_after_hook(self, name: str) -> None:
         """Call the hook after the trial. Its failure is an error only if the trial has passed, else a warning."""
-        self._needs_after_hook = False
         try:
-            await self._call_hook(self._trial.case.after_hook, status=self._result.status)
+            await self._call_hook(name, status=self._result.status)
         except (HookError, WorkspaceError, WorkspaceReplaced) as error:
             if self._result.status == "passed":
                 raise
@@ -205,12 +205,12 @@ class RunningTrial(JudgedTrial):
 
     async def clean_up(self) -> None:
         """Call the hook after the trial if that is still to be done, and remove the workspace unless it is kept."""
-        if self._needs_after_hook and self._trial.case.after_hook is not None:
-            hook = asyncio.ensure_future(without_exit(self._call_after_hook()))
+        if self._needs_after_hook and (name := self._trial.case.after_hook) is not None:
+            hook = asyncio.ensure_future(without_exit(self._call_after_hook(name)))
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({hook}, timeout=GRACE)
             if not hook.done() or hook.cancelled() or hook.exception() is not None:
-                self._result.warnings.append(f"the hook {self._trial.case.after_hook} was cut short")
+                self._result.warnings.append(f"the hook {name} was cut short")
             hook.cancel()
         if not self._workspace.exists:
             return
