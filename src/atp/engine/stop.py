@@ -17,6 +17,7 @@ class Stop:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._has_budget = options.budget_usd is not None or options.budget_tokens is not None
         self._usd = 0.0
         self._tokens = 0
         self._errors = 0
@@ -60,14 +61,18 @@ class Stop:
 
         A failed trial is no failure if it is `excused`, nor where a test decides on the case: then `on_case` is called.
         """
+        if result.status != "passed":
+            self._on_failure(result, excused=excused or gate.is_tested)
+        self.add_cost(result)
+
+    def _on_failure(self, result: TrialResult, *, excused: bool) -> None:
         options = self._options
         self._errors += is_other_error(result)
-        if options.fail_fast and not excused and not gate.is_tested and blames_agent(result):
+        if options.fail_fast and not excused and blames_agent(result):
             self._stop(f"first failure: {result.case}", cancel=True, kind="fail-fast")
         if options.max_errors is not None and self._errors >= options.max_errors:
             what = "error that is" if self._errors == 1 else "errors that are"
             self._budget(f"{self._errors} {what} not the agent's", cancel=True, kind="budget")
-        self.add_cost(result)
 
     def on_case(self, case: CaseResult) -> None:
         """Stop the run at the first case whose gate is missed."""
@@ -76,11 +81,9 @@ class Stop:
 
     def add_cost(self, result: TrialResult) -> None:
         """Count what a trial cost, also one that is taken over from before, and stop when a budget is used up."""
+        if not self._has_budget or result.key in self._counted:
+            return
         options = self._options
-        if options.budget_usd is None and options.budget_tokens is None:
-            return
-        if result.key in self._counted:
-            return
         used, roles = read_meter(result.transcript), result.role_usage
         self._usd += (used.usd or 0.0) + (roles.cost_usd or 0.0 if roles else 0.0)
         self._tokens += (used.tokens or 0) + (roles.tokens or 0 if roles else 0)

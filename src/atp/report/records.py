@@ -112,7 +112,8 @@ class AssertionRecord(Record, kw_only=True):
     @classmethod
     def of(cls, verdict: Verdict) -> Self:
         """The record of a verdict; the parts of a group are records, too."""
-        made = cls(type=verdict.type, passed=verdict.passed)
+        passed = verdict.passed
+        made = cls(type=verdict.type, passed=passed)
         if verdict.expected is not None:
             made.value = verdict.expected
         if verdict.name is not None and verdict.name != verdict.expected:
@@ -121,7 +122,7 @@ class AssertionRecord(Record, kw_only=True):
             made.unjudged = True
         if verdict.message:
             made.message = verdict.message
-        if not verdict.passed and verdict.found is not None:
+        if not passed and verdict.found is not None:
             made.found = verdict.found
         if verdict.where is not None:
             made.where = verdict.where

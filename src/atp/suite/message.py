@@ -180,6 +180,6 @@ class Message(Record):
 
     def wire(self) -> dict[str, Any]:
         """The message as agents get it: only what was said."""
-        if self.model_fields_set == _ROLE_AND_CONTENT and isinstance(self.content, str):
-            return {"role": self.role, "content": self.content}  # almost all there are, at a tenth of the cost
+        if self.model_fields_set == _ROLE_AND_CONTENT and isinstance(content := self.content, str):
+            return {"role": self.role, "content": content}  # almost all there are, at a tenth of the cost
         return self.model_dump(exclude_none=True)

@@ -7,6 +7,7 @@ raises `Raised`, and no other effect of the function reaches the run.
 import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from atp.usercode.contain import value_of
@@ -46,10 +47,8 @@ async def call(
                 restore_streams()  # a thread that an earlier call left behind may have closed them
             if blocks is None:
                 blocks = not is_async(function)
-            if not blocks:
-                value = await value_of(lambda: function(*args, **kwargs), context, blocks=False, on_yield=on_yield)
-            else:
-                value = await value_of(lambda: _watched(function, args, kwargs), context, on_yield=on_yield)
+            made = partial(_watched, function, args, kwargs) if blocks else partial(function, *args, **kwargs)
+            value = await value_of(made, context, blocks=blocks, on_yield=on_yield)
             if code.refused:  # in a thread of the function's own, or caught by the function
                 raise Raised(code.refused[0])
             _check_streams()
