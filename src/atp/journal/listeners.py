@@ -132,7 +132,8 @@ class Listeners(Listener):
 
     def ended(self, trial: TrialRef, result: TrialResult) -> None:
         """Call `ended` of every listener."""
-        self._dispatch("ended", trial, _without_secret_numbers(result))
+        if self._subscribed("ended"):
+            self._dispatch("ended", trial, _without_secret_numbers(result))
 
     def case(self, result: CaseResult) -> None:
         """Call `case` of every listener."""
@@ -151,6 +152,14 @@ class Listeners(Listener):
         self._dispatch("end", end)
 
     def _dispatch(self, method: str, *arguments: Any) -> None:
+        for listener, call in self._subscribed(method):
+            try:
+                call(*arguments)
+            except Exception as error:
+                self._drop(listener, error)
+
+    def _subscribed(self, method: str) -> list[tuple[Listener, Callable[..., None]]]:
+        """The listeners that override a method, each with its own."""
         subscribers = self._subscribers.get(method)
         if subscribers is None:
             default = getattr(Listener, method)
@@ -158,11 +167,7 @@ class Listeners(Listener):
                 (one, getattr(one, method)) for one in self._listeners if getattr(type(one), method) is not default
             ]
             self._subscribers[method] = subscribers
-        for listener, call in subscribers:
-            try:
-                call(*arguments)
-            except Exception as error:
-                self._drop(listener, error)
+        return subscribers
 
     def _drop(self, listener: Listener, error: Exception) -> None:
         self._listeners.remove(listener)
