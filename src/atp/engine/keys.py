@@ -18,7 +18,7 @@ from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
 from atp.base.files import walk_files
 from atp.base.project import working_directory
-from atp.checks.golden_files import golden_names, snapshots_of
+from atp.checks.golden_files import golden_names
 from atp.checks.script import named_scripts
 from atp.engine.named_agent import NamedAgent
 from atp.journal.records import AgentInputs, NamedFile
@@ -138,11 +138,8 @@ class CaseFiles:
         self._known: dict[Path, Any] = {}
         self._fixtures = [self._read(fixtures)] if fixtures is not None else []
 
-    def of(self, case: Case, base: Path, golden_agent: str | None, variations: int) -> list[Any]:
-        """Identify the content of the files of a case; `base` is the folder of the agent.
-
-        The golden files are those of `golden_agent` and of so many `variations`.
-        """
+    def of(self, case: Case, base: Path) -> list[Any]:
+        """Identify the content of the files of a case, golden files left out; `base` is the folder of the agent."""
         found = list(self._fixtures)
         if case.workspace is not None:
             found.append(self._read(self._folder / case.workspace))
@@ -155,14 +152,14 @@ class CaseFiles:
             found += self._script(script, (base, self._folder, self._root))
         for message in case.messages:
             found += [self._read(self._folder / name) for name in message.files]
-        if self._golden is not None:
-            found += self._golden_files(case, golden_agent, variations)
         return found
 
-    def _golden_files(self, case: Case, agent: str | None, variations: int) -> list[Any]:
-        """The golden files of a case as they are before the run. To compare with them is not to write them anew."""
-        assert self._golden is not None
-        if not snapshots_of(case):
+    def golden(self, case: Case, agent: str | None, variations: int) -> list[Any]:
+        """The golden files of a case with snapshots, as they are before the run: those of an agent and of variations.
+
+        To compare with golden files is not to write them anew.
+        """
+        if self._golden is None:
             return []
         names = [name for number in range(variations) for name in golden_names(case, agent, number).values()]
         return [["updates"] if self._updates else [], *(self._read(self._golden / name) for name in names)]

@@ -8,7 +8,7 @@ import msgspec
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.errors import ConfigurationError
-from atp.checks.golden_files import golden_agent
+from atp.checks.golden_files import golden_agent, snapshots_of
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import AskedGate, CaseSource, Variations, how_many, listed
 from atp.engine.keys import CaseFiles, case_text, digest
@@ -221,8 +221,10 @@ class Plan:
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> tuple[str, str]:
         """The hash of the case alone, and of all that decides its trials against an agent."""
-        agent = golden_agent(unit.source.suite, tested.name)
-        content: list[Any] = [shared.content, unit.files.of(case, tested.base, agent, how_many(case))]
+        files = unit.files.of(case, tested.base)
+        if snapshots_of(case):
+            files += unit.files.golden(case, golden_agent(unit.source.suite, tested.name), how_many(case))
+        content: list[Any] = [shared.content, files]
         own = digest([*content, before.case_digest] if before else content)
         parts = [own, tested.inputs.digest, shared.context, self._connector(tested), shared.timeout]
         return own, digest([*parts, before.key] if before else parts)
