@@ -704,6 +704,31 @@ def test_runs_that_were_stopped_by_their_results_are_decided_as_such(project: Pr
     assert about["other_runs"] is True
 
 
+def test_runs_auto_that_decided_nothing_does_not_pass_by_its_observed_share(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return 'hello'\n")
+    project.cases({"id": "a", "input": "hello", "assertions": [{"type": "contains", "value": "hello"}]})
+    flags = ["-n", "agent.py:answer", "--runs", "auto", "--max-runs", "12", "--pass-rate", "0.9", "-o", "out.jsonl"]
+    assert project.test("cases.jsonl", *flags).code == 4
+    again = recheck(project, "last", "--strict")  # that so few runs can't show the rate was said when they were run
+    assert (again.code, "too-few-runs" in again.err) == (4, False)
+
+
+@pytest.mark.parametrize(("pass_rate", "code"), [({}, 3), ({"pass_rate": 0.5}, 3), ({"pass_rate": 0.2}, 3)])
+def test_a_case_that_a_stop_cut_short_is_cut_short_again(
+    project: Project, pass_rate: dict[str, float], code: int
+) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return {'output': 'hi', 'usage': {'total_tokens': 10}}\n")
+    project.cases({"id": "a", "input": "hello", "assertions": [{"type": "contains", "value": "hi"}], **pass_rate})
+    flags = ["-n", "agent.py:answer", "--runs", "10", "--budget-tokens", "30", "-o", "out.jsonl"]
+    assert project.test("cases.jsonl", *flags).code == code
+    ran = len(project.trials())
+    assert 0 < ran < 10
+    again = recheck(project, "last", "-o", "again.json")
+    (case,) = json.loads((project.folder / "again.json").read_text("utf-8"))["results"]
+    assert (again.code, case["status"], case["planned"]) == (code, "cancelled", 10)
+    assert len(project.trials()) == ran
+
+
 def test_gates_of_the_command_line_hold_again(tested: Project) -> None:
     flags = ["-n", "agent.py:answer", "--gate", "cost_usd mean <= 0.001", "-o", "out.jsonl"]
     assert tested.test("cases.jsonl", *flags).code == 1

@@ -20,6 +20,7 @@ from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource, Variations, is_varied, listed
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
+from atp.engine.prepare.case_gates import adaptive_gate
 from atp.engine.prepare.plan import Plan, Shared, Unit, make_plan
 from atp.engine.prepare.prepare import no_case_left, read_quarantine
 from atp.engine.prepare.resume import FinishedTrials
@@ -117,9 +118,8 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
             context.filter.only = {(place.agent, place.case) for place in recorded.places()}
         with extended_environ(context.env):
             planned = make_plan(sources, options, context.filter, _RecordedAgents(context, recorded))
-        plan = RecheckPlan(
-            planned.units, options, planned.identities, planned.filter, planned.warnings, recorded=recorded
-        )
+        warnings = [one for one in planned.warnings if one.code != "too-few-runs"]  # how many there are is recorded
+        plan = RecheckPlan(planned.units, options, planned.identities, planned.filter, warnings, recorded=recorded)
         missing = [one for unit in plan.units for one in missing_judges(unit.source, context.roles)]
         if missing:
             raise LoadError(missing)
@@ -173,12 +173,21 @@ class RecheckPlan(Plan):
     def _against(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: Shared, before: Trial | None
     ) -> Iterator[Trial]:
-        """The trials of a case against one agent, as often as they were run."""
-        place = self._place(unit, tested.name, case)
-        shared = shared._replace(runs=self.recorded.runs(place) or 1)
-        for trial in Plan._against(self, unit, tested, case, shared, before):
-            trial.other_runs = trial.gate.confidence is not None and self.recorded.was_looked_at(place)
-            yield trial
+        """The trials of a case against one agent, as often as they were run.
+
+        Where a stop cut the case short, those that never ran are planned, and not there: it is cut short again.
+        """
+        place, gate = self._place(unit, tested.name, case), shared.gate
+        about, ran = self.recorded.about(place), self.recorded.runs(place) or 1
+        planned = ran
+        if about is not None and about.min_runs:  # `--runs auto`, which is not inherited, asked for a confidence
+            gate = adaptive_gate(gate)
+        elif about is not None:
+            planned = max(ran, about.planned_runs)
+        for trial in Plan._against(self, unit, tested, case, shared._replace(runs=planned, gate=gate), before):
+            if trial.run <= ran:
+                trial.other_runs = gate.confidence is not None and self.recorded.was_looked_at(place)
+                yield trial
 
     def counts(self) -> tuple[int, int]:
         """How many cases (each per agent) and trials there are."""

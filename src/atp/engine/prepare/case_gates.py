@@ -15,10 +15,13 @@ def gate_of(asked: AskedGate, options: Options) -> Gate:
     rate = options.choose("pass_rate", asked.pass_rate)
     if rate is None:
         return NO_GATE
-    confidence = options.choose("confidence", asked.confidence)
-    if confidence is None and is_adaptive(asked.runs, options):
-        confidence = USUAL_CONFIDENCE
-    return Gate(rate, confidence, options.choose("margin", asked.margin) or 0.0)
+    gate = Gate(rate, options.choose("confidence", asked.confidence), options.choose("margin", asked.margin) or 0.0)
+    return adaptive_gate(gate) if is_adaptive(asked.runs, options) else gate
+
+
+def adaptive_gate(gate: Gate) -> Gate:
+    """The gate of a case whose number of runs is not fixed: it always has a confidence."""
+    return gate if gate.rate is None or gate.confidence is not None else gate._replace(confidence=USUAL_CONFIDENCE)
 
 
 def is_adaptive(runs: int | None, options: Options) -> bool:
