@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atp.journal.collect import finish_case
-from atp.stats.case_gate import case_text, decide_case, percent_text, rate_text, run_counts
+from atp.stats.case_counts import case_counts
+from atp.stats.case_gate import case_text, decide_case, observed_interval, percent_text, rate_text
 from atp.stats.intervals import Interval
 from atp.suite.result import CaseResult, Status, TrialResult
 
@@ -37,13 +38,13 @@ def made(statuses: str, rate: float = 0.9, margin: float = 0.0, **more: Any) -> 
 
 
 def test_what_counts() -> None:
-    counts = run_counts(made("ppftaebcs"))
-    assert counts == (2, 5, 1)
-    interval = counts.interval
+    counts = case_counts(made("ppftaebcs"))
+    assert (counts.passed, counts.judged, counts.errors) == (2, 5, 1)
+    interval = observed_interval(counts)
     assert interval is not None
     assert interval.low < 2 / 6
     assert interval.high > 3 / 6
-    assert run_counts(made("bcs")).interval is None
+    assert observed_interval(case_counts(made("bcs"))) is None
 
 
 @pytest.mark.parametrize(

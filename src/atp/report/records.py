@@ -32,6 +32,7 @@ from atp.report.facts import (
     timestamp,
     warnings,
 )
+from atp.stats.case_counts import case_counts
 from atp.stats.comparison import Class, Comparison, Observed
 from atp.stats.flaky import FlakyBlame, flakiness
 from atp.stats.group_figures import GroupFigures, MetricFigures, figures_of, run_groups
@@ -861,13 +862,13 @@ def environment(info: RunInfo) -> dict[str, Any]:
 
 def stability_fields(case: CaseResult) -> dict[str, Any]:
     """The stability fields of a case that ran more than once, and of each of its variations."""
-    from atp.stats.case_gate import run_counts  # only cases that ran more than once need the statistics
+    from atp.stats.case_gate import observed_interval  # only cases that ran more than once need the statistics
 
     made = _stability_fields(case_stability(case))
-    counts = run_counts(case)
+    counts = case_counts(case)
     made["judged_runs"] = counts.judged
-    if counts.interval is not None:
-        made["pass_rate_interval"] = percents(counts.interval)
+    if (interval := observed_interval(counts)) is not None:
+        made["pass_rate_interval"] = percents(interval)
     if case.min_runs:
         made["stopped_by"] = case.stopped_by
         made["estimate"] = None if case.estimate is None else round(100 * case.estimate, 1)

@@ -2,37 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from math import ceil
-from typing import NamedTuple
 
 from atp.base.numbers import counted
+from atp.stats.case_counts import CaseCounts, case_counts
 from atp.stats.gates import MOST_RUNS, decide, runs_to_tell
 from atp.stats.intervals import Interval, case_interval
 from atp.stats.sequential import decide_in_order
-from atp.stats.stability import is_judged, is_other_error, missed_score, passed_trials
+from atp.stats.stability import is_judged, is_other_error
 from atp.suite.result import CaseResult, Decision, TrialResult
 
 
-class RunCounts(NamedTuple):
-    """The trials of a case, by what they say of the agent."""
-
-    passed: int
-    """Trials that passed."""
-    judged: int
-    """Trials that say something of the agent: passed, failed, timeout, error of the agent."""
-    other_errors: int
-    """Trials that ended in an error that is not the agent's."""
-
-    @property
-    def interval(self) -> Interval | None:
-        """Where the long-run pass rate lies with 95% confidence, to show; None if no trial came to an end."""
-        return case_interval(*self) if self.judged + self.other_errors else None
-
-
-def run_counts(case: CaseResult) -> RunCounts:
-    """The counts of a case, surplus trials left out. Where it missed its `min_score`, trials below it don't pass."""
-    judged = [trial for trial in case.counted if is_judged(trial)]
-    errors = sum(map(is_other_error, case.counted))
-    return RunCounts(passed_trials(judged, missed_score(case)), len(judged), errors)
+def observed_interval(counts: CaseCounts) -> Interval | None:
+    """Where a case's long-run pass rate lies with 95% confidence, to show; None if no trial came to an end."""
+    if not counts.judged + counts.errors:
+        return None
+    return case_interval(counts.passed, counts.judged, counts.errors)
 
 
 def decide_case(case: CaseResult, *, complete: bool) -> Decision | None:
@@ -42,13 +26,13 @@ def decide_case(case: CaseResult, *, complete: bool) -> Decision | None:
     number of runs, by the sequential test, which is valid whenever it is looked at. A case of which a trial was
     blocked, cancelled, skipped or never run can't pass.
     """
-    gate, counts = case.gate, run_counts(case)
+    gate, counts = case.gate, case_counts(case)
     assert gate.rate is not None
     if not counts.judged:
         return None
-    complete = complete and counts.judged + counts.other_errors == len(case.trials)
+    complete = complete and counts.judged + counts.errors == len(case.trials)
     if complete and not case.other_runs:
-        return decide(*counts, gate.rate, gate.margin, gate.alpha)
+        return decide(counts.passed, counts.judged, counts.errors, gate.rate, gate.margin, gate.alpha)
     results = results_in_order(case.trials, case.variations)
     decision = decide_in_order(results, gate.rate, gate.margin, gate.alpha, case.variations)
     return decision if complete or decision == "failed" else "inconclusive"
@@ -76,11 +60,12 @@ def as_result(trial: TrialResult) -> tuple[bool, bool] | None:
 
 def case_text(case: CaseResult) -> str | None:
     """What the runs of a case say of its long-run pass rate, in a sentence for people; None if none came to an end."""
-    counts = run_counts(case)
-    if counts.interval is None:
+    counts = case_counts(case)
+    observed = observed_interval(counts)
+    if observed is None:
         return None
-    interval = counts.interval if case.interval is None else Interval(*case.interval)
-    text = rate_text(counts.passed, counts.judged, interval, counts.other_errors, case.estimate)
+    interval = observed if case.interval is None else Interval(*case.interval)
+    text = rate_text(counts.passed, counts.judged, interval, counts.errors, case.estimate)
     if case.status != "inconclusive":
         return text
     more = _undecided_text(case) if case.min_runs else _more_text(case, counts)
@@ -102,11 +87,11 @@ def rate_text(
     return f"{text}; {about}between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
 
 
-def _more_text(case: CaseResult, counts: RunCounts) -> str:
+def _more_text(case: CaseResult, counts: CaseCounts) -> str:
     """`about 20 more runs would tell`: what it would take to decide a gate that is inconclusive."""
     gate = case.gate
     assert gate.rate is not None
-    if case.missing or counts.judged + counts.other_errors < len(case.trials):
+    if case.missing or counts.judged + counts.errors < len(case.trials):
         return "not all of its trials came to an end, so it can't pass"
     more = runs_to_tell(counts.passed, counts.judged, gate.rate, gate.margin, gate.alpha)
     if more is None:
