@@ -1,7 +1,6 @@
 """Puts the agents of a run side by side: a line for each case, a column for each agent, and the totals of each."""
 
-from collections.abc import Sequence
-from math import fsum
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from atp.base.numbers import counted
@@ -11,9 +10,16 @@ from atp.history.figures import CaseFigures, FigureCollector
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
 from atp.report.compare.words import column_sentence
-from atp.report.records import GridAgentRecord, GridCaseRecord, GridCellRecord, GridComparisonRecord, GridRecord
+from atp.report.records import (
+    GridAgentRecord,
+    GridCaseRecord,
+    GridCellRecord,
+    GridComparisonRecord,
+    GridRecord,
+    percents,
+)
 from atp.stats.comparison import ColumnComparison
-from atp.stats.intervals import suite_interval
+from atp.stats.group_figures import GroupFigures
 from atp.suite.result import CaseResult
 
 
@@ -104,14 +110,18 @@ class SideBySide(Listener):
         """Say how each further agent does beside the first, by its name, where a case was judged with both."""
         return {one.agent: column_sentence(one.overall) for one in self.comparisons() if one.overall.cases}
 
-    def record(self) -> GridRecord:
-        """Return all of it for the JSON report."""
+    def record(self, groups: Mapping[str, GroupFigures]) -> GridRecord:
+        """Return the agents, cases and comparisons for the JSON report; `groups` has the figures of each agent."""
         rows = self._rows()
+        figures = {self._hide(name): group for name, group in groups.items()}
         compared = {one.agent: one for one in self.comparisons()}
         return GridRecord(
             agents=[
                 _agent_record(
-                    name, [cell for row in rows if (cell := row.cells[number]) is not None], compared.get(name)
+                    name,
+                    [cell for row in rows if (cell := row.cells[number]) is not None],
+                    figures.get(name, GroupFigures(cases=0)),
+                    compared.get(name),
                 )
                 for number, name in enumerate(self.agents)
             ],
@@ -139,19 +149,16 @@ def _cell_record(case: CaseFigures | None) -> GridCellRecord | None:
     return None if case is None else GridCellRecord(status=case.status, passed=case.passed, runs=_runs(case))
 
 
-def _agent_record(name: str, cases: Sequence[CaseFigures], compared: ColumnComparison | None) -> GridAgentRecord:
-    rates = [case.rate for case in cases if case.rate is not None]
-    ended = [case for case in cases if case.judged + case.errors]
-    runs = [case.judged + case.errors for case in ended]
-    lowest = [(case.rate or 0.0) * case.judged / n for case, n in zip(ended, runs, strict=True)]
-    highest = [low + case.errors / n for case, low, n in zip(ended, lowest, runs, strict=True)]
-    interval = suite_interval(lowest, runs, highest) if rates else None
+def _agent_record(
+    name: str, cases: Sequence[CaseFigures], group: GroupFigures, compared: ColumnComparison | None
+) -> GridAgentRecord:
+    interval = None if group.interval is None else percents(group.interval)
     return GridAgentRecord(
         agent_id=name,
         cases=len(cases),
         passed=sum(case.status == "passed" for case in cases),
-        pass_rate=_percent(fsum(rates) / len(rates)) if rates else None,
-        pass_rate_interval=None if interval is None else (_percent(interval.low), _percent(interval.high)),
+        pass_rate=None if group.pass_rate is None else round(100 * group.pass_rate, 1),
+        pass_rate_interval=None if interval is None else (interval[0], interval[1]),
         compared_with_first=None if compared is None else _comparison_record(compared),
     )
 
@@ -168,7 +175,3 @@ def _comparison_record(compared: ColumnComparison) -> GridComparisonRecord:
         regressed=compared.regressed,
         improved=compared.improved,
     )
-
-
-def _percent(share: float) -> float:
-    return round(100 * share, 1)

@@ -20,6 +20,7 @@ from atp.report.records import (
 )
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide
+from atp.stats.group_figures import run_groups
 from atp.suite.case import Case
 from atp.suite.result import CaseResult
 
@@ -72,5 +73,5 @@ class JsonReport(SpooledReport):
         if end.comparison is not None:
             file.write(b',\n"comparison": ' + self.masked_json(end.comparison.shortened()))
         if self._grid.is_needed:
-            file.write(b',\n"grid": ' + self.masked_json(self._grid.record()))
+            file.write(b',\n"grid": ' + self.masked_json(self._grid.record(run_groups(end.numbers).agents)))
         file.write(b',\n"metadata": ' + self.masked_json(MetadataRecord.of(end)) + b"\n}\n")

@@ -40,7 +40,7 @@ from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
-from atp.stats.group_figures import run_groups
+from atp.stats.group_figures import GroupFigures, run_groups
 from atp.stats.intervals import LEAST_CASES
 from atp.stats.stability import case_score, case_stability
 from atp.stats.summary import percent
@@ -103,7 +103,7 @@ class MarkdownReport(SpooledReport):
                 for agent, found in self._totals.agents.items()
             ]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
-            file.write(_bytes(_side_by_side(self._grid)))
+            file.write(_bytes(_side_by_side(self._grid, rates)))
         file.write(_bytes([*gates_section(end, self.hide), *_figures_sections(end, self.hide)]))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
@@ -114,14 +114,14 @@ class MarkdownReport(SpooledReport):
         file.writelines(skipped)
 
 
-def _side_by_side(grid: SideBySide) -> list[str]:
+def _side_by_side(grid: SideBySide, groups: dict[str, GroupFigures]) -> list[str]:
     """A line for each case and a column for each agent; of many cases, those in which agents differ."""
     rows, left = grid.rows(MOST_COMPARED)
     if not rows:
         return []
     head = ("Case", *(plain(name, 80) for name in grid.agents))
     lines = [[plain(row.id, 80), *(_cell(cell) for cell in row.cells)] for row in rows]
-    rates = [f"{rate:g}%" if (rate := one.pass_rate) is not None else "–" for one in grid.record().agents]
+    rates = [f"{rate:g}%" if (rate := one.pass_rate) is not None else "–" for one in grid.record(groups).agents]
     more = [f"{left}.", ""] if left else []
     compared = grid.comparisons()
     cells = [[plain(one.agent, 80), column_sentence(one.overall)] for one in compared]
