@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atp.base.numbers import percent_text
 from atp.journal.collect import finish_case
 from atp.stats.case_counts import case_counts
-from atp.stats.case_gate import case_text, decide_case, observed_interval, percent_text, rate_text
+from atp.stats.case_gate import case_text, decide_case, observed_interval, rate_text
 from atp.stats.intervals import Interval
 from atp.suite.result import CaseResult, Status, TrialResult
 

@@ -1,4 +1,4 @@
-"""Numbers: what counts as one in values of agents, scripts and judges, and counts in words."""
+"""Numbers: what counts as one in values of agents, scripts and judges, and counts and shares in words."""
 
 import math
 from typing import Any, TypeGuard
@@ -22,3 +22,15 @@ def is_score(value: Any) -> TypeGuard[int | float]:
 def counted(number: int, noun: str) -> str:
     """`1 case`, `2,000 cases`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent_text(share: float) -> str:
+    """A share in whole percents; in tenths where it would be rounded to 0% or 100% and is neither."""
+    text = f"{100 * share:.0f}%"
+    return text if share in (0, 1) or text not in ("0%", "100%") else f"{min(max(100 * share, 0.1), 99.9):.1f}%"
+
+
+def between_text(interval: tuple[float, float]) -> str:
+    """`between 60% and 98%`: the limits of a share."""
+    low, high = map(percent_text, interval)
+    return f"between {low} and {high}"

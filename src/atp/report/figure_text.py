@@ -2,25 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 
-from atp.base.numbers import counted
+from atp.base.numbers import between_text, counted, percent_text
 from atp.journal.records import RunInfo
 from atp.report.facts import figure_text
-from atp.stats.case_gate import percent_text
 from atp.stats.group_figures import GroupFigures, MetricFigures
 from atp.stats.suite_gates import GateResult
 from atp.suite.gates import SuiteGate
 from atp.suite.metrics import FIRST_TOKEN, MEASURED
 
 SIGNS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
-"""The sign of a gate's outcome."""
+"""The sign of a gate's outcome, and of a case in a table."""
 
 
-def rate_text(group: GroupFigures) -> str:
+def group_rate_text(group: GroupFigures) -> str:
     """`85% of runs pass; between 64% and 95% for other cases like these`; empty without an interval."""
     if group.pass_rate is None or group.interval is None:
         return ""
-    low, high = map(percent_text, group.interval)
-    return f"{percent_text(group.pass_rate)} of runs pass; between {low} and {high} for other cases like these"
+    return f"{percent_text(group.pass_rate)} of runs pass; {between_text(group.interval)} for other cases like these"
 
 
 def metric_text(name: str, value: float, interval: Sequence[float | None] | None) -> str:
@@ -39,7 +37,7 @@ def _unknown(end: float | None) -> bool:
 
 
 def named_metrics(metrics: Mapping[str, MetricFigures]) -> dict[str, MetricFigures]:
-    """Those that an agent, a check or a test gave: reports show the others elsewhere, too."""
+    """The metrics that an agent, a check or a test gave: reports show what ATP measures elsewhere, too."""
     return {name: one for name, one in metrics.items() if name not in MEASURED and name != FIRST_TOKEN}
 
 

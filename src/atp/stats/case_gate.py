@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from atp.base.numbers import counted
+from atp.base.numbers import between_text, counted, percent_text
 from atp.stats.case_counts import CaseCounts, case_counts
 from atp.stats.gates import MOST_RUNS, decide, runs_to_tell
 from atp.stats.intervals import Interval, case_interval
@@ -84,7 +84,7 @@ def rate_text(
     if interval is None:
         return text
     about = "" if estimate is None else f"about {percent_text(estimate)}, "
-    return f"{text}; {about}between {percent_text(interval.low)} and {percent_text(interval.high)} in the long run"
+    return f"{text}; {about}{between_text(interval)} in the long run"
 
 
 def _more_text(case: CaseResult, counts: CaseCounts) -> str:
@@ -108,9 +108,3 @@ def _undecided_text(case: CaseResult) -> str:
     if case.stopped_by in ("max-runs", "futility"):
         return f"{counted(case.planned_runs, 'run')} did not decide; a greater --max-runs or a wider margin would help"
     return "the run was stopped before it was decided; --resume goes on"
-
-
-def percent_text(share: float) -> str:
-    """A share in whole percents; in tenths where it would be rounded to 0% or 100% and is neither."""
-    text = f"{100 * share:.0f}%"
-    return text if share in (0, 1) or text not in ("0%", "100%") else f"{min(max(100 * share, 0.1), 99.9):.1f}%"

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from atp.base.durations import elapsed
-from atp.base.numbers import counted
+from atp.base.numbers import between_text, counted, percent_text
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.failure_text import FailedChecks
@@ -105,11 +105,12 @@ def case_lines(
 
 def _flip_text(flips: Flips) -> str:
     """How often two judgings of a conversation differ."""
-    low, high = (f"{100 * one:.0f}%" for one in flips.interval)
     if not flips.differing:
-        return f"{flips.judgings} judgings agree; in the long run, two differ at most {high} of the time"
-    rate = f"{100 * (flips.rate or 0):.0f}%"
-    return f"{flips.judgings} judgings, two differ {rate} of the time; between {low} and {high} in the long run"
+        most = percent_text(flips.interval.high)
+        return f"{flips.judgings} judgings agree; in the long run, two differ at most {most} of the time"
+    between = between_text(flips.interval)
+    rate = percent_text(flips.rate or 0)
+    return f"{flips.judgings} judgings, two differ {rate} of the time; {between} in the long run"
 
 
 def _checked(case: CaseResult, trial: TrialResult) -> str:

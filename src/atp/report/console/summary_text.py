@@ -12,7 +12,7 @@ from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.report.compare.words import column_sentence
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
-from atp.report.figure_text import SIGNS, gate_text, gate_title, metric_text, named_metrics, rate_text
+from atp.report.figure_text import SIGNS, gate_text, gate_title, group_rate_text, metric_text, named_metrics
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
 from atp.stats.group_figures import GroupFigures, MetricFigures, run_groups
@@ -44,7 +44,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     if missing:
         lines.append((f"  Not run: {missing}", "error"))
     groups = run_groups(end.numbers)
-    if rate := rate_text(groups.all):
+    if rate := group_rate_text(groups.all):
         lines.append((f"  Rate:    {rate}", ""))
     lines.append((f"  Time:    {elapsed(end.duration_ms)}", ""))
     lines.extend(more)
@@ -183,7 +183,7 @@ def agent_lines(totals: AgentTotals, hide: Hide, grid: SideBySide, groups: dict[
     lines: list[Line] = []
     for agent, found in totals.agents.items():
         letter = f"{letters[hide(agent)]}  " if hide(agent) in letters else ""
-        rate = rate_text(groups[agent]) if agent in groups else ""
+        rate = group_rate_text(groups[agent]) if agent in groups else ""
         lines.append((f"    {letter}{names[agent]:<{width}}  {found.text}{'; ' if rate else ''}{rate}", ""))
     return [("  By agent:", ""), *lines, *table] if lines else []
 
@@ -192,7 +192,6 @@ MOST_COLUMNS = 16
 """More agents than this have no table here: the lines would be wider than a terminal."""
 MOST_ROWS = 20
 """How many cases the table shows."""
-_SIGNS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}  # ! for anything else
 
 
 def _letters(grid: SideBySide) -> dict[str, str]:
@@ -223,7 +222,7 @@ def _grid_lines(grid: SideBySide) -> Iterator[Line]:
 def _cell(cell: CaseFigures | None, *, repeated: bool) -> str:
     if cell is None:
         return "–"
-    sign = _SIGNS.get(ended_as(cell), "!")
+    sign = SIGNS.get(ended_as(cell), "!")
     return f"{sign} {cell_text(cell)}" if repeated else sign
 
 

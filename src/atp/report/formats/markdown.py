@@ -34,7 +34,7 @@ from atp.report.facts import (
     trials_text,
     warnings,
 )
-from atp.report.figure_text import gate_text, gate_title, metric_text, named_metrics, rate_text
+from atp.report.figure_text import gate_text, gate_title, group_rate_text, metric_text, named_metrics
 from atp.report.files import Spool
 from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
@@ -97,7 +97,7 @@ class MarkdownReport(SpooledReport):
             file.write(_bytes(comparison_markdown(end.comparison, self.hide)))
         if self._several:
             rates = run_groups(end.numbers).agents
-            told = {agent: rate_text(rates[agent]) if agent in rates else "" for agent in self._totals.agents}
+            told = {agent: group_rate_text(rates[agent]) if agent in rates else "" for agent in self._totals.agents}
             totals = [
                 (plain(self.hide(agent)), found.text + (f"; {told[agent]}" if told[agent] else ""))
                 for agent, found in self._totals.agents.items()
@@ -148,7 +148,7 @@ def summary_section(end: RunEnd, hide: Hide, low: int = 0) -> list[str]:
     ]
     rows += [("Not Run", str(not_run(end)))] if not_run(end) else []
     rows.append(("Pass Rate", f"{counts['overall_pass_rate']:g}%"))
-    if rate := rate_text(run_groups(end.numbers).all):
+    if rate := group_rate_text(run_groups(end.numbers).all):
         rows.append(("Case Pass Rate", rate))
     rows += [("Below Min Score", f"{counted(low, 'case')}, although enough trials passed")] if low else []
     if info.trials > info.cases:
@@ -198,7 +198,7 @@ def _figures_sections(end: RunEnd, hide: Hide) -> Iterator[str]:
         (f"{kind} {code(hide(name), 80)}", str(found.cases), text)
         for kind, some in (("tag", groups.tags), ("file", groups.files))
         for name, found in some.items()
-        if (text := rate_text(found))
+        if (text := group_rate_text(found))
     ]
     if rated:
         yield from ("## Tags and Files", "", *table(("Group", "Cases", "Pass rate"), rated))

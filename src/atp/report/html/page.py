@@ -13,7 +13,7 @@ from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import not_run
-from atp.report.figure_text import gate_text, gate_title, metric_text, named_metrics, rate_text
+from atp.report.figure_text import gate_text, gate_title, group_rate_text, metric_text, named_metrics
 from atp.report.records import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
 from atp.stats.group_figures import run_groups
@@ -104,7 +104,7 @@ def _groups(end: RunEnd, hide: Hide) -> dict[str, Any]:
                 "cases": one.cases,
                 "rate": one.pass_rate,
                 "interval": one.interval,
-                "text": rate_text(one),
+                "text": group_rate_text(one),
             }
             for kind, name, one in rated
         ],
