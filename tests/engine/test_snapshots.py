@@ -185,6 +185,20 @@ def test_each_agent_of_a_suite_and_each_variation_has_its_own_golden_file(projec
     assert golden(project)["x.text.txt"] == "aa\n"
 
 
+def test_each_column_of_a_matrix_has_its_own_golden_file(project: Project) -> None:
+    project.write("agent.py", "def run(prompt, options):\n    return prompt * options['times']\n")
+    check = [{"type": "snapshot"}]
+    cases = [
+        {"id": "both", "input": "la", "assertions": check},
+        {"id": "twice", "input": "la", "assertions": check, "agents": ["shop [times=2]"]},
+    ]
+    file = project.suite([{**SHOP, "matrix": {"times": [1, 2]}}], cases)
+    assert project.test(file, "--update-snapshots").code == 0
+    assert sorted(golden(project).values()) == ["la\n", "lala\n", "lala\n"]
+    ran = project.test(file)
+    assert (ran.code, "no check uses" in ran.out + ran.err) == (0, False)
+
+
 def test_obsolete_golden_files_are_reported_by_a_whole_run_and_removed_on_request(project: Project) -> None:
     answers(project, a="A", b="B")
 

@@ -112,18 +112,24 @@ def golden_names(case: Case, agent: str | None, variation: int) -> dict[tuple[ob
 
 
 def golden_agent(suite: Suite, agent: str) -> str | None:
-    """The agent that golden files are named after: one that the suite names itself.
+    """The agent that golden files are named after: one that the suite names itself, or a column of its matrix.
 
     Any other, whether a flag names it or a folder has it, is the agent of the suite, whatever its address is today.
     """
-    return agent if any(one.name == agent for one in suite.agents) else None
+    return agent if any(agent == one.name or agent in one.column_names for one in suite.agents) else None
 
 
 def golden_names_of(suite: Suite, case: Case, variations: int) -> Iterator[str]:
     """The names of all golden files that a case may use, whichever agents it is run with."""
     if not snapshots_of(case):
         return
-    agents = [one.name for one in suite.agents if case.agents is None or one.name in case.agents]
+    wanted = None if case.agents is None else set(case.agents)
+    agents = [
+        name
+        for one in suite.agents
+        for name in (one.name, *one.column_names)
+        if wanted is None or one.name in wanted or name in wanted
+    ]
     for variation in range(variations):
         for agent in (None, *agents):
             yield from golden_names(case, agent, variation).values()
