@@ -729,6 +729,18 @@ def test_a_case_that_a_stop_cut_short_is_cut_short_again(
     assert len(project.trials()) == ran
 
 
+def test_cases_that_a_stop_kept_from_being_run_again_do_not_pass(project: Project) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return {'output': 'no', 'usage': {'total_tokens': 10}}\n")
+    check = [{"type": "contains", "value": "yes"}]
+    project.cases(*({"id": name, "input": "say yes", "assertions": check} for name in ("a", "b")))
+    flags = ["-n", "agent.py:answer", "-o", "out.jsonl"]
+    assert project.test("cases.jsonl", *flags).code == 1
+    project.write("agent.py", "def answer(prompt):\n    return {'output': 'yes', 'usage': {'total_tokens': 10}}\n")
+    assert project.test("cases.jsonl", *flags, "--only-failed", "--budget-tokens", "5").code == 3
+    assert len(project.trials()) == 1
+    assert recheck(project, "last").code == 3
+
+
 def test_gates_of_the_command_line_hold_again(tested: Project) -> None:
     flags = ["-n", "agent.py:answer", "--gate", "cost_usd mean <= 0.001", "-o", "out.jsonl"]
     assert tested.test("cases.jsonl", *flags).code == 1

@@ -114,7 +114,8 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
     try:
         for source in sources:
             context.secrets.add(source.suite.secrets)
-        if recorded.info.options.get("only_failed") or not recorded.info.cases:  # other cases were never to be run
+        if recorded.has_all_cases and (recorded.info.options.get("only_failed") or not recorded.info.cases):
+            # other cases were never to be run
             context.filter.only = {(place.agent, place.case) for place in recorded.places()}
         with extended_environ(context.env):
             planned = make_plan(sources, options, context.filter, _RecordedAgents(context, recorded))

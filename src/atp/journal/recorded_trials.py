@@ -76,6 +76,11 @@ class RecordedTrials:
         """The cases that were run, each against one agent. Cases that were only replayed for others are left out."""
         return iter(self._trials)
 
+    @property
+    def has_all_cases(self) -> bool:
+        """True if no stop kept a case of the run from being run."""
+        return len(self._trials) >= self.info.cases
+
     def about(self, place: CasePlace) -> CaseInfo | None:
         """What the journal says of a case beside its trials."""
         return self._about.get(place)
