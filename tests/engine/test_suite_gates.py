@@ -203,3 +203,20 @@ def test_pytest_fails_for_a_gate_that_was_not_passed(project: Project) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "cost_usd mean <= 0.001: failed: $0.0100" in done.stdout
     assert "2 passed" in done.stdout
+
+
+def test_the_name_of_an_agent_means_each_of_its_columns(project: Project) -> None:
+    project.write("bot.py", "def answer(prompt, options):\n    return prompt * options['times']\n")
+    other = {"name": "other", "type": "custom", "config": {"entry": "bot.py:answer", "times": 1}}
+    agents = [{**AGENT, "matrix": {"times": [1, 2]}}, other]
+    case = {"input": "o", "assertions": [{"type": "equals", "value": "oo"}], "pass_rate": 0.01}
+    cases = [{"id": "a", **case}, {"id": "b", **case, "tags": ["rare"], "agents": ["other"]}]
+    gates = ["--gate", "[agent:bot] pass_rate >= 1", "--gate", "[rare, agent:bot] pass_rate >= 1"]
+    ran = project.test(project.suite(agents, cases), *gates)
+    found = [(one["gate"], one["agent"], one["outcome"]) for one in ran.summary["gates"]]
+    assert found == [
+        ("[agent:bot] pass_rate >= 1", "bot [times=1]", "failed"),
+        ("[agent:bot] pass_rate >= 1", "bot [times=2]", "passed"),
+        ("[rare, agent:bot] pass_rate >= 1", "bot [times=1]", "inconclusive"),
+        ("[rare, agent:bot] pass_rate >= 1", "bot [times=2]", "inconclusive"),
+    ]

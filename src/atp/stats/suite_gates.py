@@ -61,6 +61,7 @@ class GateResult(Struct, omit_defaults=True, kw_only=True):
 def evaluate_gates(gates: Iterable[RunGate], numbers: RunNumbers, *, complete: bool) -> list[GateResult]:
     """The results of all gates; of a gate that names no agent, one for each agent of its cases.
 
+    The name of an agent that has columns means each of them.
     A run that is not `complete` decides no gate: cases that never ran might have changed it.
     """
     found: list[GateResult] = []
@@ -70,10 +71,13 @@ def evaluate_gates(gates: Iterable[RunGate], numbers: RunNumbers, *, complete: b
         except ValueError:  # of a journal that was changed, or that a later version wrote
             found.append(GateResult(gate=one.gate, outcome="inconclusive", reason="the gate can't be read"))
             continue
-        agents = [gate.agent] if gate.agent is not None or len(numbers.agents) < 2 else numbers.agents
-        for agent in agents:
-            rows = numbers.select(tag=gate.tag, agent=agent, file=one.file, by_file=one.of_suite)
-            if not rows and len(agents) > 1 and numbers.select(tag=gate.tag, file=one.file, by_file=one.of_suite):
+        agents: Sequence[str | None] = [gate.agent] if len(numbers.agents) < 2 else numbers.agents
+        if gate.agent is not None:
+            columns = [name for name in numbers.agents if name.startswith(f"{gate.agent} [")]
+            agents = [gate.agent] if gate.agent in numbers.agents or not columns else columns
+        selected = [numbers.select(tag=gate.tag, agent=agent, file=one.file, by_file=one.of_suite) for agent in agents]
+        for agent, rows in zip(agents, selected, strict=True):
+            if not rows and any(selected):
                 continue  # the suite does not test that agent
             result = _Evaluation(gate, numbers, rows, complete=complete).result()
             result.agent, result.file = agent, one.file
