@@ -1,15 +1,11 @@
 """`atp recheck`: judge what an earlier run recorded with today's checks, and call no agent."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from atp.cli.test import flags_given, run_to_report, setting_option
-from atp.engine.prepare.options import settings
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from atp.cli.test import flags_given, run_to_report, settings_options
 
 FLAGS = (
     *("run", "tags", "output", "reporter", "assessor", "role_connector", "judge_each", "judge_cache", "weak_judge"),
@@ -18,18 +14,11 @@ FLAGS = (
 """The settings of a run that mean something when no agent is called."""
 
 
-def _takes_settings(command: Command) -> Command:
-    known = settings()
-    for name in reversed(FLAGS):
-        command = setting_option(name, known[name])(command)
-    return command
-
-
 @click.command("recheck")
 @click.argument("run_name", metavar="RUN")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--runs", metavar="N", help="Judge each conversation so often, without the judge's cache (1)")
-@_takes_settings
+@settings_options(FLAGS)
 @click.option("--project", default=".", metavar="PATH", type=click.Path(exists=True), help="The run's project (.)")
 def command(run_name: str, files: tuple[str, ...], project: str, **flags: Any) -> int:
     """Judge an earlier run again, with today's checks, expectations, limits and judge.

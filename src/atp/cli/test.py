@@ -5,7 +5,7 @@ import gc
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
@@ -64,11 +64,16 @@ class _GroupedCommand(click.Command):
             formatter.write_dl(list(records.values()))
 
 
-def _takes_settings(command: Command) -> Command:
-    """Add a flag for every setting. A flag that isn't given is None."""
-    for name, about in reversed(settings().items()):
-        command = setting_option(name, about)(command)
-    return command
+def settings_options(names: Sequence[str]) -> Callable[[Command], Command]:
+    """Add a flag for each of these settings. A flag that isn't given is None."""
+    known = settings()
+
+    def add_flags(command: Command) -> Command:
+        for name in reversed(names):
+            command = setting_option(name, known[name])(command)
+        return command
+
+    return add_flags
 
 
 def setting_option(name: str, about: dict[str, Any]) -> Callable[[Command], Command]:
@@ -103,7 +108,7 @@ def _metavar(name: str) -> str:
 
 @click.command("test", cls=_GroupedCommand, epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@_takes_settings
+@settings_options(list(settings()))
 def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run tests.
 

@@ -73,10 +73,10 @@ def _place(trial: Trial) -> tuple[int, str, int]:
 
 
 class AdaptiveCase:
-    """One case: which of its runs are handed out, and what the sequential test says of those that ended."""
+    """A case with `--runs auto`: which of its runs were handed out, and what the sequential test says of ended runs."""
 
     def __init__(self, variations: list[Trial], recorded: CaseLine | None) -> None:
-        """`variations` are its trials of the first run; `recorded` the line that closed the case before."""
+        """`variations` are the trials of the first run; `recorded` is the line that closed the case before."""
         from atp.stats.sequential import Design, SequentialTest  # only runs with `--runs auto` need the test
 
         first, gate = variations[0], variations[0].gate
@@ -95,12 +95,12 @@ class AdaptiveCase:
 
     @property
     def first(self) -> Trial:
-        """Its first trial."""
+        """The first trial of the case."""
         return self._variations[0]
 
     @property
     def begun(self) -> bool:
-        """True once a trial has ended. One that was handed out may still wait for its agent."""
+        """True once a trial has ended. A trial that was handed out may still wait for its agent."""
         return self._ended > 0
 
     def next(self) -> Trial | None:

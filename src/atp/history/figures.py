@@ -18,7 +18,7 @@ from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import RunInfo
 from atp.stats.case_counts import case_counts
 from atp.stats.stability import is_judged
-from atp.suite.metrics import metrics_of
+from atp.suite.metrics import metrics_of, values_by_name
 from atp.suite.result import CaseResult, CaseStatus, Moment, TrialResult
 
 Count = Annotated[int, Meta(ge=0)]
@@ -203,10 +203,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
 
 def _figures(judged: list[TrialResult]) -> dict[str, Figure]:
     """The medians of all metrics of the runs."""
-    values: dict[str, list[float]] = {}
-    for trial in judged:
-        for name, value in metrics_of(trial).items():
-            values.setdefault(name, []).append(value)
+    values = values_by_name(map(metrics_of, judged))
     return {name: Figure(median=round(_median(found), 9), runs=len(found)) for name, found in values.items()}
 
 

@@ -116,7 +116,7 @@ def load_quarantine(root: Path, today: date | None = None) -> Quarantine:
     shown = os.path.relpath(path)
     notes = Diagnostics(shown if not shown.startswith("..") else str(path))
     source = read_source(path, notes)
-    parsed = parse_yaml(source.text, notes) if source is not None and _says_anything(source.text) else None
+    parsed = parse_yaml(source.text, notes) if source is not None and _has_content(source.text) else None
     found = Quarantine(str(notes.file))
     if parsed is not None:
         base, raw = _entries(parsed.data, notes)
@@ -128,7 +128,7 @@ def load_quarantine(root: Path, today: date | None = None) -> Quarantine:
     return found
 
 
-def _says_anything(text: str) -> bool:
+def _has_content(text: str) -> bool:
     """False for an empty file and for one of comments: there is nothing in quarantine."""
     return any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
 

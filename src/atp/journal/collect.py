@@ -71,7 +71,7 @@ class Collector:
         return self.close_read(_place(trial), line)
 
     def close_read(self, place: Hashable, line: CaseLine) -> CaseResult:
-        """The same of a line that was read from a journal. Raises `KeyError` if no trial of the case was read."""
+        """The case whose closing line was read from a journal. Raises `KeyError` if no trial of the case was read."""
         return finish_case(self._open.pop(place), line)
 
     def rest(self) -> list[CaseResult]:

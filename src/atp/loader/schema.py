@@ -56,7 +56,7 @@ def _with_kinds(result: Schema, kinds: OneOf, generator: type[GenerateJsonSchema
     for record in kinds.records():
         own = record.model_json_schema(schema_generator=generator)
         if kinds is ANY_AGENT:
-            _let_matrix_give(own)
+            _allow_matrix_for_config(own)
         defined |= own.pop("$defs", {})
         defined[record.__name__] = own
         union["oneOf"].append({"$ref": f"#/$defs/{record.__name__}"})
@@ -66,7 +66,7 @@ def _with_kinds(result: Schema, kinds: OneOf, generator: type[GenerateJsonSchema
     return filled
 
 
-def _let_matrix_give(agent: Schema) -> None:
+def _allow_matrix_for_config(agent: Schema) -> None:
     """Ask for `config` and its keys only where there is no `matrix`, which may have them instead."""
     name = agent["properties"]["config"].get("$ref", "").rpartition("/")[2]
     keys = agent.get("$defs", {}).get(name, {}).pop("required", [])

@@ -47,7 +47,7 @@ def quarantine_text(case: CaseResult) -> str | None:
 
 
 def flaky_text(case: CaseResult) -> str | None:
-    """That runs of a case differ, and whose fault that is; None if they don't."""
+    """Say that the runs of a case differ, and whose fault the difference is; None if the runs agree."""
     if not case.repeated or (found := flakiness(case)) is None:
         return None
     advice = f": {_JUDGE_AGAIN}" if found.blame == "agent or judge" else ""

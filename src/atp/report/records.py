@@ -50,7 +50,7 @@ from atp.stats.stability import (
 from atp.stats.suite_gates import GateResult
 from atp.stats.summary import percent
 from atp.suite.case import Case
-from atp.suite.metrics import metrics_of
+from atp.suite.metrics import metrics_of, values_by_name
 from atp.suite.result import (
     Artifact,
     Blame,
@@ -895,11 +895,8 @@ def rate_fields(group: GroupFigures) -> dict[str, Any]:
 
 def _case_metrics(case: CaseResult) -> dict[str, MetricRecord]:
     """The metrics of a case over its judged runs; of one that ran once, those that were given by name."""
-    values: dict[str, list[float]] = {}
-    for trial in case.counted:
-        if is_judged(trial):
-            for name, value in (metrics_of(trial) if case.repeated else trial.metrics).items():
-                values.setdefault(name, []).append(value)
+    judged = filter(is_judged, case.counted)
+    values = values_by_name(metrics_of(trial) if case.repeated else trial.metrics for trial in judged)
     found = {name: figures_of(some, some) for name, some in values.items()}
     return {name: MetricRecord.of(one, of_case=True) for name, one in found.items() if one is not None}
 
@@ -938,8 +935,5 @@ def _stability_fields(found: Stability) -> dict[str, Any]:
 def _mean_dimensions(trials: Sequence[TrialResult]) -> dict[str, float]:
     if len(trials) == 1:
         return {name: round(float(value), 4) for name, value in trials[0].dimensions.items()}
-    values: dict[str, list[float]] = {}
-    for trial in trials:
-        for name, value in trial.dimensions.items():
-            values.setdefault(name, []).append(value)
+    values = values_by_name(trial.dimensions for trial in trials)
     return {name: round(sum(found) / len(found), 4) for name, found in values.items()}

@@ -221,7 +221,7 @@ class _Conversation:
         for place, message in enumerate(messages if is_whole else messages[: self._inherited]):
             found += self._labelled(self._message(message, place), place)
         if is_whole and self._turns:
-            found += _unsaid_answer(self._turns[-1].output, found)
+            found += _answer_beside_messages(self._turns[-1].output, found)
         if not is_whole:
             for one in self._turns:
                 found.append(Piece(label=_SPEAKERS["user"], text=content_text(one.input)))
@@ -280,7 +280,7 @@ class _Conversation:
         return None
 
 
-def _unsaid_answer(output: Any, found: list[Piece]) -> Iterator[Piece]:
+def _answer_beside_messages(output: Any, found: list[Piece]) -> Iterator[Piece]:
     """The answer that is checked, if the agent's messages end with another: an adapter makes both, each by itself."""
     newest = itertools.takewhile(lambda one: not one.label.endswith(_SPEAKERS["user"]), reversed(found))
     said = next((one.text for one in newest if one.own and one.label.endswith(_SPEAKERS["assistant"])), "")

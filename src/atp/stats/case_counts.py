@@ -22,7 +22,7 @@ class CaseCounts(NamedTuple):
     """The runs of a case."""
 
     variations: Sequence[VariationCounts]
-    """Those of each variation that has a judged run or an error; a case without variations has one."""
+    """The runs of each variation that has a judged run or an error; a case without variations has one variation."""
     missing: int
     """Runs that were planned and never came to an end: blocked, cancelled, never begun."""
     estimate: float | None = None
@@ -70,7 +70,7 @@ class CaseCounts(NamedTuple):
 def case_counts(case: CaseResult) -> CaseCounts:
     """Count the runs of a case, surplus ones left out.
 
-    Those that passed below a `min_score` that the case missed count as failed.
+    Runs that passed below a `min_score` that the case missed count as failed.
     """
     missed = missed_score(case)
     known = _by_variation(case.counted, missed)

@@ -16,7 +16,7 @@ class Flips(Struct, kw_only=True):
     """The judgings of conversations that were judged at least twice."""
 
     check: str | None = None
-    """The check they are about; nothing for the trial as a whole."""
+    """The check that the judgings are about; None for the trial as a whole."""
     judgings: int = 0
     """Judgings that came to a verdict."""
     pairs: int = 0
@@ -63,7 +63,7 @@ def trial_flips(trials: Iterable[TrialResult]) -> Flips:
 
 
 def check_flips(trials: Sequence[TrialResult]) -> list[Flips]:
-    """The same of each check, in the order of the checks. Checks that no judge decides are left out."""
+    """How often judgings of each check differ, in the order of the checks, for checks that a judge decides."""
     found: dict[tuple[int, str], Flips] = {}
     for trial in trials:
         for place, verdict in enumerate(trial.verdicts if trial.rejudged else ()):

@@ -1,6 +1,6 @@
 """Named metrics of a trial: those that an agent, a check or a test in Python gives, and those that ATP measures."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 from atp.base.numbers import is_number
@@ -76,6 +76,15 @@ def _with_parts(verdicts: Iterable[Verdict]) -> Iterable[Verdict]:
         yield verdict
         if verdict.parts:
             yield from _with_parts(verdict.parts)
+
+
+def values_by_name(found: Iterable[Mapping[str, float]]) -> dict[str, list[float]]:
+    """The values of each metric, from the metrics of several trials."""
+    values: dict[str, list[float]] = {}
+    for metrics in found:
+        for name, value in metrics.items():
+            values.setdefault(name, []).append(value)
+    return values
 
 
 def metrics_of(trial: TrialResult) -> dict[str, float]:

@@ -17,7 +17,7 @@ from atp.history.figures import CaseFigures, run_figures
 from atp.stats.intervals import case_interval
 
 OrderName = Literal["failed-first", "slowest-first", "uncertain-first"]
-"""What may be asked for."""
+"""The values of `--order`."""
 MOST_RUNS = 20
 """Earlier runs that are read."""
 Rank = tuple[float, ...]
@@ -29,9 +29,9 @@ class _Known:
     """What is known of a case from earlier runs."""
 
     has_passed: bool
-    """Whether it passed when it last ran."""
+    """Whether the case passed when it last ran."""
     duration_ms: float
-    """How long its runs took when it last ran: the median."""
+    """The median duration of the runs when the case last ran."""
     passed: int = 0
     """Runs that passed, of all runs that were read."""
     judged: int = 0

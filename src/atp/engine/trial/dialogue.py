@@ -20,7 +20,7 @@ from atp.suite.result import (
 
 
 class SaysNext(Protocol):
-    """Who speaks to the agent: a simulator, or what one said in an earlier run."""
+    """Who speaks to the agent: a simulator, or the recorded messages of a simulator in an earlier run."""
 
     async def next(self, turn: SimulatorTurn) -> SimulatedMessage:
         """The user's next message."""

@@ -218,7 +218,7 @@ def _is_cancelled() -> bool:
 
 
 def hide_split_secrets(transcript: Transcript, secrets: Secrets) -> None:
-    """Blot out secrets that an agent has told piece by piece, in lines or in events that follow each other."""
+    """Mask secrets that an agent has sent piece by piece, in lines or in events that follow each other."""
     if not secrets:
         return
     if len(transcript.logs) > 1 and secrets.may_be_in("".join(transcript.logs)):

@@ -155,7 +155,7 @@ def verdict(end: RunEnd) -> tuple[str, str]:
         return "failed", f"{words}, {unfinished}" if unfinished else words
     if unfinished:
         return "incomplete", f"{broken + missing} of {counted(ran, 'case')} could not be completed"
-    if by_gates := _gates_words(end):
+    if by_gates := _gates_verdict(end):
         return by_gates
     if undecided := counts["inconclusive"]:
         words = f"{undecided} of {counted(ran, 'case')} inconclusive: shown neither good enough nor too bad"
@@ -167,7 +167,7 @@ def verdict(end: RunEnd) -> tuple[str, str]:
     return "passed", "The case passed" if ran == 1 else f"All {ran:,} cases passed"
 
 
-def _gates_words(end: RunEnd) -> tuple[str, str] | None:
+def _gates_verdict(end: RunEnd) -> tuple[str, str] | None:
     """The verdict that the gates give on a run whose cases give none; None if all gates passed."""
     outcomes = [gate.outcome for gate in end.gates]
     gates = counted(len(outcomes), "gate")
