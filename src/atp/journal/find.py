@@ -55,7 +55,8 @@ def _newest(root: Path, back: int) -> Path:
     if back < len(runs):
         return runs[back]
     if runs:
-        raise _no_run(f"last~{back}: there are only {counted(len(runs), 'run')} in {runs_folder(root)}")
+        verb = "is" if len(runs) == 1 else "are"
+        raise _no_run(f"last~{back}: there {verb} only {counted(len(runs), 'run')} in {runs_folder(root)}")
     below = [shlex.quote(os.path.relpath(one)) for one in projects_below(root)]
     hint = f"there are runs in {below[0]}: --project {below[0]}" if below else "run something: atp test"
     raise _no_run(f"there are no runs in {runs_folder(root)}", hint)

@@ -70,4 +70,5 @@ def _warn_of_few_runs(
     if least is not None and runs * asked.variations < least:
         needed, flag = ceil(least / asked.variations), "--max-runs" if adaptive else "--runs"
         message = f"{who}: {counted(runs, 'run')} can't show a pass rate of {gate.rate:g}, even if all pass"
-        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give {flag} {needed}, or a `margin`")
+        margin = "a wider `margin`" if gate.margin else "a `margin`"
+        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give {flag} {needed}, or {margin}")

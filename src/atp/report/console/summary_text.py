@@ -38,7 +38,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.extend(_counts(end.counts))
     lines.extend(_excused(end.counts))
     if expected := end.counts.get("expected_wrong_decisions"):
-        lines.append((f"  Gates:   at most {expected:g} wrong decisions are to be expected over all cases", ""))
+        lines.append((f"  Decided: at most {expected:g} wrong decisions are to be expected over all cases", ""))
     missing = not_run(end)
     lines.extend(_trials(end, cases_left_out=missing > 0))
     if missing:
