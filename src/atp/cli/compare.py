@@ -97,7 +97,8 @@ def _figures(root: Path, name: str, hide: "Hide", *, answers: bool) -> "RunFigur
         return baselines.read(Path(name))
     if baselines.exists(root, name):
         return baselines.load(root, name)
-    return run_figures(find_run(root, name), hide, answers=answers)
+    hint = "atp runs lists the runs, atp baseline list the baselines"
+    return run_figures(find_run(root, name, hint), hide, answers=answers)
 
 
 def _to_plain(comparison: "Comparison") -> Any:

@@ -16,10 +16,14 @@ _LAST = re.compile(r"last(?:~(?P<back>\d{1,9}))?")
 _COMMIT = re.compile(r"commit:(?P<commit>.*)")
 _SHORTEST_COMMIT = 4
 """Letters of a commit's hash that must be given, as git asks for."""
+_HINT = "atp runs lists them"
 
 
-def find_run(root: Path, name: str) -> Path:
-    """The folder of the run that `name` refers to, in the project at `root`. Raises `LoadError`."""
+def find_run(root: Path, name: str, hint: str = _HINT) -> Path:
+    """The folder of the run that `name` refers to, in the project at `root`. Raises `LoadError`.
+
+    `hint` says where to look if no run has this name.
+    """
     if (folder := run_at(Path(name))) is not None:
         return folder
     if last := _LAST.fullmatch(name):
@@ -29,7 +33,7 @@ def find_run(root: Path, name: str) -> Path:
     found = runs_beginning(root, name)
     if len(found) != 1:
         known = "several runs begin so" if found else "there is no such run"
-        raise _no_run(f"{name}: {known} in {runs_folder(root)}")
+        raise _no_run(f"{name}: {known} in {runs_folder(root)}", hint)
     return found[0]
 
 
@@ -79,5 +83,5 @@ def _of_commit(root: Path, commit: str) -> Path:
     return next(iter(found.values()))
 
 
-def _no_run(message: str, hint: str = "atp runs lists them") -> LoadError:
+def _no_run(message: str, hint: str = _HINT) -> LoadError:
     return load_error("no-run", message, hint)
