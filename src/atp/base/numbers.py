@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a value is a finite number."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value)

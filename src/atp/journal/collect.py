@@ -94,7 +94,7 @@ def finish_case(case: CaseResult, line: CaseLine | None = None, *, complete: boo
         case.trials.sort(key=lambda one: (one.variation, one.run))
     if case.min_runs:
         return _close(case, line or CaseLine(agent=case.agent, case=case.case, stopped_by="interrupted"))
-    if case.gate.is_tested:
+    if case.confidence is not None and case.gate.is_tested:
         return _finish_tested(case, complete)
     required, min_score = (case.required_rate, case.min_score) if complete else (None, None)
     case.status = case_status(case.trials, required, min_score)

@@ -31,6 +31,13 @@ class CaseCounts(NamedTuple):
     """The runs that were sure to be there, where their number was not fixed beforehand: `pass^k` is about these."""
 
     @property
+    def total(self) -> VariationCounts:
+        """The runs of all variations together."""
+        if len(self.variations) == 1:
+            return self.variations[0]
+        return VariationCounts(self.passed, self.judged, self.errors)
+
+    @property
     def passed(self) -> int:
         """Runs that passed."""
         return sum(one.passed for one in self.variations)
@@ -72,21 +79,27 @@ def case_counts(case: CaseResult) -> CaseCounts:
 
     Runs that passed below a `min_score` that the case missed count as failed.
     """
-    missed = missed_score(case)
-    known = _by_variation(case.counted, missed)
-    missing = len(case.counted) - sum(one.judged + one.errors for one in known) + case.missing
+    missed, counted = missed_score(case), case.counted
+    known = _by_variation(counted, missed)
+    missing = len(counted) - sum([one.judged + one.errors for one in known]) + case.missing
     first = None
     if case.min_runs:
-        first = _by_variation([trial for trial in case.counted if trial.run <= case.min_runs], missed)
+        first = _by_variation([trial for trial in counted if trial.run <= case.min_runs], missed)
     return CaseCounts(known, missing, case.estimate, first)
 
 
 def _by_variation(trials: Sequence[TrialResult], missed: float | None) -> list[VariationCounts]:
+    if len(trials) == 1 and trials[0].status == "passed" and missed is None:
+        return [_PASSED_ONCE]
     groups: dict[int, list[TrialResult]] = {}
     for trial in trials:
         groups.setdefault(trial.variation, []).append(trial)
     found = [_count(some, missed) for some in groups.values()]
     return [one for one in found if one.judged or one.errors]
+
+
+_PASSED_ONCE = VariationCounts(passed=1, judged=1, errors=0)
+"""What most cases of most runs come to."""
 
 
 def _count(trials: list[TrialResult], missed: float | None) -> VariationCounts:

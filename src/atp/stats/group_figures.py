@@ -94,12 +94,18 @@ def group_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
         found = [one for row in case if (one := numbers.rates(row)) is not None]
         if not found:
             continue
-        lowest.append(fsum(one.lowest for one in found) / len(found))
-        highest.append(fsum(one.highest for one in found) / len(found))
-        runs.append(sum(one.runs for one in found))
-        known = [one.rate for one in found if one.rate is not None]
-        rates += [fsum(known) / len(known)] if known else []
         counts += [(one.passed, one.judged) for one in found if one.judged]
+        if len(found) == 1:  # as in every run with one agent
+            rate, low, high, _, _, number = found[0]
+        else:
+            rate = mean([one.rate for one in found if one.rate is not None])
+            low, high = fsum(one.lowest for one in found) / len(found), fsum(one.highest for one in found) / len(found)
+            number = sum(one.runs for one in found)
+        lowest.append(low)
+        highest.append(high)
+        runs.append(number)
+        if rate is not None:
+            rates.append(rate)
     return GroupFigures(
         cases=len(rates),
         pass_rate=mean(rates),
@@ -113,12 +119,14 @@ def metric_figures(numbers: RunNumbers, metric: str, rows: Sequence[int]) -> Met
     """The figures of a metric over the cases in these rows; None if no run of theirs has it."""
     means: list[float] = []
     values: list[float] = []
-    for case in numbers.cases(rows):
-        found = [numbers.values(metric, row) for row in case]
-        own = [value for some in found for value in some]
-        if own:
-            means.append(fsum(own) / len(own))
-            values += own
+    if (single := numbers.single_values(metric, rows)) is not None:
+        means = values = single
+    else:
+        for case in numbers.cases(rows):
+            own = [value for row in case for value in numbers.values(metric, row)]
+            if own:
+                means.append(fsum(own) / len(own))
+                values += own
     figures = figures_of(values, means)
     if figures is not None and figures.mean_interval is not None and metric in MEASURED:
         low, high = figures.mean_interval

@@ -5,6 +5,7 @@ Shares are from 0 to 1. `docs/design/statistics.md` says which formula each figu
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
 from math import ceil, comb, exp, expm1, fsum, inf, log, sqrt
 from typing import NamedTuple
 
@@ -209,25 +210,37 @@ def percentile_upper_limit(values: Sequence[float], share: float, alpha: float, 
     The value of rank u is below it only if u or more values are, which is a binomial probability.
     """
     ordered, n = sorted(values), cases or len(values)
-    if not ordered or binomial_at_least(n, n, share) > alpha:
-        return inf
+    rank = _upper_rank(n, share, alpha) if ordered else None
+    return inf if rank is None else ordered[-(-rank * len(ordered) // n) - 1]
+
+
+@lru_cache(1024)  # most metrics of a group have as many values
+def _upper_rank(n: int, share: float, alpha: float) -> int | None:
+    if binomial_at_least(n, n, share) > alpha:
+        return None
     low, high = _rank(n, share), n
     while low < high:  # the probability falls with the rank
         middle = (low + high) // 2
         low, high = (low, middle) if binomial_at_least(middle, n, share) <= alpha else (middle + 1, high)
-    return ordered[-(-low * len(ordered) // n) - 1]
+    return low
 
 
 def percentile_lower_limit(values: Sequence[float], share: float, alpha: float, cases: int | None = None) -> float:
     """The greatest observed value that is above the percentile with probability ≤ `alpha`; -∞ if there is none."""
     ordered, n = sorted(values), cases or len(values)
-    if not ordered or binomial_at_most(0, n, share) > alpha:
-        return -inf
+    rank = _lower_rank(n, share, alpha) if ordered else None
+    return -inf if rank is None else ordered[(rank - 1) * len(ordered) // n]
+
+
+@lru_cache(1024)
+def _lower_rank(n: int, share: float, alpha: float) -> int | None:
+    if binomial_at_most(0, n, share) > alpha:
+        return None
     low, high = 1, max(1, _rank(n, share))
     while low < high:  # the probability rises with the rank
         middle = (low + high + 1) // 2
         low, high = (middle, high) if binomial_at_most(middle - 1, n, share) <= alpha else (low, middle - 1)
-    return ordered[(low - 1) * len(ordered) // n]
+    return low
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:

@@ -79,7 +79,7 @@ class RunNumbers:
             self._more[row] = counts
         agent = self._agents.setdefault(case.agent, len(self._agents))
         file = self._files.setdefault(case.file, len(self._files))
-        numbers = (agent, file, case.index, counts.passed, counts.judged, counts.errors, counts.missing)
+        numbers = (agent, file, case.index, *counts.total, counts.missing)
         for column, number in zip(self._rows, numbers, strict=True):
             column.append(number)
         for trial in case.counted:
@@ -164,6 +164,14 @@ class RunNumbers:
         """The values of a metric in the judged runs of a row's case."""
         column = self._metrics.get(metric)
         return () if column is None else column.of(row)
+
+    def single_values(self, metric: str, rows: Sequence[int]) -> list[float] | None:
+        """The value of a metric in each of these rows, if every row is a case by itself with one value; else None."""
+        column = self._metrics.get(metric)
+        if column is None or len(self._agents) > 1 or column.cases != array("I", range(len(self))):
+            return None
+        values = column.values
+        return values.tolist() if len(rows) == len(self) else [values[row] for row in rows]
 
     def has(self, metric: str) -> bool:
         """True if some judged trial has this metric."""

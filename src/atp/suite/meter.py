@@ -53,12 +53,12 @@ class Meter:
     @property
     def tokens(self) -> int | None:
         """Tokens of all models."""
-        return _largest(self._usage.tokens, self._event_tokens)
+        return _larger(self._usage.tokens, self._event_tokens)
 
     @property
     def usd(self) -> float | None:
         """Money, in US dollars."""
-        return _largest(self._usage.cost_usd, self._event_usd)
+        return _larger(self._usage.cost_usd, self._event_usd)
 
 
 def read_meter(transcript: Transcript) -> Meter:
@@ -84,5 +84,8 @@ def _count(value: Any) -> float | None:
     return value if is_number(value) and value >= 0 else None
 
 
-def _largest(*figures: Figure | None) -> Figure | None:
-    return max((one for one in figures if one is not None), default=None)
+def _larger(one: Figure | None, other: Figure | None) -> Figure | None:
+    """The larger of two figures; where only one is known, that one."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

@@ -90,12 +90,15 @@ def values_by_name(found: Iterable[Mapping[str, float]]) -> dict[str, list[float
 def metrics_of(trial: TrialResult) -> dict[str, float]:
     """All metrics of a trial by name, as far as they are known: what ATP measured, and what was given."""
     seen = trial.transcript
-    meter = read_meter(seen)
+    used = read_meter(seen) if seen.events else None  # without events, the agent's own figures are all there is
+    tokens, usd = (seen.usage.tokens, seen.usage.cost_usd) if used is None else (used.tokens, used.usd)
     calls: int | None = max(len(seen.tool_calls), seen.usage.tool_calls or 0)
     if not calls and not seen.tells_of_actions:
         calls = None  # an agent that reports nothing may have called any number
-    figures = (trial.duration_ms, len(seen.turns) or None, calls, meter.tokens, meter.usd, trial.score)
-    measured = zip(MEASURED, figures, strict=True)
-    known = {name: float(value) for name, value in measured if _is_value(value)}  # an agent may report any number
+    figures = (trial.duration_ms, len(seen.turns) or None, calls, tokens, usd, trial.score)
+    known: dict[str, float] = {}
+    for name, value in zip(MEASURED, figures, strict=True):
+        if value is not None and _is_value(value):  # an agent may report any number
+            known[name] = float(value)
     known.update(trial.metrics)
     return known
