@@ -18,9 +18,9 @@ Value = TypeVar("Value")
 class RecordedEvidence(Evidence):
     """The evidence of a recorded trial. What a check looks at and the journal doesn't hold raises `NotKept`."""
 
-    def __init__(self, *, masked: bool, artifacts_open: Callable[[], bool], **parts: Any) -> None:
+    def __init__(self, *parts: Any, masked: bool, artifacts_open: Callable[[], bool]) -> None:
         """`masked`: `***` stands for a secret. `artifacts_open`: asks whether later turns may have made artifacts."""
-        super().__init__(**parts)
+        super().__init__(*parts)
         self._masked = masked
         self._artifacts_open = artifacts_open
 

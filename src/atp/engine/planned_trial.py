@@ -19,6 +19,8 @@ class Trial(TrialRef, kw_only=True):
     """The limits that the case sets, its suite's included."""
     mode: Mode
     """How the conversation with the agent is led."""
+    has_snapshots: bool
+    """True if the case compares with golden files."""
     timeout: float
     """Seconds that it may take."""
     context: dict[str, Any]

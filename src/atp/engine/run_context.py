@@ -16,7 +16,7 @@ from atp.base.diagnostics import load_error
 from atp.base.project import find_root, keeping_working_directory, working_directory
 from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
-from atp.checks.golden_files import TrialGoldenFiles, Updates, golden_agent, golden_names, snapshots_of
+from atp.checks.golden_files import TrialGoldenFiles, Updates, golden_agent, golden_names
 from atp.engine.case_source import CaseSource
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, agent_tools
@@ -184,9 +184,9 @@ class RunContext:
         return self._work, self.new_folder()
 
     def golden_files(self, trial: Trial) -> TrialGoldenFiles | None:
-        """The golden files that a trial is compared with; None if its case has no snapshots, or its suite no file."""
+        """The golden files that a trial of a case with snapshots is compared with; None if its suite has no file."""
         folder = trial.source.golden_folder
-        if folder is None or not snapshots_of(trial.case):
+        if folder is None:
             return None
         names = golden_names(trial.case, golden_agent(trial.suite, trial.agent), trial.variation)
         return TrialGoldenFiles(folder, names, f"run {trial.run} of agent `{trial.agent}`", self.golden_updates)

@@ -202,6 +202,7 @@ class Plan:
                     source=source,
                     limits=shared.limits,
                     mode=shared.mode,
+                    has_snapshots=shared.has_snapshots,
                     timeout=shared.timeout,
                     context=shared.context,
                     before=before,
@@ -214,15 +215,16 @@ class Plan:
         timeout = limits.get("timeout_seconds", self.options.timeout)
         asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, len(varied))
         gate = gate_of(asked, self.options)
+        snapshots = bool(snapshots_of(case))
         context = self.identities.of(case)
-        return Shared(case_text(case), context, limits, case.mode, timeout, varied, runs, gate, min_runs)
+        return Shared(case_text(case), context, limits, case.mode, snapshots, timeout, varied, runs, gate, min_runs)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> tuple[str, str]:
         """The hash of the case alone, and of all that decides its trials against an agent."""
         files = unit.files.of(case, tested.base)
-        if snapshots_of(case):
+        if shared.has_snapshots:
             files += unit.files.golden(case, golden_agent(unit.source.suite, tested.name), how_many(case))
         content: list[Any] = [shared.content, files]
         own = digest([*content, before.case_digest] if before else content)
@@ -253,6 +255,7 @@ class Shared(NamedTuple):
     context: dict[str, Any]
     limits: dict[str, Any]
     mode: Mode
+    has_snapshots: bool
     timeout: float
     varied: Variations
     runs: int

@@ -96,24 +96,20 @@ class JudgedTrial(ABC):
     def _evidence(self) -> Evidence:
         """All that the checks may look at, and the judges if any case of the suite needs one."""
         trial, context, start = self._trial, self._context, self._start
-        needs_judge = bool(trial.source.survey.deciders)
-        evidence = self._new_evidence(
-            case=trial.case,
-            transcript=self._result.transcript,
-            workspace=self._workspace,
-            folders=(trial.tested.base, trial.source.folder, context.root),
-            context=trial.context,
-            judge=context.roles.judges(trial.source, trial.run, self._result) if needs_judge else None,
-        )
-        evidence.golden_files = context.golden_files(trial)
+        folders = (trial.tested.base, trial.source.folder, context.root)
+        evidence = self._new_evidence(trial.case, self._result.transcript, self._workspace, folders, trial.context)
+        if trial.source.survey.deciders:
+            evidence.judge = context.roles.judges(trial.source, trial.run, self._result)
+        if trial.has_snapshots:
+            evidence.golden_files = context.golden_files(trial)
         if start is not None:
             evidence.earlier_gap = start.gap
             if not trial.case.says_nothing:  # else its transcript has that already
                 evidence.earlier = start.seen
         return evidence
 
-    def _new_evidence(self, **parts: Any) -> Evidence:
-        return Evidence(**parts)
+    def _new_evidence(self, *parts: Any) -> Evidence:
+        return Evidence(*parts)
 
     async def _check(self, dialogue: "Dialogue | None" = None, exceeded: LimitExceeded | None = None) -> None:
         """Check everything that the case asks for, and score it.

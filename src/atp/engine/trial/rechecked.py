@@ -231,9 +231,9 @@ class RecheckedTrial(JudgedTrial):
         conversation.show_rest()
         return dialogue
 
-    def _new_evidence(self, **parts: Any) -> Evidence:
+    def _new_evidence(self, *parts: Any) -> Evidence:
         masked = self._result.masked or (isinstance(self._start, RecordedSnapshot) and self._start.masked)
-        return RecordedEvidence(masked=bool(masked), artifacts_open=self._may_have_artifacts, **parts)
+        return RecordedEvidence(*parts, masked=bool(masked), artifacts_open=self._may_have_artifacts)
 
     def _may_have_artifacts(self) -> bool:
         """True while a dialogue is not at its end, and artifacts were handed over in a turn that is not known."""
