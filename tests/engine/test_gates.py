@@ -174,6 +174,26 @@ def test_a_gate_that_can_not_be_decided_is_a_load_error(project: Project, given:
     assert f"error[{code}]" in project.atp("validate", "c.test.md").out
 
 
+def test_a_margin_without_a_confidence_is_an_error_where_the_runs_are_fixed(project: Project) -> None:
+    asked = case("c", runs=30, pass_rate=0.9, margin=0.1)
+    message = "error[margin-without-confidence]: case `c`: `margin` 0.1 means nothing without a `confidence`"
+    ran = gated(project, asked)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "--> cases.jsonl:1:" in ran.err
+    assert message in project.atp("validate", "cases.jsonl").out
+    ran = gated(project, case("c", runs=30, pass_rate=0.9), flags=("--margin", "0.1"))
+    assert (ran.code, message in ran.err) == (2, True)
+    assert gated(project, {**asked, "margin": 0}).code == 0
+    assert gated(project, asked, flags=("--confidence", "0.95")).code == 0
+    assert gated(project, case("c", pass_rate=0.9, margin=0.1), flags=("--runs", "auto")).code == 0
+    assert project.atp("recheck", "last").code == 0  # the runs were not fixed
+    project.cases(case("c"))
+    assert project.atp("recheck", "last").code == 0  # nor is a rate needed for runs that are there
+    project.write("atp.toml", "confidence = 0.95\n")
+    assert gated(project, asked).code == 0
+
+
 def test_gates_in_all_dialects(project: Project) -> None:
     project.write("agent.py", AGENT)
     agents = [{"name": "a", "type": "custom", "config": {"entry": "agent.py:by_run"}}]

@@ -21,6 +21,7 @@ from atp.engine.case_source import CaseSource, Variations, is_varied, listed
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.case_gates import adaptive_gate
+from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Shared, Unit, make_plan
 from atp.engine.prepare.prepare import no_case_left, read_quarantine
 from atp.engine.prepare.resume import FinishedTrials
@@ -75,13 +76,25 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
                 message = "--runs of atp recheck says how often each conversation is judged, and can't be auto"
                 raise load_error("contradiction", message, "give a number: --runs 5")
             unset = {key: type(options).model_fields[key].default for key in MEANINGLESS}
-            unset |= {"runs": 1} | ({"judge_cache": False} if judgings > 1 else {})
+            unset |= _runs_of(recorded.info, options) | ({"judge_cache": False} if judgings > 1 else {})
             options = options.model_copy(update=unset)
             given_input, notes = _input_of(named, files)
             context = RunContext(options, root, env, given_input.anchor, secrets)
             recheck = _prepare(given_input, recorded, context, judgings)
         recheck.notes[:0] = notes
         return recheck
+
+
+def _runs_of(info: RunInfo, options: Options) -> dict[str, Any]:
+    """How often trials were run, as options: one run, where no case had `--runs auto`, because the journal says more.
+
+    The flag `--runs` of a recheck says something else, so only that of the earlier run goes before what cases say.
+    """
+    runs = AUTO if info.adaptive else 1
+    return {
+        "runs": runs,
+        "lower": options.lower - {"runs"} if "runs" in info.given_options else options.lower | {"runs"},
+    }
 
 
 def _origin(run: Path) -> Path:
@@ -118,9 +131,11 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
             # other cases were never to be run
             context.filter.only = {(place.agent, place.case) for place in recorded.places()}
         with extended_environ(context.env):
-            planned = make_plan(sources, options, context.filter, _RecordedAgents(context, recorded))
-        warnings = [one for one in planned.warnings if one.code != "too-few-runs"]  # how many there are is recorded
-        plan = RecheckPlan(planned.units, options, planned.identities, planned.filter, warnings, recorded=recorded)
+            services = _RecordedAgents(context, recorded)
+            planned = make_plan(sources, options, context.filter, services, is_recorded=True)
+        plan = RecheckPlan(
+            planned.units, options, planned.identities, planned.filter, planned.warnings, recorded=recorded
+        )
         missing = [one for unit in plan.units for one in missing_judges(unit.source, context.roles)]
         if missing:
             raise LoadError(missing)
@@ -185,7 +200,9 @@ class RecheckPlan(Plan):
             gate = adaptive_gate(gate)
         elif about is not None:
             planned = max(ran, about.planned_runs)
-        for trial in Plan._against(self, unit, tested, case, shared._replace(runs=planned, gate=gate), before):
+        for trial in Plan._against(
+            self, unit, tested, case, shared._replace(runs=planned, gate=gate, min_runs=0), before
+        ):
             if trial.run <= ran:
                 trial.other_runs = gate.confidence is not None and self.recorded.was_looked_at(place)
                 yield trial

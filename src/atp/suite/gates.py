@@ -66,6 +66,18 @@ def no_rate(key: str) -> GateMistake:
     return GateMistake("gate-without-rate", key, message, "add `pass_rate`, or give --pass-rate")
 
 
+def no_confidence(gate: Gate) -> GateMistake | None:
+    """The mistake of a `margin` that no decision uses: without a `confidence`, the observed share is compared.
+
+    Flags and settings may give the confidence, so only the gate that a run decides can have this mistake.
+    """
+    if gate.rate is None or gate.confidence is not None or not gate.margin:
+        return None
+    message = f"`margin` {gate.margin:g} means nothing without a `confidence`: the share of passed runs is compared"
+    hint = "add `confidence`, for example 0.95, or give --confidence; or leave `margin` out"
+    return GateMistake("margin-without-confidence", "margin", message, hint)
+
+
 def gate_mistake(gate: Gate) -> GateMistake | None:
     """What is wrong with the rate and the margin of a gate; whether there is a rate at all is for the caller to ask."""
     rate, margin = gate.rate, gate.margin

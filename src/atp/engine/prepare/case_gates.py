@@ -6,7 +6,7 @@ from atp.base.diagnostics import Diagnostics, Place
 from atp.base.numbers import counted
 from atp.engine.case_source import AskedGate, CaseSource
 from atp.engine.prepare.options import Options
-from atp.suite.gates import Gate, gate_mistake, no_rate
+from atp.suite.gates import Gate, gate_mistake, no_confidence, no_rate
 from atp.suite.record import AUTO
 
 
@@ -35,8 +35,11 @@ NO_GATE = Gate()
 """The gate of a case that asks for no rate: all of its trials must pass."""
 
 
-def check_gates(source: CaseSource, options: Options) -> Diagnostics:
-    """Report gates that can't be decided, and warn of those that the planned runs are too few for."""
+def check_gates(source: CaseSource, options: Options, *, is_recorded: bool = False) -> Diagnostics:
+    """Report gates that can't be decided, and warn of those that the planned runs are too few for.
+
+    `is_recorded`: the runs are those of an earlier run, so that nothing is wrong with how many there are.
+    """
     here = Diagnostics(source.suite.path)
     found = {asked: gate_of(asked, options) for asked in source.survey.gates}
     given = [key for key in ("confidence", "margin") if options.given(key)]
@@ -46,13 +49,13 @@ def check_gates(source: CaseSource, options: Options) -> Diagnostics:
     for asked, gate in found.items():
         example, number = source.survey.gates[asked]
         more = f", and {counted(number - 1, 'more case')}" if number > 1 else ""
-        mistake_of_case = gate_mistake(gate)
-        if gate.rate is None and is_adaptive(asked.runs, options):
+        mistake_of_case = gate_mistake(gate) or no_confidence(gate)
+        if gate.rate is None and is_adaptive(asked.runs, options) and not is_recorded:
             mistake_of_case = no_rate("--runs auto")
         if mistake_of_case is not None:
             message = f"case `{example.id}`{more}: {mistake_of_case.message}"
             here.error(mistake_of_case.code, message, example.place, mistake_of_case.hint)
-        elif gate.is_tested:
+        elif gate.is_tested and not is_recorded:
             _warn_of_few_runs(here, asked, gate, options, f"case `{example.id}`{more}", example.place)
     return here
 

@@ -264,8 +264,13 @@ class Shared(NamedTuple):
     """The least number of runs, where it is not fixed; else 0."""
 
 
-def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices) -> Plan:
-    """Resolve the agents, and report what can't work before anything runs or costs money. Raises `LoadError`."""
+def make_plan(
+    sources: list[CaseSource], options: Options, wanted: Filter, services: RunServices, *, is_recorded: bool = False
+) -> Plan:
+    """Resolve the agents, and report what can't work before anything runs or costs money. Raises `LoadError`.
+
+    `is_recorded`: the runs of the cases are those of an earlier run.
+    """
     notes, root = Diagnostics(), services.root
     units: list[Unit] = []
     made: dict[tuple[str, str], AgentUnderTest] = {}
@@ -287,7 +292,7 @@ def make_plan(sources: list[CaseSource], options: Options, wanted: Filter, servi
     if not notes:
         for unit in units:
             notes.extend(check_cases(unit.source, unit.agents, root))
-            notes.extend(check_gates(unit.source, options))
+            notes.extend(check_gates(unit.source, options, is_recorded=is_recorded))
             find = services.unrecorded_model
             notes.extend(unknown_connectors(unit.source, unit.agents, options, find, services.warnings))
     if has_errors(notes):
