@@ -700,8 +700,30 @@ def test_runs_that_were_stopped_by_their_results_are_decided_as_such(project: Pr
     trials = len(project.trials())
     again = recheck(project, "last")
     assert (again.code, len(project.trials())) == (0, trials)
-    (about,) = [line["about"] for line in project.journal() if line["type"] == "trial" and "about" in line]
-    assert about["other_runs"] is True
+    (closed,) = [line for line in project.journal() if line["type"] == "case"]
+    assert (closed["decision"], closed["stopped_by"]) == ("passed", "decided")
+
+
+def test_runs_auto_judged_again_come_to_the_same_estimate_unless_the_verdicts_differ(project: Project) -> None:
+    agent = "def answer(prompt, context):\n    return 'no' if context['run'] % int(prompt) == 0 else 'yes'\n"
+    project.write("agent.py", agent)
+    asked = [{"id": f"by-{n}", "input": str(n), "expected": "yes"} for n in (1, 7, 99)]
+    project.cases(*asked)
+    flags = ["-n", "agent.py:answer", "--runs", "auto", "--pass-rate", "0.8", "--margin", "0.1", "--max-runs", "40"]
+    project.test("cases.jsonl", *flags, "-o", "first.json")
+    recheck(project, "last", "-o", "again.json")
+    first, again = (json.loads((project.folder / f"{one}.json").read_text("utf-8")) for one in ("first", "again"))
+    keys = ("status", "estimate", "stopped_by", "judged_runs", "surplus_runs", "pass_rate_interval")
+    assert [[case.get(key) for key in keys] for case in again["results"]] == [
+        [case.get(key) for key in keys] for case in first["results"]
+    ]
+    assert first["results"][0]["estimate"] is not None
+    assert again["summary"]["overall_pass_rate"] == first["summary"]["overall_pass_rate"]
+    project.cases({**asked[0], "expected": "no"}, *asked[1:])  # the few runs that showed a failure don't show a success
+    recheck(project, "last", "-o", "other.json")
+    case = json.loads((project.folder / "other.json").read_text("utf-8"))["results"][0]
+    assert case["status"] == "inconclusive"
+    assert "recorded runs did not decide; run the case again" in case["error"]
 
 
 def test_runs_auto_that_decided_nothing_does_not_pass_by_its_observed_share(project: Project) -> None:

@@ -116,6 +116,8 @@ class AdaptiveCase:
     @property
     def _wanted_runs(self) -> int:
         """How many runs are needed at least, by what is known so far."""
+        if self.first.recorded_runs:
+            return self.first.recorded_runs
         if self._recorded is not None:
             return self._recorded.runs + self._recorded.surplus_runs
         return 0 if self._unusable else self._test.runs + self._test.least_more_runs
@@ -146,7 +148,9 @@ class AdaptiveCase:
         """True if no trial is under way and none is needed any more."""
         if self._under_way or self._handed_out < self._wanted_runs * len(self._variations):
             return False
-        return self._recorded is not None or self._unusable or self._test.stop is not None
+        if self._recorded is not None or self._unusable or self._test.stop is not None:
+            return True
+        return self.first.recorded_runs > 0
 
     def line(self, stopped_by: StoppedBy | None) -> CaseLine:
         """The line that closes the case; `stopped_by` says what stopped the run, if that did."""
@@ -161,7 +165,7 @@ class AdaptiveCase:
             file=trial.file,
             key=trial.key,
             decision=test.decision or "inconclusive",
-            stopped_by=test.stopped_by or stopped_by,
+            stopped_by=test.stopped_by or stopped_by or trial.recorded_stop,
             runs=test.runs,
             surplus_runs=-(-self._handed_out // variations) - test.runs,
             estimate=test.estimate,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource
 from atp.suite.case import Mode
-from atp.suite.result import TrialRef
+from atp.suite.result import StoppedBy, TrialRef
 
 
 class Trial(TrialRef, kw_only=True):
@@ -29,6 +29,11 @@ class Trial(TrialRef, kw_only=True):
     """The last case that is replayed before this trial; it has the earlier ones in its own `before`."""
     is_before: bool = False
     """True if other cases continue from the snapshot of this trial."""
+
+    recorded_runs: int = 0
+    """With `--runs auto`, of a trial that is judged again: how many runs were recorded. There are no further ones."""
+    recorded_stop: StoppedBy | None = None
+    """What stopped the recorded run before the case was decided, if anything did."""
 
     def of_run(self, run: int) -> "Trial":
         """The trial of another run; this one is of the first."""

@@ -191,19 +191,25 @@ class RecheckPlan(Plan):
     ) -> Iterator[Trial]:
         """The trials of a case against one agent, as often as they were run.
 
+        Where the number of runs was not fixed, the recorded ones pass through the test that decides such a case.
         Where a stop cut the case short, those that never ran are planned, and not there: it is cut short again.
         """
         place, gate = self._place(unit, tested.name, case), shared.gate
         about, ran = self.recorded.about(place), self.recorded.runs(place) or 1
-        planned = ran
-        if about is not None and about.min_runs:  # `--runs auto`, which is not inherited, asked for a confidence
+        planned, min_runs = ran, 0
+        if about is not None and about.min_runs and shared.min_runs and gate.rate is not None:
+            planned, min_runs = max(ran, about.planned_runs), about.min_runs
+        elif about is not None and about.min_runs:  # `--runs auto`, which is not inherited, asked for a confidence
             gate = adaptive_gate(gate)
         elif about is not None:
             planned = max(ran, about.planned_runs)
-        for trial in Plan._against(
-            self, unit, tested, case, shared._replace(runs=planned, gate=gate, min_runs=0), before
-        ):
-            if trial.run <= ran:
+        asked = shared._replace(runs=planned, gate=gate, min_runs=min_runs)
+        for trial in Plan._against(self, unit, tested, case, asked, before):
+            if about is not None and min_runs:
+                trial.recorded_runs, trial.recorded_stop = ran, self.recorded.stopped_by(place)
+                trial.other_runs = about.other_runs
+                yield trial
+            elif trial.run <= ran:
                 trial.other_runs = gate.confidence is not None and self.recorded.was_looked_at(place)
                 yield trial
 
@@ -211,12 +217,12 @@ class RecheckPlan(Plan):
         """How many cases (each per agent) and trials there are."""
         cases = trials = 0
         for trial in self.trials():
-            cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + 1
+            cases, trials = cases + (trial.variation == 0 and trial.run == 1), trials + (trial.recorded_runs or 1)
         return cases, trials
 
     def run_counts(self) -> set[int]:
         """How often trials are repeated: several numbers, where cases differ."""
-        return {trial.runs for trial in self.trials()} or {1}
+        return {trial.recorded_runs or trial.runs for trial in self.trials()} or {1}
 
     def take_over_variations(self) -> None:
         """Take the prompts that were generated for the earlier run from its conversations."""

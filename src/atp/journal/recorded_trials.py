@@ -11,7 +11,8 @@ from atp.base.secrets import current_secrets
 from atp.journal.read import decode_result, read_lines
 from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import NAME, Before, RunInfo, Trial
-from atp.suite.result import CaseInfo, TrialResult
+from atp.journal.records import Case as CaseLine
+from atp.suite.result import CaseInfo, StoppedBy, TrialResult
 
 
 class CasePlace(NamedTuple):
@@ -38,6 +39,7 @@ class RecordedTrials:
         self._trials: dict[CasePlace, dict[tuple[int, int], int]] = {}
         self._about: dict[CasePlace, CaseInfo] = {}
         self._befores: dict[CasePlace, list[int]] = {}
+        self._lines: dict[CasePlace, CaseLine] = {}
         self._taken_for: dict[str, str] = {}
         try:
             for offset, file, result, about in recorded.trials():
@@ -46,7 +48,9 @@ class RecordedTrials:
                 if about is not None:
                     self._about[place] = about
             for offset, line in read_lines(self._journal):
-                if isinstance(line, Before) or (isinstance(line, Trial) and _may_be_before(line.result)):
+                if isinstance(line, CaseLine):
+                    self._lines[self.place(recorded.path(line.file), line.agent, line.case)] = line
+                elif isinstance(line, Before) or (isinstance(line, Trial) and _may_be_before(line.result)):
                     place = self.place(recorded.path(line.file), line.result.agent, line.result.case)
                     self._befores.setdefault(place, []).append(offset)
         except OSError as error:
@@ -84,6 +88,11 @@ class RecordedTrials:
     def about(self, place: CasePlace) -> CaseInfo | None:
         """What the journal says of a case beside its trials."""
         return self._about.get(place)
+
+    def stopped_by(self, place: CasePlace) -> StoppedBy | None:
+        """What stopped the run before a case was decided whose number of runs was not fixed; None if nothing did."""
+        line = self._lines.get(place)
+        return "interrupted" if line is None else None if line.is_final else line.stopped_by
 
     def runs(self, place: CasePlace) -> int:
         """How often the trials of a case were repeated, at most; 0 if there are none."""
