@@ -49,7 +49,9 @@ def check_gates(source: CaseSource, options: Options, *, is_recorded: bool = Fal
     for asked, gate in found.items():
         example, number = source.survey.gates[asked]
         more = f", and {counted(number - 1, 'more case')}" if number > 1 else ""
-        mistake_of_case = gate_mistake(gate) or no_confidence(gate)
+        mistake_of_case = gate_mistake(gate)
+        if mistake_of_case is None and (asked.margin or options.runs != AUTO):  # else the margin is for other cases
+            mistake_of_case = no_confidence(gate)
         if gate.rate is None and is_adaptive(asked.runs, options) and not is_recorded:
             mistake_of_case = no_rate("--runs auto")
         if mistake_of_case is not None:
