@@ -25,7 +25,18 @@ SECRET_NAMES = (
         "DB_PASS",
     ),
 )
-PLAIN_NAMES = ("KEYBOARD", "KEYRING", "MONKEY", "TOKENIZER", "SECRETARY", "PASSWORDLESS", "PASSAGE", "HOME", "")
+PLAIN_NAMES = (
+    "PASS_RATE",
+    "KEYBOARD",
+    "KEYRING",
+    "MONKEY",
+    "TOKENIZER",
+    "SECRETARY",
+    "PASSWORDLESS",
+    "PASSAGE",
+    "HOME",
+    "",
+)
 
 
 @pytest.mark.parametrize("name", SECRET_NAMES)

@@ -66,6 +66,8 @@ def is_secret_setting(name: str) -> bool:
 
 
 def _has_secret_word(words: set[str]) -> bool:
+    if words == {"pass", "rate"}:  # what a case asks for; any other pass is a password
+        return False
     return not _SECRET_WORDS.isdisjoint(words) or any(word.endswith(_SECRET_ENDS) for word in words)
 
 
