@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from atp.checks import agent_files
-from atp.checks.globs import matches_glob, normal_path
-from atp.checks.patterns import LONGEST_AT_ONCE
+from atp.checks.matching.globs import matches_glob, normal_path
+from atp.checks.matching.patterns import LONGEST_AT_ONCE
 from atp.suite.result import Artifact, Verdict
 
 Judge = Callable[..., Verdict]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.checks.conftest import make_assertion
 
-from atp.base.found_json import MISSING
+from atp.base.json.found import MISSING
 from atp.checks.evidence import Evidence
 from atp.checks.run_check import run_check
 from atp.suite.case import Case

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.checks.conftest import Folder, make_assertion, make_evidence
 
-from atp.base import found_json
-from atp.base.found_json import DEEPEST
+from atp.base.json import found as found_json
+from atp.base.json.found import DEEPEST
 from atp.checks import agent_files, artifacts
 from atp.checks.evidence import Evidence
 from atp.checks.golden_files import TrialGoldenFiles, Updates

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.compare import equal
 from atp.checks.golden_files import golden_names
-from atp.checks.json_paths import look_up, without
-from atp.checks.patterns import LONGEST, allow_searching
+from atp.checks.matching.compare import equal
+from atp.checks.matching.json_paths import look_up, without
+from atp.checks.matching.patterns import LONGEST, allow_searching
 from atp.checks.snapshot import SnapshotAssertion, normalized
 from atp.suite.case import Case
 

@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 from tests.waiting import WAIT_LIMIT, until
 
+import atp as atp_package
 from atp import __version__
 from atp.cli.main import COMMANDS
 
@@ -172,11 +173,18 @@ VALIDATE_LOADS = {
     "atp.usercode",
 }
 """The packages of ATP that `atp validate` imports from. This set may only shrink."""
-VALIDATE_CHECKS = {"atp.checks.compare", "atp.checks.evidence", "atp.checks.json_paths", "atp.checks.output"}
-VALIDATE_CHECKS |= {"atp.checks", "atp.checks.before_run", "atp.checks.patterns", "atp.checks.verdicts"}
+VALIDATE_CHECKS = {
+    *("atp.checks.before_run", "atp.checks.evidence", "atp.checks.output", "atp.checks.verdicts"),
+    *("atp.checks.matching.compare", "atp.checks.matching.json_paths", "atp.checks.matching.patterns"),
+}
 """The modules of checks for a suite that uses only checks of the output: a kind is loaded when a file uses it."""
-VALIDATE_MOST = 72
-"""How many modules of ATP `atp validate` imports for a small YAML suite. This number may only shrink."""
+VALIDATE_MOST = 61
+"""How many modules of ATP `atp validate` imports for a small YAML suite. This number may only shrink.
+
+Packages are not counted, so that modules may be sorted into them: an `__init__` has no work of its own.
+"""
+SOURCE = Path(atp_package.__file__).parent
+PACKAGES = {".".join(("atp", *path.parent.relative_to(SOURCE).parts)) for path in SOURCE.rglob("__init__.py")}
 HEAVY = {"aiohttp", "jinja2", "jsonschema", "markdown_it", "rich"}
 
 
@@ -192,8 +200,8 @@ def test_validate_loads_nothing_that_only_a_run_needs(tmp_path: Path) -> None:
     tests = "tests: [{id: a, name: A, input: x, assertions: [{type: contains, value: y}]}]"
     (tmp_path / "suite.yaml").write_text(f"test_suite: small\n{agents}\n{tests}\n")
     loaded = loaded_by("validate", str(tmp_path / "suite.yaml"))
-    ours = {name for name in loaded if name.partition(".")[0] == "atp"}
-    assert {".".join(name.split(".")[:2]) for name in ours} - {"atp"} <= VALIDATE_LOADS
+    ours = {name for name in loaded if name.partition(".")[0] == "atp"} - PACKAGES
+    assert {".".join(name.split(".")[:2]) for name in ours} <= VALIDATE_LOADS
     assert {name for name in ours if name.startswith("atp.checks")} <= VALIDATE_CHECKS
     assert len(ours) <= VALIDATE_MOST
     assert not {name.partition(".")[0] for name in loaded} & HEAVY

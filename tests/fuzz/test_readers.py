@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from tests.agents.test_stdio import CUTS, RESPONSE, STDERR, check_response, check_stderr
-from tests.base.test_found_json import check_search
+from tests.base.json.test_found import check_search
 from tests.base.test_sse import CUTS as SSE_CUTS
 from tests.base.test_sse import STREAMS, check_stream
-from tests.checks.test_json_paths import PATHS, VALUES, check_path
+from tests.checks.matching.test_json_paths import PATHS, VALUES, check_path
 from tests.damage import damaged, damaged_bytes
 from tests.journal.test_damage import JOURNAL, check_journal
 from tests.loader.markdown.test_properties import FIXTURES, loads

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from tests.damage import damaged_bytes
 
 from atp.base.diagnostics import LoadError
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.resume import FinishedTrials
 from atp.journal.listeners import Listeners

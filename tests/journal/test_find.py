@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from atp.base.diagnostics import LoadError
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.journal.find import find_run
 from atp.journal.records import FORMAT, NAME, RunInfo
 

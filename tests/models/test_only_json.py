@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.support.talk import run
 
-from atp.base.found_json import MISSING
-from atp.base.jsonc import NotJson
+from atp.base.json.comments import NotJson
+from atp.base.json.found import MISSING
 from atp.models.model import BadAnswer, ModelAnswer, ModelRequest
 from atp.models.structured import Structured, only_json, without_fence
 

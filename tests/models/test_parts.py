@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from atp.base.found_json import SearchCutShort
+from atp.base.json.found import SearchCutShort
 from atp.checks.tools import arguments_of
 from atp.models.parts import decode_arguments, read_arguments
 from atp.roles.record import make_record

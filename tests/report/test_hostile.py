@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.engine.support.project import Project, together
 
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.journal.listeners import Listener
 from atp.report.console.console import Answer, Console, ConsoleOptions
 from atp.report.console.live import LiveConsole

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from atp.base.files import write_file
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 
 
 class StoredLine(NamedTuple):

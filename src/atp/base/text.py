@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from atp.base.diagnostics_text import printable
-from atp.base.json_text import encode, whole_text
+from atp.base.json.text import encode, whole_text
 from atp.base.secrets import current_secrets
 
 LONGEST = 300

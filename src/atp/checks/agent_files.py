@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from atp.base.canonical_json import canonical
 from atp.base.errors import Error
 from atp.base.files import open_untrusted
-from atp.base.found_json import SearchCutShort, read_whole, unread_json
+from atp.base.json.canonical import canonical
+from atp.base.json.found import SearchCutShort, read_whole, unread_json
 from atp.checks.evidence import NotKept, NotKeptFile, Subject
 from atp.roles.record import Unshown
 from atp.suite.result import Artifact

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from atp.base.found_json import MISSING
+from atp.base.json.found import MISSING
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.agent_files import LARGEST_SHOWN, AgentFile, NoFile, NotShown, Unreadable
 from atp.checks.evidence import Evidence, NotKept, NotKeptFile
-from atp.checks.globs import is_glob, matches_glob, normal_path
+from atp.checks.matching.globs import is_glob, matches_glob, normal_path
+from atp.checks.matching.patterns import TooSlow, time_limit
 from atp.checks.output import has, has_match
-from atp.checks.patterns import TooSlow, time_limit
 from atp.checks.run_check import in_background
 from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.record import Unshown
@@ -174,7 +174,7 @@ def _has_digest(wanted: str, file: AgentFile, where: str) -> Verdict:
 
 
 def _fits(schema: dict[str, Any], absent_is_good: bool, file: AgentFile, where: str) -> Verdict:
-    from atp.checks.schema import fits_schema
+    from atp.checks.matching.schema import fits_schema
 
     data = file.data()
     if data is MISSING:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.base.canonical_json import canonical
+from atp.base.json.canonical import canonical
 from atp.base.numbers import counted
 from atp.base.text import cut
 from atp.checks.evidence import Evidence

@@ -26,7 +26,7 @@ def assertions_of(case: Case) -> list[Assertion]:
 
 def _expected_artifacts(paths: Sequence[str], assertions: Sequence[Assertion]) -> Iterator[Assertion]:
     from atp.checks.artifacts import ArtifactExists
-    from atp.checks.globs import normal_path
+    from atp.checks.matching.globs import normal_path
 
     covered = {normal_path(one.path) for one in assertions if isinstance(one, ArtifactExists) and not one.negate}
     for path in dict.fromkeys(paths):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec.structs import replace
 
-from atp.base.canonical_json import canonical
 from atp.base.errors import Error
-from atp.base.found_json import MISSING, SearchCutShort, find_json, read_whole, unread_json
+from atp.base.json.canonical import canonical
+from atp.base.json.found import MISSING, SearchCutShort, find_json, read_whole, unread_json
 from atp.base.numbers import counted
 from atp.suite.case import Case
 from atp.suite.result import Artifact, Event, ToolCall, Transcript, Turn, count_unread_calls

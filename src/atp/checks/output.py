@@ -7,13 +7,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, SearchCutShort
+from atp.base.json.canonical import canonical
+from atp.base.json.found import MISSING, SearchCutShort
 from atp.base.secrets import MASK
-from atp.checks.compare import contained, difference, expects_absence, fits_one, has_type, text_in_json, type_of
 from atp.checks.evidence import Evidence, NotKept, Subject
-from atp.checks.json_paths import look_up, may_find_nothing, unlike
-from atp.checks.patterns import search
+from atp.checks.matching.compare import (
+    contained,
+    difference,
+    expects_absence,
+    fits_one,
+    has_type,
+    text_in_json,
+    type_of,
+)
+from atp.checks.matching.json_paths import look_up, may_find_nothing, unlike
+from atp.checks.matching.patterns import search
 from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.matcher import check_matchers, check_no_matchers, is_matcher
@@ -329,7 +337,7 @@ class JsonSchema(Assertion):
     """Look there instead of at the whole output."""
 
     def check(self, evidence: Evidence) -> Verdict:
-        from atp.checks.schema import allows_text, fits_schema, forbids
+        from atp.checks.matching.schema import allows_text, fits_schema, forbids
 
         path, subject = self.path, evidence.answer
         found, where = subject.json, subject.where

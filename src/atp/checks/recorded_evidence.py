@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from atp.base.canonical_json import canonical
+from atp.base.json.canonical import canonical
 from atp.base.secrets import MASK
 from atp.checks.evidence import Evidence, NotKept, Subject, forget_computed
 from atp.suite.result import Artifact, Event, ToolCall, Turn

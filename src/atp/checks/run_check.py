@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from atp.base.found_json import SearchCutShort
+from atp.base.json.found import SearchCutShort
 from atp.checks.evidence import Evidence, NotKept
-from atp.checks.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
+from atp.checks.matching.patterns import LONGEST, TooSlow, allow_searching, allow_short_searches
 from atp.checks.verdicts import short, show, unjudged
 from atp.suite.assertion import Assertion
 from atp.suite.metrics import read_metrics

@@ -10,13 +10,13 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
 from atp.base.secrets import current_secrets
 from atp.base.text import cut
-from atp.checks.compare import difference
 from atp.checks.evidence import Evidence
 from atp.checks.golden_files import GoldenError, GoldenFile, TrialGoldenFiles
-from atp.checks.json_paths import without
+from atp.checks.matching.compare import difference
+from atp.checks.matching.json_paths import without
 from atp.checks.output import unless_json_is_unread
 from atp.checks.tools import arguments_of, unless_calls_are_unreported, unread_arguments
 from atp.checks.verdicts import SHORT, failed, favourable_outcome, passed, show, unjudged

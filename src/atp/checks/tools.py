@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from atp.base.found_json import MISSING, SearchCutShort, unread_json
+from atp.base.json.found import MISSING, SearchCutShort, unread_json
 from atp.base.text import cut
-from atp.checks.compare import difference, expects_absence
 from atp.checks.evidence import Evidence, Subject
-from atp.checks.json_paths import look_up, may_find_nothing
+from atp.checks.matching.compare import difference, expects_absence
+from atp.checks.matching.json_paths import look_up, may_find_nothing
 from atp.checks.output import (
     Contained,
     Matched,

@@ -169,6 +169,6 @@ def _html(comparison: "Comparison", hide: "Hide") -> bytes:
 
 
 def _json(comparison: "Comparison", hide: "Hide") -> bytes:
-    from atp.base.json_text import encode
+    from atp.base.json.text import encode
 
     return encode(hide(_to_plain(comparison))) + b"\n"

@@ -58,7 +58,7 @@ def print_json(value: Any) -> None:
     """One JSON value, readable where stdout can show it and escaped where not."""
     import json  # not before there is something to print
 
-    from atp.base.json_text import unsteered
+    from atp.base.json.text import unsteered
 
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not is_utf8, indent=2)

@@ -15,7 +15,7 @@ import msgspec
 
 from atp.base.diagnostics import LoadError, load_error
 from atp.base.files import replacing
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.near import near_miss
 from atp.base.project import unreadable
 from atp.history.figures import CaseFigures, RunFigures

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.diagnostics import load_error
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.project import unreadable
 from atp.journal.records import FORMAT, NAME, Before, Case, Kept, Line, RunInfo, Skipped, Summary, Trial
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.project import unreadable
 from atp.base.secrets import current_secrets
 from atp.journal.read import decode_result, read_lines

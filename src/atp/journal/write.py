@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from atp.base.errors import Error
-from atp.base.json_text import whole_text
+from atp.base.json.text import whole_text
 from atp.base.secrets import MASK, Secrets
 from atp.journal.records import NAME, Before, Line, Trial
 from atp.suite.result import Transcript, TrialResult

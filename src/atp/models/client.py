@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from atp.base.errors import ConfigurationError
-from atp.base.json_text import UNREADABLE, encode
+from atp.base.json.text import UNREADABLE, encode
 from atp.base.secrets import secrets_of
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut, words

@@ -5,7 +5,7 @@ import binascii
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
 from atp.models.model import ModelError
 
 KNOWN = ("text", "image_url", "file", "input_audio", "refusal")

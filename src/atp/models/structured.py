@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
-from atp.base.jsonc import NotJson
+from atp.base.json.comments import NotJson
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
 from atp.base.text import cut, words
 from atp.models.model import BadAnswer, ModelAnswer, ModelError, ModelRequest
 

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from atp.base.durations import elapsed
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.stats.flaky import flakiness

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from atp.base.json_text import encode, whole_text
+from atp.base.json.text import encode, whole_text
 from atp.base.text import harmless, one_line
 
 LONGEST = 2_000

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from atp.base.errors import Error
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.base.project import working_directory
 from atp.base.registry import Registry
 from atp.base.secrets import hider, secrets_of

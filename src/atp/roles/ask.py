@@ -25,9 +25,9 @@ from atp.agents.turns import TurnBuilder
 from atp.base.durations import duration
 from atp.base.errors import Error
 from atp.base.files import remove_folder
-from atp.base.found_json import MISSING
-from atp.base.json_text import readable, whole_text
-from atp.base.jsonc import NotJson
+from atp.base.json.comments import NotJson
+from atp.base.json.found import MISSING
+from atp.base.json.text import readable, whole_text
 from atp.models.model import BadAnswer, CassetteError, Model, ModelError, ModelRequest
 from atp.models.structured import only_json, schema_in_words, without_fence
 from atp.roles.quotation import is_quotation

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from atp.base.json_text import readable, whole_text
+from atp.base.json.text import readable, whole_text
 
 _AUTHORS = ("system", "developer")
 """Roles of messages that the developer of the agent under test wrote."""

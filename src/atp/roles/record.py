@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
-from atp.base.json_text import readable
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
+from atp.base.json.text import readable
 from atp.base.secrets import secrets_of
 from atp.models.parts import decode_arguments
 from atp.suite.message import answer_text

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from atp.base.json_text import readable
+from atp.base.json.text import readable
 from atp.models.structured import without_fence
 from atp.roles.ask import RoleCall, RoleClient, WrongAnswer
 from atp.roles.fence import Fence

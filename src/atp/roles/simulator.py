@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
-from atp.base.json_text import readable
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
+from atp.base.json.text import readable
 from atp.base.near import near_miss
 from atp.base.text import comparable, cut, value_text
 from atp.models.cassettes.cassette import Cassette

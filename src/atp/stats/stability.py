@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json.canonical import canonical
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
 from atp.stats.score import below
 from atp.suite.result import CaseResult, CaseStatus, Decision, Status, TrialResult
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.base.secret_values import is_secret_setting
 from atp.base.secrets import current_secrets
 from atp.base.text import one_line

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.damage import SNIPPETS, damaged
 from tests.roles.support.doubles import talk
 
-from atp.base.found_json import MISSING
-from atp.base.jsonc import NotJson
+from atp.base.json.comments import NotJson
+from atp.base.json.found import MISSING
 from atp.models.structured import only_json
 from atp.roles.judge.answer import Quotable, Shown, read_answer
 from atp.roles.judge.prompt import Question, Wanted

@@ -16,7 +16,7 @@ from tests.roles.support.doubles import run, talk
 
 from atp.agents.adapter import Adapter, Reply, TurnRequest
 from atp.agents.running import RunningAgent
-from atp.base.found_json import find_json
+from atp.base.json.found import find_json
 from atp.models.model import Model, ModelAnswer, ModelRequest
 from atp.models.structured import Structured
 from atp.roles.ask import AgentClient, FunctionClient, ModelClient, RoleClient

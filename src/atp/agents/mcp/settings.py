@@ -19,7 +19,7 @@ from atp.agents.stdio import check_startable, split_words
 from atp.agents.tools import tool_name
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
-from atp.base.jsonc import without_comments
+from atp.base.json.comments import without_comments
 from atp.base.near import near_miss
 from atp.base.secret_values import secret_settings
 from atp.base.secrets import SHORTEST_SECRET

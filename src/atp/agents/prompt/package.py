@@ -9,7 +9,7 @@ from atp.agents.agent_files import AgentFiles
 from atp.agents.prompt.head import PromptHead, Wrapped, Written, read_head
 from atp.agents.prompt.variables import check_variables, fill
 from atp.base.diagnostics import Diagnostics
-from atp.base.jsonc import without_comments
+from atp.base.json.comments import without_comments
 from atp.base.near import near_miss
 from atp.loader.jsonl.nodes import JsonLocator, parse_json
 from atp.loader.source import place_of

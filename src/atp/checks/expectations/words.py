@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Literal, NamedTuple
 
-from atp.base.found_json import MISSING, SearchCutShort, read_whole
+from atp.base.json.found import MISSING, SearchCutShort, read_whole
 
 LONGEST = 1_000
 """Characters of the longest text that is compiled. A sentence with an exact meaning is short."""

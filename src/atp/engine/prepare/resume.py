@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 from msgspec.structs import asdict, replace
 
 from atp.base.diagnostics import LoadError, load_error
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.secrets import MASK
 from atp.journal.collect import finish_case
 from atp.journal.folder import all_runs

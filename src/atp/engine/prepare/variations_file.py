@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from atp.base.diagnostics import Diagnostics, LoadError, Place
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.line_file import LineFile
 from atp.engine.keys import digest
 from atp.roles.ask import RoleClient

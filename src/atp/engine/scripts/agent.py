@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from atp.base.diagnostics import Diagnostics
-from atp.base.found_json import MISSING
+from atp.base.json.found import MISSING
 from atp.base.text import cut
 from atp.checks.evidence import Subject
 from atp.engine.scripts.runner import ScriptError, ScriptRunner

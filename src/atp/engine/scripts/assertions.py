@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from atp.base.found_json import MISSING
+from atp.base.json.found import MISSING
 from atp.base.near import near_miss
-from atp.checks.compare import difference, has_type, type_of
+from atp.checks.matching.compare import difference, has_type, type_of
 from atp.checks.output import TypeName
 from atp.checks.verdicts import SHORT, show
 from atp.engine.scripts.agent import Response

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from atp.base.canonical_json import canonical
 from atp.base.errors import Error
+from atp.base.json.canonical import canonical
 from atp.base.secrets import MASK, Secrets
 from atp.checks.evidence import NotKept, NotKeptFile
 from atp.checks.recorded_evidence import has_mask

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from atp.base.json_text import UNREADABLE
+from atp.base.json.text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
 from atp.base.secrets import secrets_of
 from atp.models.cassettes.parts import Difference, differences, key_of, line_of, plain

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from atp.base.found_json import MISSING
-from atp.base.json_text import UNREADABLE
+from atp.base.json.found import MISSING
+from atp.base.json.text import UNREADABLE
 from atp.base.line_file import LineFile, StoredLine
 from atp.base.secrets import secrets_of
 from atp.models.cassettes.parts import key_of, line_of, plain

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from atp.base.diagnostics import Diagnostics
 from atp.base.errors import ConfigurationError
-from atp.base.jsonc import without_comments
+from atp.base.json.comments import without_comments
 from atp.base.near import near_miss
 from atp.base.secret_values import is_secret
 from atp.loader.jsonl.nodes import JsonLocator, parse_json

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from atp.base.json_text import encode, whole_text
+from atp.base.json.text import encode, whole_text
 from atp.base.secrets import Hide
 from atp.base.text import harmless
 from atp.report.compare.words import (

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from atp.base.json_text import whole_text
+from atp.base.json.text import whole_text
 from atp.base.numbers import counted
 from atp.base.secrets import hider
 from atp.base.streams import own_streams

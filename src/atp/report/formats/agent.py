@@ -13,7 +13,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from atp.base.durations import duration
 from atp.base.exit_codes import INTERRUPTED
-from atp.base.json_text import whole_text
+from atp.base.json.text import whole_text
 from atp.base.text import harmless, one_line, without_commands
 from atp.engine.prepare.options import Options
 from atp.journal.folder import TemporaryFolder

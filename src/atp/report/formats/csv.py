@@ -5,7 +5,7 @@ import io
 import re
 from typing import IO, Any
 
-from atp.base.json_text import whole_text
+from atp.base.json.text import whole_text
 from atp.base.secrets import Hide
 from atp.base.text import harmless
 from atp.journal.listeners import RunEnd

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from atp.base.json_text import whole_text
+from atp.base.json.text import whole_text
 from atp.base.numbers import counted
 from atp.base.secrets import hider
 from atp.base.text import one_line

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from atp.base.git import find_checkout, top_of
-from atp.base.json_text import UNREADABLE, encode
+from atp.base.json.text import UNREADABLE, encode
 from atp.base.secrets import Hide
 from atp.engine.case_source import CaseSource, how_many
 from atp.engine.prepare.filter import Filter

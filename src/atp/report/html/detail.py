@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.base.secrets import Hide, fixed_fields
 from atp.journal.made_files import read_kept
 from atp.journal.records import RunInfo

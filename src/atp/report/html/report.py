@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from atp.base.json_text import encode
+from atp.base.json.text import encode
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from atp.base.json_text import readable
+from atp.base.json.text import readable
 from atp.base.numbers import is_number, is_score
 from atp.base.secrets import current_secrets
 from atp.base.text import cut, value_text

@@ -7,10 +7,10 @@ every level; of a list it has each expected element somewhere, and an empty list
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from atp.base.canonical_json import canonical
-from atp.base.found_json import MISSING
+from atp.base.json.canonical import canonical
+from atp.base.json.found import MISSING
 from atp.base.text import cut
-from atp.checks.patterns import search
+from atp.checks.matching.patterns import search
 from atp.suite.matcher import is_matcher
 
 # Tuples, because building `int | float` for each value would cost more than the check.

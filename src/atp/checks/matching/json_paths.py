@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from atp.base.found_json import DEEPEST, MISSING
-from atp.checks.compare import difference, fits
-from atp.checks.patterns import check_time, run, time_limit
+from atp.base.json.found import DEEPEST, MISSING
+from atp.checks.matching.compare import difference, fits
+from atp.checks.matching.patterns import check_time, run, time_limit
 from atp.suite.matcher import is_matcher
 from atp.suite.paths import full_path, is_one_place
 

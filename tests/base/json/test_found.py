@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.base.found_json import DEEPEST, MISSING, MOST_BLOCKS, MOST_TRIES, SearchCutShort, find_json, read_whole
+from atp.base.json.found import DEEPEST, MISSING, MOST_BLOCKS, MOST_TRIES, SearchCutShort, find_json, read_whole
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(

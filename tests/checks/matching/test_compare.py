@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from atp.base.canonical_json import canonical
-from atp.checks.compare import contained, difference, equal, fits, has_type, type_of
-from atp.checks.json_paths import look_up
+from atp.base.json.canonical import canonical
+from atp.checks.matching.compare import contained, difference, equal, fits, has_type, type_of
+from atp.checks.matching.json_paths import look_up
 from atp.checks.verdicts import show, small
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)

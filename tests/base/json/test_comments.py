@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.base.jsonc import without_comments
+from atp.base.json.comments import without_comments
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.checks.conftest import make_assertion
 
-from atp.base.found_json import MISSING
-from atp.checks.json_paths import look_up, names_one_place
-from atp.checks.patterns import TooSlow, allow_searching
+from atp.base.json.found import MISSING
+from atp.checks.matching.json_paths import look_up, names_one_place
+from atp.checks.matching.patterns import TooSlow, allow_searching
 from atp.suite.paths import JsonPathText, full_path
 from atp.suite.result import Verdict
 

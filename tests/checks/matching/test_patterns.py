@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atp.checks.patterns import LONGEST, TooSlow, allow_searching, search
+from atp.checks.matching.patterns import LONGEST, TooSlow, allow_searching, search
 from atp.suite.result import Verdict
 
 Judge = Callable[..., Verdict]

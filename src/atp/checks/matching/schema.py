@@ -10,8 +10,8 @@ import jsonschema.validators
 from jsonschema import ValidationError
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
-from atp.base.canonical_json import canonical
-from atp.checks.patterns import check_time, search, time_limit
+from atp.base.json.canonical import canonical
+from atp.checks.matching.patterns import check_time, search, time_limit
 from atp.checks.verdicts import SHORT, failed, passed, show
 from atp.suite.result import Verdict
 

@@ -1,0 +1,1 @@
+"""JSON: one canonical text for a value, values found inside texts, JSON with comments."""

@@ -1,0 +1,1 @@
+"""Whether a value matches: equality with its differences, regular expressions, globs, JSONPath, JSON Schema."""
