@@ -42,6 +42,7 @@ ALLOWED_SIBLINGS = {
     ("models.local", "models.connectors"): "the local model is a connector",
     ("report.compare", "report.html"): "the page of a comparison has the style of the HTML report",
     ("report.console", "report.compare"): "the end of a run shows how it compares with a baseline",
+    ("report.html", "report.compare"): "the end of a run shows how it compares with a baseline",
     ("report.formats", "report.compare"): "the end of a run shows how it compares with a baseline",
     ("report.formats", "report.console"): "some formats contain the console's text",
 }

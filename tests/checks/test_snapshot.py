@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.checks.golden_files import golden_names
+from atp.checks.golden_files import GoldenAgent, golden_names
 from atp.checks.matching.compare import equal
 from atp.checks.matching.json_paths import look_up, without
 from atp.checks.matching.patterns import LONGEST, allow_searching
@@ -67,7 +67,7 @@ def test_no_two_trials_share_a_golden_file(
     def names(case: str, of: str | None, number: int) -> set[str]:
         checks = [{"type": "snapshot"}, {"type": "snapshot", "match": "json"}, {"type": "snapshot", "name": case}]
         made = Case.model_validate({"id": case, "name": case, "input": "x", "assertions": checks})
-        return set(golden_names(made, of, number).values())
+        return set(golden_names(made, GoldenAgent(of), number).values())
 
     first, second = names(one, agent, variation), names(other, another, later)
     assert len(first) == 3
@@ -92,6 +92,6 @@ def test_equal_snapshots_share_a_file_and_others_are_counted() -> None:
         {"type": "snapshot", "match": "json", "ignore": ["$.id"]},
     ]
     case = Case.model_validate({"id": "a", "name": "a", "input": "x", "assertions": checks})
-    assert list(golden_names(case, None, 0).values()) == ["a.json.json", "a.json+2.json"]
-    assert list(golden_names(case, "shop", 2).values()) == ["a@shop+2.json.json", "a@shop+2.json+2.json"]
+    assert list(golden_names(case, GoldenAgent(None), 0).values()) == ["a.json.json", "a.json+2.json"]
+    assert list(golden_names(case, GoldenAgent("shop"), 2).values()) == ["a@shop+2.json.json", "a@shop+2.json+2.json"]
     assert SnapshotAssertion(type="snapshot").match == "text"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.engine.support.project import Project, Ran
+from tests.report.support.page import Read
 
 from atp.base.secrets import Secrets, hider
 from atp.history import baselines
@@ -160,6 +161,33 @@ def test_a_run_fails_by_its_comparison_alone(project: Project) -> None:
     assert "no single case can be called worse" in few.out
     observed = run(project, "--baseline", "main", "--fail-on", "observed", agent="rarely", runs=3, BROKEN="2")
     assert observed.code == 1
+
+
+def test_a_baseline_with_a_margin_asks_for_more_than_no_regression(project: Project) -> None:
+    project.cases(*({**case(number), "pass_rate": 0.1} for number in range(CASES)))
+    run(project, agent="rarely", runs=3)
+    project.atp("baseline", "save", "main")
+    flags = ("--baseline", "main", "--fail-on-regression", "--baseline-margin")
+    wide = run(project, *flags, "0.9", agent="rarely", runs=3)
+    assert wide.code == 0
+    narrow = run(project, *flags, "0.001", agent="rarely", runs=3)
+    assert narrow.code == 4
+    assert run(project, *flags, "1.5").code == 2
+    alone = run(project, "--baseline-margin", "0.1")
+    assert (alone.code, "--baseline-margin is given without a baseline" in alone.err) == (2, True)
+
+
+def test_a_later_report_repeats_the_comparison_with_the_baseline(project: Project) -> None:
+    run(project)
+    project.atp("baseline", "save", "main")
+    run(project, "--baseline", "main", VERSION="1", BROKEN="4")
+    (project.folder / "baselines/main.json.gz").unlink()  # the journal has all that it takes
+    again = project.atp("report", "last", "-o", "later.md", "-o", "later.html", "-o", "later.json")
+    assert again.code == 0
+    assert "### Got worse (4)" in (project.folder / "later.md").read_text("utf-8")
+    assert json.loads((project.folder / "later.json").read_text("utf-8"))["comparison"]["regressed"] == 4
+    assert "4 cases got worse: " in json.dumps(Read(project.folder / "later.html").run)
+    assert "4 cases got worse: " in project.atp("report", "last").out
 
 
 def test_a_missing_baseline_is_found_before_anything_runs(project: Project) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.engine.support.project import Project, Ran
+from tests.report.support.page import Read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 AGENT = """
@@ -619,7 +620,7 @@ def judged(project: Project, *words: str) -> None:
 
 def test_the_judge_alone_is_repeated_and_its_instability_told(project: Project) -> None:
     judged(project, "it is kind", "it is clear")
-    ran = project.atp("recheck", "last", "--runs", "4", "-o", "report.json")
+    ran = project.atp("recheck", "last", "--runs", "4", "-o", "report.json", "-o", "report.md", "-o", "report.html")
     assert len(project.lines("judged.txt")) == 8
     assert project.lines("calls.txt") == []
     fickle, steady = project.trials()
@@ -629,6 +630,10 @@ def test_the_judge_alone_is_repeated_and_its_instability_told(project: Project) 
     assert "Judge: 4 judgings, two differ 67% of the time; between 16% and 95% in the long run" in ran.out
     assert "expectation: it is kind: 4 judgings" in ran.out
     assert "Judge: 4 judgings agree; in the long run, two differ at most 66% of the time" in ran.out
+    markdown = (project.folder / "report.md").read_text("utf-8")
+    assert "- Judge: 4 judgings, two differ 67% of the time; between 16% and 95% in the long run\n" in markdown
+    assert "  - `expectation: it is kind`: 4 judgings" in markdown
+    assert Read(project.folder / "report.html").case(0)["judge"][0].startswith("Judge: 4 judgings, two differ 67%")
     first, second = json.loads((project.folder / "report.json").read_text("utf-8"))["results"]
     found = first["judge_consistency"]
     assert (found["judgings"], found["flip_rate"]) == (4, 66.7)
@@ -767,3 +772,33 @@ def test_gates_of_the_command_line_hold_again(tested: Project) -> None:
     flags = ["-n", "agent.py:answer", "--gate", "cost_usd mean <= 0.001", "-o", "out.jsonl"]
     assert tested.test("cases.jsonl", *flags).code == 1
     assert recheck(tested, "last").code == 1
+
+
+def test_a_test_in_python_leads_its_conversation_itself_and_is_left_unjudged(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    project.write(
+        "scripts/test_desk.py",
+        """
+        def test_said(t, ctx):
+            t.assert_.contains(ctx.agent("agent.py:answer").send("hello"), "hello")
+        """,
+    )
+    project.test("-i", "scripts:test_desk.test_said", "-o", "out.jsonl")
+    (project.folder / "calls.txt").unlink()
+    again = recheck(project, "last")
+    assert (again.code, again.statuses) == (3, {"test_said": "error"})
+    assert "a test in Python leads its conversations itself; run it again" in only(project)["verdicts"][0]["message"]
+    assert project.lines("calls.txt") == []
+
+
+def test_cases_that_were_generated_are_not_generated_again(project: Project) -> None:
+    project.write("agent.py", AGENT)
+    made = [{"id": "made", "input": "hello", "assert": {"type": "contains", "value": "hello"}}]
+    project.write(
+        "scripts/make.py", f"def cases(count, target_agent):\n    open('made', 'a').write('x')\n    return {made}\n"
+    )
+    project.test("-i", "scripts:make.cases?count=1", "-n", "agent.py:answer", "-o", "out.jsonl")
+    (project.folder / "calls.txt").unlink()
+    again = recheck(project, "last")
+    assert (again.code, again.statuses) == (0, {"made": "passed"}), again.err
+    assert (project.lines("calls.txt"), project.lines("made")) == ([], ["x"])

@@ -230,10 +230,19 @@ def test_errors_that_are_not_the_agents_count_against_either_decision(project: P
     few = ("--min-runs", "1", "--max-runs", "40", "--retries", "0", "--parallel", "30")
     ran = project.test("cases.jsonl", "-n", "http://127.0.0.1:9/", *gate, *few)
     gone = ran.results["gone"]
-    assert (ran.code, gone["status"], gone["stopped_by"]) == (3, "error", "futility")
-    assert gone["surplus_runs"] > 0  # errors came in between, so that fewer runs were enough
-    assert [one.get("surplus", False) for one in gone["run_details"]].count(True) == gone["surplus_runs"]
+    assert (ran.code, gone["status"], gone["stopped_by"]) == (3, "error", "errors")
+    assert gone["runs"] > 5  # those that ran at the same time as the first five count, too
     assert len(gone["run_details"]) == gone["runs"] + gone["surplus_runs"]
+
+
+def test_a_server_that_is_gone_is_asked_five_times_and_again_by_resume(project: Project) -> None:
+    project.cases({"id": "gone", "input": "hi"}, {"id": "too", "input": "hi"})
+    asked = ("cases.jsonl", "-n", "http://127.0.0.1:9/", *GATE, "--retries", "0", "--parallel", "1")
+    for flags in ((), ("--resume-from", "last")):
+        ran = project.test(*asked, *flags)
+        assert ran.code == 3
+        found = [ran.results[name] for name in ("gone", "too")]
+        assert [(one["stopped_by"], one["runs"], one["surplus_runs"]) for one in found] == [("errors", 5, 0)] * 2
 
 
 def test_settings_make_runs_auto_where_a_case_says_nothing(project: Project) -> None:

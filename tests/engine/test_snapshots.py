@@ -199,6 +199,40 @@ def test_each_column_of_a_matrix_has_its_own_golden_file(project: Project) -> No
     assert (ran.code, "no check uses" in ran.out + ran.err) == (0, False)
 
 
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [([], ["order@shop@one.text.txt", "order@shop@two.text.txt"]), (["-n", "agent.py:run"], ["order@@one.text.txt"])],
+)
+def test_each_connector_of_a_run_with_several_has_its_own_golden_file(
+    project: Project, flags: list[str], names: list[str]
+) -> None:
+    project.write("agent.py", "def run(prompt, context):\n    return prompt + context['connector']\n")
+    file = suite(project, {"type": "snapshot"})
+    columns = [*flags, "-c", "one", "-c", "two"]
+    assert project.test(file, *columns, "--update-snapshots").code == 0
+    assert {*names} <= {*golden(project)}
+    assert sorted(golden(project).values()) == ["orderone\n", "ordertwo\n"]
+    assert project.test(file, *columns).code == 0
+    # A run with one connector, or with none, has a golden file as before, and does not remove those of the columns.
+    assert project.test(file, *flags, "--update-snapshots", "-c", "one").code == 0
+    assert len(golden(project)) == 3
+    ran = project.test(file, *flags, "-c", "one")
+    assert (ran.code, "no check uses" in ran.out + ran.err) == (0, False)
+
+
+def test_who_wrote_a_golden_file_makes_no_difference_to_a_comparison(project: Project) -> None:
+    answers(project, order="Hello")
+    file = suite(project, {"type": "snapshot"})
+    assert project.test(file, "--update-snapshots").code == 0
+    assert project.test(file).code == 0
+    (same,) = json.loads(project.atp("compare", "last~1", "last", "--json").out)["cases"]
+    assert (same["class"], same.get("why")) == ("same", None)
+    answers(project, order="Good day")
+    assert project.test(file, "--update-snapshots").code == 0
+    (other,) = json.loads(project.atp("compare", "last~1", "last", "--json").out)["cases"]
+    assert (other["class"], other["why"]) == ("changed", "its golden files changed")
+
+
 def test_obsolete_golden_files_are_reported_by_a_whole_run_and_removed_on_request(project: Project) -> None:
     answers(project, a="A", b="B")
 

@@ -142,3 +142,15 @@ def test_a_file_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch:
     path = tmp_path / "main.json.gz"
     path.write_bytes(gzip.compress(b" " * (2**20 + 1)))
     assert "it has more than 1 MB" in refusal(path)[1]
+
+
+def test_a_baseline_that_has_a_case_twice_is_refused_by_name(tmp_path: Path) -> None:
+    one = {"id": "x", "agent": "bot", "file": "a.yaml", "status": "passed", "passed": 1, "judged": 1, "rate": 1.0}
+    content = {"type": "atp baseline", "format": 1, "run": "r", "at": 0.0, "host": "h"}
+    path = tmp_path / "baselines" / "main.json.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(json.dumps({**content, "cases": [one, {**one, "agent": "other"}]}).encode()))
+    assert len(baselines.load(tmp_path, "main").cases) == 2
+    path.write_bytes(gzip.compress(json.dumps({**content, "cases": [one, one]}).encode()))
+    with pytest.raises(LoadError, match=r"main\.json\.gz .*case `x` of agent `bot` is in it twice"):
+        baselines.load(tmp_path, "main")

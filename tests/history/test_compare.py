@@ -35,10 +35,12 @@ def classes(found: Comparison) -> dict[str, str]:
         ({"case_digest": "2"}, "the case changed"),
         ({"judge_digest": "2"}, "its judge changed"),
         ({"judge_digest": "2", "simulator_digest": "3"}, "its judge and the simulated user changed"),
+        ({"golden_digests": {0: "1", 1: "3"}}, "its golden files changed"),
     ],
 )
 def test_what_decides_a_case_must_be_the_same(change: dict[str, Any], why: str) -> None:
-    found = compare(run(case("x"), case("y")), run(case("x", 0, **change), case("y")))
+    before = case("x", golden_digests={0: "1", 1: "2"})
+    found = compare(run(before, case("y")), run(case("x", 0, **change), case("y")))
     assert (found.cases[0].kind, found.cases[0].why, found.cases[0].p_value) == ("changed", why, None)
     assert (found.overall.cases, found.regressed) == (1, 0)
 

@@ -437,3 +437,26 @@ def test_no_secret_is_in_what_pytest_shows(
     ran.assert_outcomes(failed=4, skipped=1, warnings=1)
     assert "CANARY" not in ran.stdout.str() + ran.stderr.str() + (pytester.path / "out.xml").read_text()
     ran.stdout.fnmatch_lines(["suite.yaml::a [*][*][*] FAILED*", "*AgentError: agent error: ValueError: [*][*][*]"])
+
+
+def test_golden_files_that_were_written_or_are_not_used_are_told(
+    pytester: pytest.Pytester, write: Write, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    case = {"id": "ask", "input": "hi", "assert": {"type": "snapshot", "match": "text"}}
+    write("cases.jsonl", [case])
+    written = run("--atp", "cases.jsonl", "--atp-update-snapshots")
+    written.assert_outcomes(passed=1)
+    written.stdout.fnmatch_lines(["*ATP notes*", "1 golden file written: __snapshots__/cases.jsonl/*"])
+    write("cases.jsonl", [{**case, "id": "other", "assert": {"type": "contains", "value": "tea"}}])
+    unused = run("--atp", "cases.jsonl")
+    unused.assert_outcomes(passed=1)
+    unused.stdout.fnmatch_lines(["*ATP notes*", "1 golden file no check uses: *"])
+
+
+def test_a_suite_with_gates_is_refused_by_xdist(pytester: pytest.Pytester, write: Write) -> None:
+    write("atp.toml", 'name = "desk.py:answer"\ngates = ["pass_rate >= 0.1"]\n')
+    write("cases.jsonl", CASES[:1])
+    ran = pytester.runpytest_subprocess(*PLUGIN, "--atp", "-n", "2")
+    ran.assert_outcomes(errors=1)
+    ran.stdout.fnmatch_lines(["*gates are about all cases, and other processes run the others: leave out -n*"])

@@ -9,6 +9,7 @@ from atp.stats.group_figures import group_figures, run_groups
 from atp.stats.intervals import percentile_interval
 from atp.stats.run_numbers import RunNumbers
 from atp.stats.suite_gates import evaluate_gates
+from atp.stats.summary import Summary
 from atp.suite.gates import RunGate
 from atp.suite.result import CaseResult, TrialResult
 
@@ -24,10 +25,10 @@ def case(number: int, *trials: TrialResult, **given: Any) -> CaseResult:
 
 
 def numbers_of(*cases: CaseResult) -> RunNumbers:
-    numbers = RunNumbers()
+    summary = Summary()
     for one in cases:
-        numbers.add(one)
-    return numbers
+        summary.add_case(one)
+    return summary.numbers
 
 
 def test_the_groups_of_a_run() -> None:
@@ -122,11 +123,11 @@ def test_a_suite_at_its_limit_passes_and_fails_rarely(mix: str, cases: int, runs
         RunGate(gate=f"pass_rate >= {truth} confidence 0.95"),  # good by right
     ]
     for _ in range(rounds):
-        numbers = RunNumbers()
+        summary = Summary()
         for number in range(cases):
             rate = random.choice(rates)
-            numbers.add(case(number, *(trial(random.random() < rate) for _ in range(runs))))
-        too_bad, good = evaluate_gates(gates, numbers, complete=True)
+            summary.add_case(case(number, *(trial(random.random() < rate) for _ in range(runs))))
+        too_bad, good = evaluate_gates(gates, summary.numbers, complete=True)
         outcomes["passed"] += too_bad.outcome == "passed" and truth + margin < 0.999
         outcomes["failed"] += good.outcome == "failed"
     assert outcomes["passed"] / rounds <= 0.1

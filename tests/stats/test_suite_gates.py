@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from atp.stats.run_numbers import RunNumbers
 from atp.stats.suite_gates import GateResult, evaluate_gates
+from atp.stats.summary import Summary
 from atp.suite.gates import RunGate
 from atp.suite.result import CaseResult, Transcript, TrialResult, Usage
 
@@ -29,10 +29,10 @@ def cases(passed: int, of: int, **given: Any) -> list[CaseResult]:
 
 
 def evaluate(text: str, found: list[CaseResult], *, complete: bool = True, **scope: Any) -> list[GateResult]:
-    numbers = RunNumbers()
+    summary = Summary()
     for one in found:
-        numbers.add(one)
-    return evaluate_gates([RunGate(gate=text, **scope)], numbers, complete=complete)
+        summary.add_case(one)
+    return evaluate_gates([RunGate(gate=text, **scope)], summary.numbers, complete=complete)
 
 
 def only(text: str, found: list[CaseResult], *, complete: bool = True) -> GateResult:
@@ -76,7 +76,9 @@ def test_errors_that_are_not_the_agents_count_against_either_decision() -> None:
     assert only("pass_rate >= 0.8", found).outcome == "passed"
     open_one = only("pass_rate >= 0.9", found)
     assert (open_one.outcome, open_one.value) == ("inconclusive", 1.0)
-    assert open_one.reason == "2 runs ended in errors that are not the agent's"
+    assert open_one.reason == "errors that are not the agent's leave it open"
+    assert (open_one.known_cases, open_one.cases, open_one.judged_runs, open_one.errors) == (8, 10, 8, 2)
+    assert open_one.with_errors == (0.8, 1.0)
     failing = [*cases(3, 8), *found[8:]]
     assert only("pass_rate >= 0.9", failing).outcome == "failed"
 

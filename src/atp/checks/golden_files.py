@@ -2,7 +2,8 @@
 
 Each golden value has a file of its own, with the value and nothing else in it: git then shows the difference of two
 answers as it is, two branches that change different cases never conflict, and a suite of many cases reads only what it
-checks. The name is made of the case's id, the agent's name if the suite names its agents, the variation and the check.
+checks. The name is made of the case's id, the agent's name if the suite names its agents, the connector if a run has
+columns for several, the variation and the check.
 """
 
 import re
@@ -90,7 +91,26 @@ def snapshots_of(case: Case) -> list["SnapshotAssertion"]:
     return [one for one in found if isinstance(one, SnapshotAssertion)]
 
 
-def golden_names(case: Case, agent: str | None, variation: int) -> dict[tuple[object, ...], str]:
+class GoldenAgent(NamedTuple):
+    """What golden files are named after, beside the case."""
+
+    name: str | None
+    """The agent; None for any that the suite does not name itself."""
+    connector: str | None = None
+    """The connector, where a run has a column for each of several."""
+
+    @property
+    def part(self) -> str:
+        """The part of a file's name. Connectors have no dots there, so that the part's end is seen."""
+        name = f"@{_safe(self.name)}" if self.name is not None else ""
+        return name if self.connector is None else f"{name or '@'}@{_safe(self.connector, dots=False)}"
+
+
+_WITH_CONNECTOR = re.compile(r"([^@]+(?:@[^@]+)?)@?@[\w~-]+(?=[+.])")
+"""The beginning of a golden file's name that has a connector: `case@agent@connector` or `case@@connector`."""
+
+
+def golden_names(case: Case, agent: GoldenAgent, variation: int) -> dict[tuple[object, ...], str]:
     """The names of a case's golden files, by what tells a snapshot assertion from others of the case.
 
     Counted among the snapshots of one kind, so that another check may be put before them. Two that look at the same
@@ -98,9 +118,7 @@ def golden_names(case: Case, agent: str | None, variation: int) -> dict[tuple[ob
     """
     names: dict[tuple[object, ...], str] = {}
     taken: dict[str, int] = {}
-    of_trial = (
-        _safe(case.id) + (f"@{_safe(agent)}" if agent is not None else "") + (f"+{variation}" if variation else "")
-    )
+    of_trial = _safe(case.id) + agent.part + (f"+{variation}" if variation else "")
     for one in snapshots_of(case):
         if one.identity in names:
             continue
@@ -111,16 +129,17 @@ def golden_names(case: Case, agent: str | None, variation: int) -> dict[tuple[ob
     return names
 
 
-def golden_agent(suite: Suite, agent: str) -> str | None:
-    """The agent that golden files are named after: one that the suite names itself, or a column of its matrix.
+def golden_agent(suite: Suite, name: str, connector: str | None) -> GoldenAgent:
+    """What golden files are named after: an agent that the suite names itself, or a column of its matrix.
 
     Any other, whether a flag names it or a folder has it, is the agent of the suite, whatever its address is today.
     """
-    return agent if any(agent == one.name or agent in one.column_names for one in suite.agents) else None
+    is_named = any(name == one.name or name in one.column_names for one in suite.agents)
+    return GoldenAgent(name if is_named else None, connector)
 
 
 def golden_names_of(suite: Suite, case: Case, variations: int) -> Iterator[str]:
-    """The names of all golden files that a case may use, whichever agents it is run with."""
+    """The names of all golden files that a case may use, whichever agents it is run with, but for connectors."""
     if not snapshots_of(case):
         return
     wanted = None if case.agents is None else set(case.agents)
@@ -132,7 +151,7 @@ def golden_names_of(suite: Suite, case: Case, variations: int) -> Iterator[str]:
     ]
     for variation in range(variations):
         for agent in (None, *agents):
-            yield from golden_names(case, agent, variation).values()
+            yield from golden_names(case, GoldenAgent(agent), variation).values()
 
 
 def _safe(text: str, *, dots: bool = True) -> str:
@@ -163,6 +182,16 @@ class TrialGoldenFiles:
         """The golden file of an assertion; None if the assertion is none of the case's."""
         name = self._names.get(snapshot.identity)
         return GoldenFile(self._folder / name) if name is not None else None
+
+    def digest(self) -> str:
+        """A hash of what the golden files have now, whoever wrote them."""
+        found = blake2b(digest_size=16)
+        for name in self._names.values():
+            with suppress(OSError), open_untrusted(self._folder / name) as file:
+                found.update(blake2b(file.read(LARGEST + 2), digest_size=16).digest())
+                continue
+            found.update(b"-")
+        return found.hexdigest()
 
 
 class Updates:
@@ -200,7 +229,7 @@ def obsolete_files(folder: Path, used: Callable[[], Iterable[str]]) -> Iterator[
     """The golden files beside a suite's file that no check uses: of the suite, and of suites that are gone.
 
     `folder` has the golden files of the suite. `used` gives the names that the suite's cases use; it is called only if
-    there are golden files at all.
+    there are golden files at all. Which connectors a suite is tested with is not known: files of any are used.
     """
     if not folder.parent.is_dir():
         return
@@ -210,7 +239,13 @@ def obsolete_files(folder: Path, used: Callable[[], Iterable[str]]) -> Iterator[
                 yield from _files_in(other)
     known = _files_in(folder)
     names = set(used()) if known else set()
-    yield from (one for one in known if one.path.name not in names)
+    yield from (one for one in known if one.path.name not in names and _without_connector(one.path.name) not in names)
+
+
+def _without_connector(name: str) -> str:
+    """The name of the golden file that the same check has in a run with one connector."""
+    found = _WITH_CONNECTOR.match(name) if name.count("@") == 2 else None
+    return name if found is None else found[1] + name[found.end() :]
 
 
 def _files_in(folder: Path) -> list[GoldenFile]:

@@ -26,7 +26,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "How often, and what is good enough": (
         *("runs", "min_runs", "max_runs", "pass_rate", "confidence", "margin", "gates"),
     ),
-    "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on"),
+    "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on", "baseline_margin"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
     ),
@@ -96,6 +96,7 @@ def _metavar(name: str) -> str:
     known = {"timeout": "TIME", "max_time": "TIME", "run": "REGEX", "ctx": "FILE", "env_file": "FILE"}
     known |= {
         "baseline": "NAME",
+        "baseline_margin": "SHARE",
         "fail_on": "WHAT",
         "order": "ORDER",
         "resume_from": "RUN",
@@ -115,7 +116,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
     2: nothing could be run. 3: something else broke. 4: a case or a gate is inconclusive. 130:
     interrupted. With --fail-on-regression, also 1: something is
-    worse than in the baseline, 2: no case could be compared, 3: runs came to no verdict in either.
+    worse than in the baseline, 2: no case could be compared, 3: runs came to no verdict in either, 4: not shown to be
+    within --baseline-margin.
     """
     from atp.base.project import keeping_working_directory
     from atp.cli.streams import stdout_reserved

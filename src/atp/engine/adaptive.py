@@ -12,6 +12,10 @@ FindLine = Callable[[Trial], CaseLine | None]
 """Finds the line that closed the case of a trial before the run went on, if it is still valid."""
 
 
+ERRORS_AT_MOST = 5
+"""A case whose first trials all end in errors that are not the agent's gets no more than so many: nobody is there."""
+
+
 class AdaptiveRuns:
     """Hands out the runs of the adaptive cases that are open, and says when each case is decided.
 
@@ -91,7 +95,9 @@ class AdaptiveCase:
         self._under_way = 0
         self._ended = 0
         self._entered = 0
+        self._errors = 0
         self._unusable = False
+        self._gave_up = False
 
     @property
     def first(self) -> Trial:
@@ -120,7 +126,7 @@ class AdaptiveCase:
             return self.first.recorded_runs
         if self._recorded is not None:
             return self._recorded.runs + self._recorded.surplus_runs
-        return 0 if self._unusable else self._test.runs + self._test.least_more_runs
+        return 0 if self._unusable or self._gave_up else self._test.runs + self._test.least_more_runs
 
     def add(self, trial: Trial, result: TrialResult, *, ran: bool) -> None:
         """Add a result, and let the test look at all runs that are whole and have no gap before them."""
@@ -132,7 +138,7 @@ class AdaptiveCase:
         self._ended += 1
         if result.status != "cancelled":  # then the run was stopped, which closes the case
             self._results[trial.run, trial.variation] = as_result(result)
-        while not self._test.stop and not self._unusable:
+        while not self._test.stop and not self._unusable and not self._gave_up:
             run, variation = divmod(self._entered, len(self._variations))
             if (run + 1, variation) not in self._results:
                 break
@@ -142,13 +148,16 @@ class AdaptiveCase:
                 break
             self._test.add(*entered)
             self._entered += 1
+            self._errors += entered == (False, True)
+            only_errors = self._errors == self._entered and not self._test.stop
+            self._gave_up = only_errors and self._entered >= ERRORS_AT_MOST and not self.first.recorded_runs
 
     @property
     def is_done(self) -> bool:
         """True if no trial is under way and none is needed any more."""
         if self._under_way or self._handed_out < self._wanted_runs * len(self._variations):
             return False
-        if self._recorded is not None or self._unusable or self._test.stop is not None:
+        if self._recorded is not None or self._unusable or self._gave_up or self._test.stop is not None:
             return True
         return self.first.recorded_runs > 0
 
@@ -165,7 +174,7 @@ class AdaptiveCase:
             file=trial.file,
             key=trial.key,
             decision=test.decision or "inconclusive",
-            stopped_by=test.stopped_by or stopped_by or trial.recorded_stop,
+            stopped_by=test.stopped_by or ("errors" if self._gave_up else stopped_by or trial.recorded_stop),
             runs=test.runs,
             surplus_runs=-(-self._handed_out // variations) - test.runs,
             estimate=test.estimate,

@@ -28,6 +28,8 @@ class AgentUnderTest(RunningAgent, DescribedAgent):
         """What decides the agent's answers; its hash is part of the key of the agent's trials."""
         self.ad_hoc = named.ad_hoc
         self.group = named.group
+        self.column = named.column
+        self.column_connector = named.column_connector
         self.connector = connector
         """The model connector that replaces the agent's own."""
         self.limit: int | None = getattr(agent.config, "parallel", None)

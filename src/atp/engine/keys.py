@@ -18,7 +18,7 @@ from atp.agents.adapter import Adapter
 from atp.base.errors import ConfigurationError
 from atp.base.files import walk_files
 from atp.base.project import working_directory
-from atp.checks.golden_files import golden_names
+from atp.checks.golden_files import GoldenAgent, golden_names
 from atp.checks.script import named_scripts
 from atp.engine.named_agent import NamedAgent
 from atp.journal.records import AgentInputs, NamedFile
@@ -154,7 +154,7 @@ class CaseFiles:
             found += [self._read(self._folder / name) for name in message.files]
         return found
 
-    def golden(self, case: Case, agent: str | None, variations: int) -> list[Any]:
+    def golden(self, case: Case, agent: GoldenAgent, variations: int) -> list[Any]:
         """The golden files of a case with snapshots, as they are before the run: those of an agent and of variations.
 
         To compare with golden files is not to write them anew.

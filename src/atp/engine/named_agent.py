@@ -21,6 +21,10 @@ class DescribedAgent:
     """True for an agent that a flag names, not the suite."""
     group: str | None
     """The name of the agent in its file, if the agent is a column: one of several that were made of it."""
+    column: str
+    """The name without `column_connector`: golden files are named after both."""
+    column_connector: str | None
+    """The connector that tells the agent from others of its name, if a run has a column for each of several."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -53,6 +57,8 @@ class NamedAgent(DescribedAgent):
         self.base = base
         self.ad_hoc = ad_hoc
         self.group = None
+        self.column = agent.name
+        self.column_connector = None
         self.connector: str | None = None
         """The model connector that replaces the agent's own."""
         self.secrets = secrets | secret_settings(agent.config.model_dump(exclude_unset=True))
@@ -60,9 +66,9 @@ class NamedAgent(DescribedAgent):
 
     def with_connector(self, connector: str) -> "NamedAgent":
         """Return the agent with another model connector in place of its own."""
-        return self.column(self.agent.model_copy(deep=True), connector)
+        return self.as_column(self.agent.model_copy(deep=True), connector)
 
-    def column(self, agent: AnyAgent, connector: str | None) -> "NamedAgent":
+    def as_column(self, agent: AnyAgent, connector: str | None) -> "NamedAgent":
         """Return the named agent for a column: a changed copy of the agent, with the model connector to use."""
         made = NamedAgent(agent, self.base, self.ad_hoc, self.secrets)
         made.group = self.agent.name if agent.name != self.agent.name else None

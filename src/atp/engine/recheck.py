@@ -21,6 +21,7 @@ from atp.engine.case_source import CaseSource, Variations, is_varied, listed
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
 from atp.engine.prepare.case_gates import adaptive_gate
+from atp.engine.prepare.generated import generate_source, names_script_tests
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, Shared, Unit, make_plan
 from atp.engine.prepare.prepare import no_case_left, read_quarantine
@@ -109,9 +110,12 @@ def _input_of(info: RunInfo, files: Sequence[str]) -> tuple[Input, list[str]]:
     """The files to load, and notes about those of the run that are gone."""
     if files:
         return Input((), tuple(files)), []
-    there = [one for one in info.files if one and os.path.exists(one)]
-    gone = [one for one in info.files if one and one not in there]
+    tests = tuple(filter(names_script_tests, info.input))
+    files = [one for one in info.files if one and not (tests and one.endswith(".py"))]
+    there = [one for one in files if os.path.exists(one)]
+    gone = [one for one in files if one not in there]
     texts = tuple(one for one in info.input if is_message(one) and not is_reference(one)) if "" in info.files else ()
+    texts += tests
     if not there and not texts:
         message = f"the run {info.id} has no test file that is still there"
         raise load_error("nothing-to-recheck", message, "name the files: atp recheck RUN FILE")
@@ -123,6 +127,10 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
     check_project_path(root)
     loading = load_context(options, context.env)
     sources, found = open_input(given_input, loading, context.filter.wants, context.agent_tools)
+    for text in filter(is_reference, given_input.texts):
+        source, said = generate_source(text, loading, context)
+        sources.append(source)
+        found += said
     found = [*environment_warnings(context.env), *found]
     try:
         for source in sources:

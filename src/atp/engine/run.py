@@ -4,7 +4,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -238,7 +237,7 @@ class Run:
             self.stop.on_broken_journal(error)
             summary = self._summary(comparison)
         code = summary.exit_code
-        end = replace(RunEnd.of(started.info, summary, started.engine.summary.numbers), comparison=comparison)
+        end = RunEnd.of(started.info, summary, started.engine.summary.numbers)
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
@@ -259,9 +258,9 @@ class Run:
             return None
         from atp.history.compare import compare_runs
 
-        names = (self.options.baseline or "", "this run")
+        names, figures = (self.options.baseline or "", "this run"), self._figures.figures(self.stop.reason)
         found: Comparison = hider(self.secrets)(
-            compare_runs(self.baseline, self._figures.figures(self.stop.reason), names)
+            compare_runs(self.baseline, figures, names, margin=self.options.baseline_margin)
         )
         return found
 
@@ -281,6 +280,7 @@ class Run:
             exhausted=self.stop.exhausted,
             notes=self._notes,
             gates=gates,
+            comparison=comparison,
         )
 
     async def close(self) -> None:

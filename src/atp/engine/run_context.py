@@ -188,7 +188,8 @@ class RunContext:
         folder = trial.source.golden_folder
         if folder is None:
             return None
-        names = golden_names(trial.case, golden_agent(trial.suite, trial.agent), trial.variation)
+        agent = golden_agent(trial.suite, trial.tested.column, trial.tested.column_connector)
+        names = golden_names(trial.case, agent, trial.variation)
         return TrialGoldenFiles(folder, names, f"run {trial.run} of agent `{trial.agent}`", self.golden_updates)
 
     def keeps_workspace(self, result: TrialResult) -> bool:

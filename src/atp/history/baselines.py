@@ -143,7 +143,20 @@ def read(path: Path) -> Baseline:
     wrong = next((case for case in found.cases if not _is_possible(case)), None)
     if wrong is not None:
         raise _damaged(path, f"the figures of case `{wrong.id}` are not possible")
+    if twice := _twice(found):
+        raise _damaged(path, f"case `{twice.id}` of agent `{twice.agent}` is in it twice")
     return found
+
+
+def _twice(baseline: Baseline) -> CaseFigures | None:
+    """A case that has the same file, id and agent as one before it. Suites without a file may have the same ids."""
+    seen: set[tuple[str, str, str]] = set()
+    for case in baseline.cases:
+        key = (case.file, case.id, case.agent)
+        if case.file and key in seen:
+            return case
+        seen.add(key)
+    return None
 
 
 def _is_possible(case: CaseFigures) -> bool:

@@ -191,6 +191,9 @@ def _why_not(pair: _Pair) -> tuple[CaseClass, str] | None:
         for name, words in _DIGESTS.items()
         if getattr(pair.a, name) != getattr(pair.b, name) and not (name == "case_digest" and _is_unknown(pair))
     ]
+    golden, before = pair.b.golden_digests, pair.a.golden_digests
+    if any(before.get(variation, found) != found for variation, found in golden.items()):
+        changed.append("its golden files")
     return ("changed", f"{' and '.join(changed)} changed") if changed else None
 
 

@@ -76,6 +76,8 @@ class CaseFigures(Struct, omit_defaults=True, kw_only=True):
     """A hash of the judges that the case needs, if any."""
     simulator_digest: str | None = None
     """A hash of the simulated user, if there is one."""
+    golden_digests: dict[int, str] = field(default_factory=dict)
+    """A hash of the golden files that each variation was compared with, if the case has any."""
     figures: dict[str, Figure] = field(default_factory=dict)
     """The metrics of the judged runs: what they took, how well they did, and what was given by name."""
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -196,6 +198,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
         case_digest=_first(trial.case_digest for trial in case.trials),
         judge_digest=_first(trial.judge_digest for trial in case.trials),
         simulator_digest=_first(trial.simulator_digest for trial in case.trials),
+        golden_digests={one.variation: one.golden_digest for one in case.trials if one.golden_digest is not None},
         figures=_figures(judged),
         answers=_answers(judged) if answers else {},
     )

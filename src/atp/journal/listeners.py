@@ -36,7 +36,7 @@ class RunEnd:
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
     comparison: "Comparison | None" = None
-    """How the run compares with the baseline that was given. The journal does not have it."""
+    """How the run compares with the baseline that was given."""
     notes: Sequence[str] = ()
     """What a person should know when the run has ended."""
     gates: Sequence[GateResult] = ()
@@ -56,6 +56,7 @@ class RunEnd:
             exit_code=summary.exit_code,
             exhausted=summary.exhausted,
             notes=summary.notes,
+            comparison=summary.comparison,
             gates=summary.gates,
             numbers=numbers,
         )

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from atp.stats.comparison import Comparison
 from atp.stats.suite_gates import GateResult
 from atp.suite.gates import Gate, RunGate
 from atp.suite.result import CaseInfo, Decision, Moment, StoppedBy, TrialResult
@@ -249,3 +250,5 @@ class Summary(Line, kw_only=True):
     """What a person should know when the run has ended."""
     gates: list[GateResult] = []
     """What the gates of the run came to."""
+    comparison: Comparison | None = None
+    """How the run compares with the baseline that was given."""

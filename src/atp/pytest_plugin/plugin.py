@@ -207,12 +207,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the gates that were not passed: no test stands for them."""
+    """Print the gates that were not passed, and the notes of the runs: no test stands for them."""
     found = config.stash.get(_SESSION, None)
-    if found is not None and found.missed_gates:
-        terminalreporter.section("ATP gates")
-        for gate in found.missed_gates:
-            terminalreporter.line(gate)
+    if found is None:
+        return
+    for title, lines in (("ATP gates", found.missed_gates), ("ATP notes", found.notes)):
+        if lines:
+            terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -143,6 +143,8 @@ class SuiteRun(Listener):
         """The (agent, case) pairs that have an item."""
         self.missed_gates: list[str] = []
         """The gates that were not passed, once the run has ended: what they came to."""
+        self.notes: list[str] = []
+        """What a person should know of the run, once it has ended."""
 
     @property
     def context(self) -> RunContext:
@@ -179,10 +181,11 @@ class SuiteRun(Listener):
         self._results.append(result)
 
     def end(self, end: RunEnd) -> None:
-        """Remember the gates that were not passed."""
+        """Remember the gates that were not passed, and the notes."""
         missed = [gate for gate in end.gates if gate.outcome != "passed"]
         texts = [f"{gate_title(gate, end.info)}: {gate_text(gate)}" for gate in missed]
         self.missed_gates = [printable(self.secrets.mask_text(text)) for text in texts]
+        self.notes = [printable(self.secrets.mask_text(note)) for note in end.notes]
 
     async def run_case(self, unit: Unit, tested: AgentUnderTest, case: Case) -> CaseResult:
         """Run all trials of a case against an agent. Raises `NotRun`."""
@@ -344,6 +347,11 @@ class PytestSession:
     def missed_gates(self) -> list[str]:
         """The gates of all runs that were not passed, once the session is closed."""
         return [gate for run in self._runs for gate in run.missed_gates]
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of all runs, once the session is closed."""
+        return [note for run in self._runs for note in run.notes]
 
 
 def _session_name(test: int, numbers: "itertools.count[int]") -> str:

@@ -1,6 +1,6 @@
 """Facts that several reports state about a case or a run, each worked out in one place."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +9,13 @@ from msgspec.structs import replace
 
 from atp.base.durations import elapsed
 from atp.base.json.text import encode
+from atp.base.numbers import between_text, percent_text
+from atp.base.secrets import Hide
+from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.stats.flaky import flakiness
+from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import Stability, blames_agent, case_stability, missed_score
 from atp.stats.summary import percent
 from atp.suite.meter import read_meter
@@ -169,6 +173,28 @@ def stability_text(case: CaseResult) -> str:
     return text
 
 
+def judge_flips(case: CaseResult, hide: Hide) -> list[tuple[str, str]]:
+    """How often the judge contradicts itself on the same conversations, then on which checks; empty if judged once."""
+    flips = trial_flips(case.trials)
+    if not flips.pairs:
+        return []
+    unstable = [one for one in check_flips(case.trials) if one.differing]
+    return [
+        ("Judge", _flip_text(flips)),
+        *((one_line(hide(one.check or ""), 80), _flip_text(one)) for one in unstable),
+    ]
+
+
+def _flip_text(flips: Flips) -> str:
+    """How often two judgings of a conversation differ."""
+    if not flips.differing:
+        most = percent_text(flips.interval.high)
+        return f"{flips.judgings} judgings agree; in the long run, two differ at most {most} of the time"
+    between = between_text(flips.interval)
+    rate = percent_text(flips.rate or 0)
+    return f"{flips.judgings} judgings, two differ {rate} of the time; {between} in the long run"
+
+
 def long_run_text(case: CaseResult) -> str:
     """What the runs of a case say of its pass rate in the long run, in a sentence; empty if nothing was judged."""
     from atp.stats.case_gate import case_text  # only cases that ran more than once need the statistics
@@ -176,11 +202,11 @@ def long_run_text(case: CaseResult) -> str:
     return case_text(case) or ""
 
 
-def left_out(trials: Iterable[TrialResult]) -> dict[str, str]:
+def left_out(trials: Sequence[TrialResult]) -> dict[str, str]:
     """The parts of the score that no trial of a case has data for, and why, if it has a score."""
+    if len(trials) == 1:
+        return trials[0].left_out if trials[0].score is not None else {}
     scored = [one for one in trials if one.score is not None]
-    if len(scored) == 1:
-        return scored[0].left_out
     known = {name for one in scored for name in one.dimensions}
     return {name: why for one in scored for name, why in one.left_out.items() if name not in known}
 

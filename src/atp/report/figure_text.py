@@ -49,14 +49,35 @@ def gate_title(gate: GateResult, info: RunInfo) -> str:
 
 
 def gate_text(gate: GateResult) -> str:
-    """What a gate came to: `failed: 0.8, observed over 20 cases (0.58 – 0.92)`."""
+    """What a gate came to: `failed: 0.8 (0.58 – 0.92), observed over 20 cases`."""
     text = f"{gate.outcome}: "
     if gate.reason is not None:
         text += f"{gate.reason}; " if gate.value is not None else gate.reason
     if gate.value is None:
         return text
     basis = "observed" if gate.basis == "observed" else f"{gate.basis} test"
-    return f"{text}{metric_text(_unit(gate), gate.value, gate.interval)}, {basis} over {counted(gate.cases, 'case')}"
+    unit = _unit(gate)
+    return (
+        f"{text}{metric_text(unit, gate.value, gate.interval)}, {basis} over {_cases_text(gate)}{_errors(gate, unit)}"
+    )
+
+
+def _cases_text(gate: GateResult) -> str:
+    """`20 cases`; `1 of 2 cases`, if not all of them have a value."""
+    all_cases = counted(gate.cases, "case")
+    return all_cases if gate.known_cases == gate.cases else f"{gate.known_cases:,} of {all_cases}"
+
+
+def _errors(gate: GateResult, unit: str) -> str:
+    """How many runs the value is of, and what the others would make of it, if some ended in errors of others."""
+    if not gate.errors:
+        return ""
+    are = "an error that is" if gate.errors == 1 else "errors that are"
+    text = f"; {counted(gate.judged_runs, 'run')} judged, {gate.errors:,} ended in {are} not the agent's"
+    if gate.with_errors is None:
+        return text
+    low, high = (figure_text(unit, end) for end in gate.with_errors)
+    return f"{text}: {low} – {high} with {'it' if gate.errors == 1 else 'them'}"
 
 
 def _unit(gate: GateResult) -> str:

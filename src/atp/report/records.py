@@ -56,6 +56,7 @@ from atp.suite.result import (
     Blame,
     CaseResult,
     CaseStatus,
+    CheckpointResult,
     Decision,
     MadeFile,
     Quarantined,
@@ -161,6 +162,11 @@ class CheckpointRecord(Record, kw_only=True):
     id: str
     reached_at_turn: Count | None
     passed: bool
+
+    @classmethod
+    def of(cls, found: CheckpointResult) -> Self:
+        """The record of a checkpoint."""
+        return cls(id=found.id, reached_at_turn=found.reached_at_turn, passed=found.passed)
 
 
 class ToolCallRecord(Record, kw_only=True):
@@ -299,7 +305,11 @@ class GroupsRecord(Record, kw_only=True):
 
 
 class GateRecord(Record, kw_only=True):
-    """What a gate came to. `value` and `interval` have the unit that the gate's text has."""
+    """What a gate came to. `value`, `interval` and `with_errors` have the unit that the gate's text has.
+
+    `known_cases` is there if not all cases have a value; the others, if runs ended in errors that are not the agent's:
+    `value` is of the `judged_runs`, and `with_errors` says where it would lie if the `errors` had been judged.
+    """
 
     gate: str
     outcome: Decision
@@ -307,6 +317,10 @@ class GateRecord(Record, kw_only=True):
     interval: Limits | None
     basis: Literal["observed", "approximate", "exact"]
     cases: Count
+    known_cases: Count | UnsetType = UNSET
+    judged_runs: Count | UnsetType = UNSET
+    errors: Count | UnsetType = UNSET
+    with_errors: list[float] | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     file: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
@@ -323,6 +337,10 @@ class GateRecord(Record, kw_only=True):
             else [None if one is None else _rounded(one) for one in gate.interval],
             basis=gate.basis,
             cases=gate.cases,
+            known_cases=UNSET if gate.known_cases == gate.cases else gate.known_cases,
+            judged_runs=gate.judged_runs if gate.errors else UNSET,
+            errors=gate.errors or UNSET,
+            with_errors=UNSET if gate.with_errors is None else list(map(_rounded, gate.with_errors)),
             agent=UNSET if gate.agent is None else gate.agent,
             file=UNSET if gate.file is None else gate.file,
             reason=UNSET if gate.reason is None else gate.reason,
@@ -497,12 +515,11 @@ class ResultRecord(Record, kw_only=True):
     @classmethod
     def of(cls, case: CaseResult) -> Self:
         """The record of a case. Where trials differ, `shown_trial` stands for all of them."""
-        trial, trials = shown_trial(case), case.trials
-        seen, points = trial.transcript, trial.checkpoints
-        output = seen.output
-        score = case_score(case.counted)
-        counted = case.counted
+        trial, trials, counted = shown_trial(case), case.trials, case.counted
+        seen, output = trial.transcript, trial.transcript.output
+        score = case_score(counted)
         passed = passed_trials(counted, missed_score(case))
+        has_passed = case.status == "passed"
         made = cls(
             id=case.case,
             name=case.name or case.case,
@@ -511,23 +528,21 @@ class ResultRecord(Record, kw_only=True):
             input=case.input,
             output=output,
             expected=case.expected,
-            duration_ms=milliseconds(sum([one.duration_ms for one in trials])),
-            error=None if case.status == "passed" else case.reason or trial.error or case.error,
-            blame=None if case.status == "passed" else trial.blame,
+            duration_ms=milliseconds(trial.duration_ms),
+            error=None if has_passed else case.reason or trial.error or case.error,
+            blame=None if has_passed else trial.blame,
             pass_rate=percent(passed, len(counted) + case.missing),
             messages_count=messages_count(case, trial),
             response=response(output),
-            assertions=[AssertionRecord.of(one) for one in trial.verdicts],
+            assertions=list(map(AssertionRecord.of, trial.verdicts)),
             assertion_errors=assertion_errors(trial),
-            turns=[TurnRecord.of(one) for one in seen.turns],
+            turns=list(map(TurnRecord.of, seen.turns)),
             total_turns=len(seen.turns),
-            checkpoints=[
-                CheckpointRecord(id=one.id, reached_at_turn=one.reached_at_turn, passed=one.passed) for one in points
-            ],
-            missing_checkpoints=[one.id for one in points if one.required and not one.passed],
-            tool_calls=[ToolCallRecord.of(one) for one in seen.tool_calls],
-            artifacts=[ArtifactRecord.of(one) for one in seen.artifacts],
-            files=[FileRecord.of(one) for one in trial.files] if trial.files else UNSET,
+            checkpoints=list(map(CheckpointRecord.of, trial.checkpoints)),
+            missing_checkpoints=[],
+            tool_calls=list(map(ToolCallRecord.of, seen.tool_calls)),
+            artifacts=list(map(ArtifactRecord.of, seen.artifacts)),
+            files=list(map(FileRecord.of, trial.files)) or UNSET,
             file=case.file,
             line=case.line,
             tags=case.tags,
@@ -539,13 +554,22 @@ class ResultRecord(Record, kw_only=True):
             dimensions=_mean_dimensions(trials),
             left_out=left_out(trials) or UNSET,
             usage=UsageRecord(**used) if (used := case_usage(trials)) else None,
-            attempt=max([one.attempt for one in trials], default=1),
-            retries=[why for one in trials for why in one.retries],
-            warnings=warnings(trials),
-            no_assertions=no_assertions(trials),
-            metrics=_case_metrics(case) or UNSET,
+            attempt=trial.attempt,
+            retries=trial.retries,
+            warnings=[],
+            no_assertions=False,
         )
-        if (flips := trial_flips(trials)).pairs:
+        if trial.checkpoints:
+            made.missing_checkpoints = [one.id for one in trial.checkpoints if one.required and not one.passed]
+        if len(trials) != 1:
+            made.duration_ms = milliseconds(sum([one.duration_ms for one in trials]))
+            made.attempt = max([one.attempt for one in trials], default=1)
+            made.retries = [why for one in trials for why in one.retries]
+        if len(trials) != 1 or trial.warnings:
+            made.warnings, made.no_assertions = warnings(trials), no_assertions(trials)
+        if case.repeated or trial.metrics:
+            made.metrics = _case_metrics(case) or UNSET
+        if (len(trials) != 1 or trial.rejudged) and (flips := trial_flips(trials)).pairs:
             whole, checks = FlipsRecord.of(flips), [FlipsRecord.of(one) for one in check_flips(trials)]
             made.judge_consistency = SelfConsistencyRecord(**asdict(whole), checks=checks)
         if case.repeated:

@@ -107,6 +107,8 @@ def _undecided_text(case: CaseResult) -> str:
     """Why a case whose number of runs was not fixed is inconclusive, and what would help."""
     if case.stopped_by in ("max-runs", "futility"):
         return f"{counted(case.planned_runs, 'run')} did not decide; a greater --max-runs or a wider margin would help"
+    if case.stopped_by == "errors":
+        return "its first runs all ended in errors that are not the agent's; --resume runs it again"
     if case.stopped_by is None:  # judged again, with another outcome
         return f"the {counted(case.planned_runs, 'recorded run')} did not decide; run the case again"
     return "the run was stopped before it was decided; --resume goes on"

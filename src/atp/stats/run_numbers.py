@@ -6,11 +6,13 @@ They are kept in columns, a few bytes a case, because a run may have a million o
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import isnan
 from typing import NamedTuple
 
-from atp.stats.case_counts import CaseCounts, VariationCounts, case_counts
+from atp.stats.case_counts import CaseCounts, VariationCounts
 from atp.stats.stability import is_judged
-from atp.suite.metrics import metrics_of
+from atp.suite.metrics import MEASURED, measured
 from atp.suite.result import CaseResult
 
 
@@ -29,6 +31,8 @@ class _Column:
         return self.values[bisect_left(cases, case) : bisect_right(cases, case)]
 
 
+_WIDTH = 7
+"""How many numbers `RunNumbers` keeps of each case beside its metrics."""
 CasePlace = tuple[int, int]
 """Which case a row is, whatever agent it ran against: the number of its file, and its place there."""
 
@@ -50,6 +54,16 @@ class CaseRates(NamedTuple):
     """Judged runs and runs in error."""
 
 
+@lru_cache(256)  # the cases of most runs come to few different counts
+def _case_rates(passed: int, judged: int, errors: int) -> CaseRates | None:
+    """The rates of a case by the counts of its runs; None without any."""
+    runs = judged + errors
+    if not runs:
+        return None
+    rate = passed / judged if judged else None
+    return CaseRates(rate, passed / runs, (passed + errors) / runs, passed, judged, runs)
+
+
 class RunNumbers:
     """Collects the numbers of cases as they end. A row is a case against an agent."""
 
@@ -58,36 +72,39 @@ class RunNumbers:
         self._files: dict[str | None, int] = {}
         self._tag_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._tags: list[tuple[str, ...]] = []
-        self._rows = tuple(array("I") for _ in range(7))
-        """Agent, file, index, passed, judged, errors, missing: a column each."""
+        self._rows = array("I")
+        """`_WIDTH` numbers a row: agent, file, index, passed, judged, errors, missing."""
         self._more: dict[int, CaseCounts] = {}
         """The counts that don't fit into columns, by row: of several variations, or of `--runs auto`."""
-        self._metrics: dict[str, _Column] = {}
+        self._measured = array("d")
+        """The metrics that ATP measures, of each judged trial: one for each of `MEASURED`, NaN if it is not known."""
+        self._judged = array("I")
+        """The row of each judged trial."""
+        self._given: dict[str, _Column] = {}
+        """The metrics that agents, checks and tests gave."""
+        self._columns: dict[str, _Column] = {}
+        """What was read of `_measured` since the last case was added."""
 
     def __len__(self) -> int:
         return len(self._tags)
 
-    def add(self, case: CaseResult) -> None:
-        """Add a case whose trials have ended. A case that was left out has no numbers."""
-        if case.status == "skipped":
-            return
+    def add(self, case: CaseResult, counts: CaseCounts) -> None:
+        """Add a case whose trials have ended, and that was not skipped. `counts` are its `case_counts`."""
         row = len(self._tags)
         tags = tuple(case.tags)
         self._tags.append(self._tag_sets.setdefault(tags, tags))
-        counts = case_counts(case)
         if len(counts.variations) > 1 or counts.estimate is not None or counts.first is not None:
             self._more[row] = counts
         agent = self._agents.setdefault(case.agent, len(self._agents))
         file = self._files.setdefault(case.file, len(self._files))
-        numbers = (agent, file, case.index, *counts.total, counts.missing)
-        for column, number in zip(self._rows, numbers, strict=True):
-            column.append(number)
+        self._rows.extend((agent, file, case.index, *counts.total, counts.missing))
+        self._columns.clear()
         for trial in case.counted:
             if is_judged(trial):
-                for name, value in metrics_of(trial).items():
-                    metric = self._metrics.get(name)
-                    if metric is None:
-                        metric = self._metrics[name] = _Column()
+                self._judged.append(row)
+                self._measured.extend(measured(trial))
+                for name, value in trial.metrics.items():
+                    metric = self._given.setdefault(name, _Column())
                     metric.cases.append(row)
                     metric.values.append(value)
 
@@ -109,13 +126,16 @@ class RunNumbers:
     @property
     def metrics(self) -> list[str]:
         """The names of the metrics that some judged trial has: those that ATP measures first."""
-        return sorted(self._metrics, key=lambda name: (name not in _ORDER, _ORDER.get(name, 0), name))
+        known = [*(name for name in MEASURED if self._column(name) is not None), *self._given]
+        return sorted(known, key=lambda name: (name not in _ORDER, _ORDER.get(name, 0), name))
 
     def select(
         self, *, tag: str | None = None, agent: str | None = None, file: str | None = None, by_file: bool = False
     ) -> list[int]:
         """The rows with this tag, of this agent, of this file; `file` counts only if `by_file` is set."""
-        agents, files = self._rows[0], self._rows[1]
+        agents, files = self._rows[0::_WIDTH], self._rows[1::_WIDTH]
+        if tag is None and not by_file and (agent is None or [agent] == [*self._agents]):
+            return list(range(len(self)))
         agent_number = None if agent is None else self._agents.get(agent, -1)
         file_number = self._files.get(file, -1) if by_file else None
         return [
@@ -136,13 +156,13 @@ class RunNumbers:
 
     def place(self, row: int) -> CasePlace:
         """The case of a row, the same for all agents."""
-        return self._rows[1][row], self._rows[2][row]
+        return self._rows[row * _WIDTH + 1], self._rows[row * _WIDTH + 2]
 
     def counts(self, row: int) -> CaseCounts:
         """The runs of a row's case."""
         if (known := self._more.get(row)) is not None:
             return known
-        _, _, _, passed, judged, errors, missing = (column[row] for column in self._rows)
+        passed, judged, errors, missing = self._rows[row * _WIDTH + 3 : (row + 1) * _WIDTH]
         return CaseCounts([VariationCounts(passed, judged, errors)] if judged or errors else [], missing)
 
     def rates(self, row: int) -> CaseRates | None:
@@ -153,21 +173,16 @@ class RunNumbers:
                 return None
             rates = counts.rate, counts.lowest or 0.0, counts.highest or 0.0
             return CaseRates(*rates, counts.passed, counts.judged, counts.judged + counts.errors)
-        passed, judged, errors = self._rows[3][row], self._rows[4][row], self._rows[5][row]
-        runs = judged + errors
-        if not runs:
-            return None
-        rate = passed / judged if judged else None
-        return CaseRates(rate, passed / runs, (passed + errors) / runs, passed, judged, runs)
+        return _case_rates(*self._rows[row * _WIDTH + 3 : row * _WIDTH + 6])
 
     def values(self, metric: str, row: int) -> Sequence[float]:
         """The values of a metric in the judged runs of a row's case."""
-        column = self._metrics.get(metric)
+        column = self._column(metric)
         return () if column is None else column.of(row)
 
     def single_values(self, metric: str, rows: Sequence[int]) -> list[float] | None:
         """The value of a metric in each of these rows, if every row is a case by itself with one value; else None."""
-        column = self._metrics.get(metric)
+        column = self._column(metric)
         if column is None or len(self._agents) > 1 or column.cases != array("I", range(len(self))):
             return None
         values = column.values
@@ -175,7 +190,24 @@ class RunNumbers:
 
     def has(self, metric: str) -> bool:
         """True if some judged trial has this metric."""
-        return metric in self._metrics
+        return self._column(metric) is not None
+
+    def _column(self, metric: str) -> _Column | None:
+        """The values of a metric; None if no judged trial has it."""
+        if metric not in MEASURED:
+            return self._given.get(metric)
+        column = self._columns.get(metric)
+        if column is None:
+            column = self._columns[metric] = _Column()
+            values = self._measured[MEASURED.index(metric) :: len(MEASURED)]
+            if isnan(sum(values)):  # some trials don't have it
+                known = [number for number, value in enumerate(values) if not isnan(value)]
+                column.cases.extend([self._judged[number] for number in known])
+                column.values.extend([values[number] for number in known])
+            else:
+                column.cases.extend(self._judged)
+                column.values.extend(values)
+        return column if column.cases else None
 
     def cases(self, rows: Sequence[int]) -> Iterator[list[int]]:
         """The rows of each case: one, or one for each agent."""

@@ -50,6 +50,14 @@ class GateResult(Struct, omit_defaults=True, kw_only=True):
     """What decided: the observed value; or, with a confidence, a test that is approximate or exact."""
     cases: int = 0
     """How many cases the gate is about."""
+    known_cases: int = 0
+    """Of how many of them there is a value; the observed value is of these."""
+    judged_runs: int = 0
+    """How many runs of the cases say something of the agent."""
+    errors: int = 0
+    """How many runs ended in errors that are not the agent's."""
+    with_errors: tuple[float, float] | None = None
+    """From where to where the observed value would lie if the runs in error had been judged, where that matters."""
     agent: str | None = None
     """The agent, if the run has several."""
     file: str | None = None
@@ -96,7 +104,13 @@ class _Evaluation:
         self._counts = [numbers.counts(row) for row in rows]
         self._errors = sum(one.errors for one in self._counts)
         self._missing = sum(one.missing for one in self._counts)
-        self._result = GateResult(gate=gate.text, outcome="inconclusive", cases=len(rows))
+        self._result = GateResult(
+            gate=gate.text,
+            outcome="inconclusive",
+            cases=len(rows),
+            judged_runs=sum(one.judged for one in self._counts),
+            errors=self._errors,
+        )
 
     def result(self) -> GateResult:
         """The gate's result."""
@@ -125,8 +139,10 @@ class _Evaluation:
     def _decide_pass_rate(self) -> None:
         gate, result = self._gate, self._result
         known = [one for one in self._counts if one.variations]
-        result.value = mean([one.rate for one in known if one.rate is not None])
+        rates = [one.rate for one in known if one.rate is not None]
+        result.value, result.known_cases = mean(rates), len(rates)
         lowest, highest = [one.lowest or 0.0 for one in known], [one.highest or 0.0 for one in known]
+        self._add_errors(mean(lowest), mean(highest))
         runs = [one.judged + one.errors for one in known]
         alpha = _SHOWN_ALPHA if gate.confidence is None else 1 - gate.confidence
         if len(known) >= LEAST_CASES:
@@ -149,18 +165,20 @@ class _Evaluation:
         figure = pass_at_k if self._gate.metric.startswith("pass@") else pass_hat_k
         result = self._result
         result.value = _mean_figure(self._counts, lambda one: figure(one.judged, one.passed, k))
+        result.known_cases = len(self._counts) if result.value is not None else 0
         if result.value is None:
             fewest = min((two.judged for one in self._counts for two in one.first or one.variations), default=0)
             result.reason = f"it needs {k} judged runs of every case, and one has {fewest}"
             return
         low = _mean_figure(self._counts, lambda one: figure(one.judged + one.errors, one.passed, k))
         high = _mean_figure(self._counts, lambda one: figure(one.judged + one.errors, one.passed + one.errors, k))
+        self._add_errors(low, high)
         self._compare(low, 1.0 if self._missing else high)
 
     def _decide_mean(self) -> None:
         means = [sum(own) / len(own) for own in self._values() if own]
         result = self._result
-        result.value = mean(means)
+        result.value, result.known_cases = mean(means), len(means)
         interval = mean_interval(means)
         result.interval = None if interval is None else _limits(*interval)
         if unknown := self._unknown():
@@ -173,7 +191,7 @@ class _Evaluation:
         known = [value for own in self._values() for value in own]
         unknown = self._unknown()
         lowest, highest = [*known, *[-inf] * unknown], [*known, *[inf] * unknown]
-        result.value = percentile(known, share)
+        result.value, result.known_cases = percentile(known, share), sum(map(bool, self._values()))
         alpha = _SHOWN_ALPHA if gate.confidence is None else 1 - gate.confidence
         limits = (
             percentile_lower_limit(lowest, share, alpha, cases),
@@ -195,6 +213,11 @@ class _Evaluation:
         few = f"it takes at least {needed} cases to be so sure, and there are {cases}" if cases < needed else ""
         result.reason = few or f"the interval does not lie on one side of {gate.limit:g}"
 
+    def _add_errors(self, low: float | None, high: float | None) -> None:
+        """Say where the value would lie if the runs in error had all failed, or all passed."""
+        if self._result.value is not None and low is not None and high is not None and low < high:
+            self._result.with_errors = low, high
+
     def _compare(self, low: float | None, high: float | None) -> None:
         """Decide by the observed value, if what is not known makes no difference: it lies from `low` to `high`."""
         gate, result = self._gate, self._result
@@ -211,7 +234,7 @@ class _Evaluation:
         elif self._missing:
             result.reason = f"{counted(self._missing, 'run')} never came to an end"
         elif self._errors:
-            result.reason = f"{counted(self._errors, 'run')} ended in errors that are not the agent's"
+            result.reason = "errors that are not the agent's leave it open"
         else:
             result.reason = f"{counted(self._unknown(), 'run')} did not report `{gate.metric}`"
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, PASSED, UNUSABLE
+from atp.stats.case_counts import case_counts
 from atp.stats.run_numbers import RunNumbers
-from atp.stats.stability import blames_agent, missed_score, passed_trials
+from atp.stats.stability import blames_agent
 from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 
@@ -65,9 +66,9 @@ class Summary:
             self.skipped += 1
             self.skipped_by_test += 1
             return
-        self.numbers.add(case)
-        trials, missing = case.counted, case.missing
-        runs, passed = len(trials), passed_trials(trials, missed_score(case))
+        counts = case_counts(case)
+        self.numbers.add(case, counts)
+        runs, passed, missing = len(case.counted), counts.total.passed, case.missing
         self.variations += case.variations
         self.runs += runs
         self.passed_runs += passed

@@ -1,6 +1,7 @@
 """Named metrics of a trial: those that an agent, a check or a test in Python gives, and those that ATP measures."""
 
 from collections.abc import Iterable, Mapping
+from math import isnan, nan
 from typing import Any, TypeGuard
 
 from atp.base.numbers import is_number
@@ -8,7 +9,7 @@ from atp.base.secrets import current_secrets
 from atp.base.text import cut
 from atp.suite.meter import read_meter
 from atp.suite.record import METRIC_NAME
-from atp.suite.result import TrialResult, Verdict
+from atp.suite.result import NOTHING_USED, TrialResult, Verdict
 
 MEASURED = ("duration_ms", "turns", "tool_calls", "tokens", "cost_usd", "score")
 """The metrics that every trial has as far as they are known. No agent, check or test may give one of these names."""
@@ -87,18 +88,27 @@ def values_by_name(found: Iterable[Mapping[str, float]]) -> dict[str, list[float
     return values
 
 
-def metrics_of(trial: TrialResult) -> dict[str, float]:
-    """All metrics of a trial by name, as far as they are known: what ATP measured, and what was given."""
+def measured(trial: TrialResult) -> tuple[float, ...]:
+    """The metrics of a trial that ATP measures, in the order of `MEASURED`; NaN for what is not known."""
     seen = trial.transcript
+    took, turns, score = _finite(trial.duration_ms), len(seen.turns) or nan, _finite(trial.score)
+    if not seen.events and not seen.tool_calls and seen.usage == NOTHING_USED:
+        return took, turns, nan, nan, nan, score
     used = read_meter(seen) if seen.events else None  # without events, the agent's own figures are all there is
     tokens, usd = (seen.usage.tokens, seen.usage.cost_usd) if used is None else (used.tokens, used.usd)
     calls: int | None = max(len(seen.tool_calls), seen.usage.tool_calls or 0)
     if not calls and not seen.tells_of_actions:
         calls = None  # an agent that reports nothing may have called any number
-    figures = (trial.duration_ms, len(seen.turns) or None, calls, tokens, usd, trial.score)
-    known: dict[str, float] = {}
-    for name, value in zip(MEASURED, figures, strict=True):
-        if value is not None and _is_value(value):  # an agent may report any number
-            known[name] = float(value)
+    return took, turns, _finite(calls), _finite(tokens), _finite(usd), score
+
+
+def _finite(value: float | None) -> float:
+    """A number of an agent, or of a journal, which may be any; NaN if it is not known or can't be added up."""
+    return value if value is not None and abs(value) <= LARGEST else nan
+
+
+def metrics_of(trial: TrialResult) -> dict[str, float]:
+    """All metrics of a trial by name, as far as they are known: what ATP measured, and what was given."""
+    known = {name: float(value) for name, value in zip(MEASURED, measured(trial), strict=True) if not isnan(value)}
     known.update(trial.metrics)
     return known

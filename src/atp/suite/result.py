@@ -18,7 +18,7 @@ CaseStatus = Literal["passed", "failed", "error", "timeout", "skipped", "blocked
 """The status of a case: that of a trial, or `inconclusive` where its gate could be shown neither reached nor missed."""
 Decision = Literal["passed", "failed", "inconclusive"]
 """What a gate comes to."""
-StoppedBy = Literal["decided", "max-runs", "futility", "budget", "time", "fail-fast", "interrupted"]
+StoppedBy = Literal["decided", "max-runs", "futility", "errors", "budget", "time", "fail-fast", "interrupted"]
 """Why the runs of a case ended, where their number was not fixed beforehand."""
 Blame = Literal["agent", "simulator", "judge", "environment", "internal"]
 Outcome = Literal["passed", "failed", "unjudged"]
@@ -108,7 +108,7 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
 
     def add(self, other: "Usage") -> None:
         """Add the usage of a further turn. If only one of them has a total, the parts of the other are added to it."""
-        if other == _NOTHING_USED:  # the most frequent, and told at once
+        if other == NOTHING_USED:  # the most frequent, and told at once
             return
         total = None
         if self.total_tokens is not None or other.total_tokens is not None:
@@ -120,7 +120,8 @@ class Usage(Struct, omit_defaults=True, kw_only=True):
         self.total_tokens = total
 
 
-_NOTHING_USED = Usage()
+NOTHING_USED = Usage()
+"""The usage of an agent that reports none."""
 
 
 class Event(Struct, omit_defaults=True, kw_only=True):
@@ -306,6 +307,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """A hash of the judges that the case needs, if any: their models and settings, or their own files."""
     simulator_digest: str | None = None
     """The same of the simulated user, if there is one."""
+    golden_digest: str | None = None
+    """A hash of what the golden files of the case had when it was judged, if it has any."""
     agent: str
     """The agent's name."""
     case: str

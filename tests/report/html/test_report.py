@@ -14,12 +14,12 @@ import re
 import shlex
 import subprocess
 import tracemalloc
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.support.page import Read
 
 from atp.journal.made_files import FOLDER, MadeFiles
 from atp.report.html.detail import MOST_ITEMS, longest_text, trial_object
@@ -28,28 +28,6 @@ from atp.report.html.report import HtmlReport
 from atp.report.reporter import REPORTERS
 from atp.report.rerun import case_command
 from atp.suite.result import Artifact, CaseResult, Event, MadeFile, Transcript, Verdict
-
-
-class Read:
-    """A report, unpacked as the page's own script does it."""
-
-    def __init__(self, path: Path) -> None:
-        self.source = path.read_text(encoding="utf-8")
-        blocks = re.findall(r'<script type="application/octet-stream" id="([\w-]+)">([^<]*)</script>', self.source)
-        self.blocks = {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in blocks}
-        self.run: dict[str, Any] = self.blocks["run"]
-        self.rows: list[dict[str, Any]] = self.blocks["rows"]
-
-    def detail(self, chunk: int, place: int) -> Any:
-        return self.blocks[f"chunk-{chunk}"][place]
-
-    def trial(self, row: int, number: int = 0) -> dict[str, Any]:
-        found: dict[str, Any] = self.detail(*self.rows[row]["trials"][number][5:])
-        return found
-
-    def case(self, row: int) -> dict[str, Any]:
-        found: dict[str, Any] = self.detail(*self.rows[row]["at"])
-        return found
 
 
 def written(path: Path, story: Any, cases: list[CaseResult], **end: Any) -> Read:

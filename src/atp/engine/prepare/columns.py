@@ -53,7 +53,10 @@ def columns_of(named: NamedAgent, options: Options, notes: Diagnostics, file: st
             one = column.model_copy(deep=True)
             if several and connector is not None:
                 one.name = column_name(agent.name, [*parts, one_line(connector)])
-            found.append(named.column(one, connector or own))
+            made = named.as_column(one, connector or own)
+            if one.name != column.name:
+                made.column, made.column_connector = column.name, connector
+            found.append(made)
     return found
 
 

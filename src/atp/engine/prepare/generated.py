@@ -26,7 +26,7 @@ from atp.base.project import working_directory
 from atp.engine.case_source import CaseSource
 from atp.engine.keys import digest
 from atp.engine.prepare.agents import Project, find_agent
-from atp.engine.prepare.sources import in_memory
+from atp.engine.prepare.sources import in_memory, is_reference
 from atp.engine.prepare.untrusted import refusals
 from atp.engine.role_clients import RoleClients
 from atp.engine.run_context import RunContext
@@ -88,6 +88,14 @@ def parse_reference(text: str, notes: Diagnostics) -> Reference | None:
     if sum(one.severity == "error" for one in notes) > errors:
         return None
     return Reference("agents" if kind == "agents" else "scripts", name, count, parameters)
+
+
+def names_script_tests(text: str) -> bool:
+    """True if an input of a run names tests in Python: `scripts:test_desk`."""
+    if not is_reference(text):
+        return False
+    reference = parse_reference(text, Diagnostics())
+    return reference is not None and reference.is_script_test
 
 
 def _is_id(kind: str, name: str) -> bool:

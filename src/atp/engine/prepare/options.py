@@ -74,6 +74,10 @@ class Options(Record):
     fail_on: Literal["regression", "observed"] | None = setting(
         "With --baseline: `observed` fails when anything passed less often, by chance or not", only_flag=True
     )
+    baseline_margin: Confidence | None = setting(
+        "With --baseline: rates that differ by less are the same (0.05 is 5 points), as `atp compare --margin`",
+        only_flag=True,
+    )
     order: Literal["failed-first", "slowest-first", "uncertain-first"] | None = setting(
         "Run first what failed, was slow or is in doubt by earlier runs: failed-first, slowest-first, uncertain-first"
     )

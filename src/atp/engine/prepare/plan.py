@@ -222,13 +222,16 @@ class Plan:
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
     ) -> tuple[str, str]:
-        """The hash of the case alone, and of all that decides its trials against an agent."""
-        files = unit.files.of(case, tested.base)
-        if shared.has_snapshots:
-            files += unit.files.golden(case, golden_agent(unit.source.suite, tested.name), how_many(case))
-        content: list[Any] = [shared.content, files]
+        """The hash of the case alone, and of all that decides its trials against an agent.
+
+        Golden files are no part of the case: a run may write them, and each trial says what it was compared with.
+        """
+        content: list[Any] = [shared.content, unit.files.of(case, tested.base)]
         own = digest([*content, before.case_digest] if before else content)
-        parts = [own, tested.inputs.digest, shared.context, self._connector(tested), shared.timeout]
+        parts: list[Any] = [own, tested.inputs.digest, shared.context, self._connector(tested), shared.timeout]
+        if shared.has_snapshots:
+            agent = golden_agent(unit.source.suite, tested.column, tested.column_connector)
+            parts += unit.files.golden(case, agent, how_many(case))
         return own, digest([*parts, before.key] if before else parts)
 
     def _connector(self, tested: AgentUnderTest) -> str | None:

@@ -123,8 +123,12 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
 def _baseline(options: Options, root: Path) -> "Baseline | None":
     """The baseline to compare the run with. Raises `LoadError` if there is none, before anything runs."""
     if options.baseline is None:
-        if options.fail_on_regression or options.fail_on:
-            flag = "--fail-on-regression" if options.fail_on_regression else "--fail-on"
+        flags = {
+            "--fail-on-regression": options.fail_on_regression,
+            "--fail-on": options.fail_on,
+            "--baseline-margin": options.baseline_margin,
+        }
+        if flag := next((name for name, value in flags.items() if value), None):
             message = f"{flag} is given without a baseline to compare with"
             raise load_error("no-baseline", message, "name one: --baseline NAME; atp baseline list shows them")
         return None

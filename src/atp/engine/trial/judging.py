@@ -121,7 +121,10 @@ class JudgedTrial(ABC):
         hide_split_secrets(result.transcript, self._context.secrets)
         if exceeded is not None:
             self._end_with(exceeded)  # that stands, also if time is up while the rest is judged
-        result.verdicts = await check_case(case, self._evidence())
+        evidence = self._evidence()
+        result.verdicts = await check_case(case, evidence)
+        if evidence.golden_files is not None:
+            result.golden_digest = evidence.golden_files.digest()
         if dialogue is not None:
             result.verdicts = [*dialogue.verdicts(), *result.verdicts]
         if self._trial.limits:

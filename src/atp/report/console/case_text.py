@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from atp.base.durations import elapsed
-from atp.base.numbers import between_text, counted, percent_text
+from atp.base.numbers import counted
 from atp.base.secrets import Hide
 from atp.base.text import Line, one_line, some_lines, value_text
 from atp.report.console.failure_text import FailedChecks
@@ -12,6 +12,7 @@ from atp.report.facts import (
     below_min_score,
     flaky_text,
     given_messages,
+    judge_flips,
     left_out,
     long_run_text,
     messages_count,
@@ -22,7 +23,6 @@ from atp.report.facts import (
     stability_text,
     warnings,
 )
-from atp.stats.self_consistency import Flips, check_flips, trial_flips
 from atp.stats.stability import blames_agent
 from atp.suite.result import CaseResult, ToolCall, TrialResult
 
@@ -86,13 +86,8 @@ def case_lines(
         undecided = case.status == "inconclusive" and trial.status == "passed"  # then there is no failure to show
         if case.status != "passed" and len(case.trials) > 1 and not undecided:
             lines.append((f"  {_which(case, trial)}:", "detail"))
-    if (flips := trial_flips(case.trials)).pairs:
-        lines.append((f"  Judge: {_flip_text(flips)}", "detail"))
-        lines.extend(
-            (f"    {one_line(hide(one.check or ''), 80)}: {_flip_text(one)}", "detail")
-            for one in check_flips(case.trials)
-            if one.differing
-        )
+    for place, (name, flips) in enumerate(judge_flips(case, hide)):
+        lines.append((f"{'    ' if place else '  '}{name}: {flips}", "detail"))
     lines.extend(went_wrong(case, trial, hide))
     lines.extend(_besides(case, trial, hide, verbose))
     if verbose:
@@ -101,16 +96,6 @@ def case_lines(
             lines.extend([(f"  {_which(case, one)}:", "detail")] if conversation and len(case.trials) > 1 else [])
             lines.extend(conversation)
     return lines
-
-
-def _flip_text(flips: Flips) -> str:
-    """How often two judgings of a conversation differ."""
-    if not flips.differing:
-        most = percent_text(flips.interval.high)
-        return f"{flips.judgings} judgings agree; in the long run, two differ at most {most} of the time"
-    between = between_text(flips.interval)
-    rate = percent_text(flips.rate or 0)
-    return f"{flips.judgings} judgings, two differ {rate} of the time; {between} in the long run"
 
 
 def _checked(case: CaseResult, trial: TrialResult) -> str:

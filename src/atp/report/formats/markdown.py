@@ -22,6 +22,7 @@ from atp.report.facts import (
     class_text,
     flaky_text,
     is_failure,
+    judge_flips,
     left_out,
     long_run_text,
     no_assertions,
@@ -262,10 +263,7 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
     for label, value in said:
         if value:
             yield f"- {label}: {code(response(hide(value)))}"
-    if case.repeated:
-        yield f"- {stability_text(case)}"
-        if told := long_run_text(case):
-            yield f"- Rate: {told}"
+    yield from _repeats(case, hide)
     if (score := case_score(case.counted)) is not None:
         without = "; ".join(f"{plain(name)}, {code(hide(why))}" for name, why in left_out(case.trials).items())
         yield f"- Score: {score:.4g}" + (f" (left out: {without})" if without else "")
@@ -280,6 +278,16 @@ def _facts(case: CaseResult, trial: TrialResult, hide: Hide, name_agent: bool) -
         yield "- No assertions: it passes if the agent answers"
     for warning in warnings(case.trials):
         yield f"- Warning: {code(hide(warning))}"
+
+
+def _repeats(case: CaseResult, hide: Hide) -> Iterator[str]:
+    """What the runs of a case, and repeated judgings of each, say of its stability."""
+    if case.repeated:
+        yield f"- {stability_text(case)}"
+        if told := long_run_text(case):
+            yield f"- Rate: {told}"
+    for place, (name, flips) in enumerate(judge_flips(case, hide)):
+        yield f"  - {code(name)}: {flips}" if place else f"- {name}: {flips}"
 
 
 def _made(trial: TrialResult, hide: Hide) -> Iterator[str]:

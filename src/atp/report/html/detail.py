@@ -11,7 +11,7 @@ from atp.base.secrets import Hide, fixed_fields
 from atp.journal.made_files import read_kept
 from atp.journal.records import RunInfo
 from atp.report.differences import compared_values
-from atp.report.facts import long_run_text
+from atp.report.facts import judge_flips, long_run_text
 from atp.report.html.pictures import attached_pictures, picture_address
 from atp.report.records import stability_fields
 from atp.report.rerun import case_command
@@ -101,6 +101,7 @@ def case_object(case: CaseResult, info: RunInfo, hide: Hide, longest: int) -> di
         "team": hide(case.team),
         "metadata": shaper.value(case.metadata) if case.metadata else None,
         "pictures": attached_pictures(case) or None,
+        "judge": [f"{name}: {flips}" for name, flips in judge_flips(case, hide)] or None,
     }
     if case.repeated:
         made["variations"] = stability_fields(case).get("variations")

@@ -76,10 +76,20 @@ def run_object(end: RunEnd, hide: Hide, compared: Mapping[str, str]) -> dict[str
         "notes": [hide(note) for note in (*end.info.notes, *end.notes)],
         "gates": [_gate(gate, end.info, hide) for gate in end.gates],
         "groups": _groups(end, hide),
+        **({"baseline": compared_with} if (compared_with := _baseline(end, hide)) else {}),
         "damaged": end.damaged,
         "compared": compared,
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
     }
+
+
+def _baseline(end: RunEnd, hide: Hide) -> list[str]:
+    """How the run compares with its baseline, as on the console; empty without one."""
+    if end.comparison is None:
+        return []
+    from atp.report.compare.text import comparison_lines
+
+    return [line.strip() for line, _ in comparison_lines(end.comparison, hide, verbose=False) if line.strip()]
 
 
 def _missed_gates(end: RunEnd, hide: Hide) -> list[dict[str, Any]]:

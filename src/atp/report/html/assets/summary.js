@@ -13,7 +13,7 @@ const GROUPS_PRINTED = 100;
 const CASES_FIRST = 4;
 
 function summaryView() {
-  return [verdictPart(), gatesPart(), whyPart(), figuresPart(), ratesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
+  return [verdictPart(), gatesPart(), baselinePart(), whyPart(), figuresPart(), ratesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
 }
 
 function verdictPart() {
@@ -132,6 +132,13 @@ function figuresPart() {
       figure("Tokens", tokens === undefined ? "not reported" : number(tokens), judgedTokens !== undefined && `and ${number(judgedTokens)} for judging`, tokens === undefined),
     ),
   );
+}
+
+/** How the run compares with its baseline, as the console says it. */
+function baselinePart() {
+  const { baseline } = data.run;
+  if (!baseline || !baseline.length) return null;
+  return h("section", { class: "whys baseline" }, h("h2", null, "Compared with the baseline"), baseline.map((line) => h("p", { class: "cases" }, say(line, 400))));
 }
 
 /** What the run had to reach, beside its cases. */

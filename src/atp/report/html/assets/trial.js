@@ -63,6 +63,7 @@ function caseHead(row, trial, seen, about) {
       row.tags.map((tag) => [" ", h("a", { class: "tag", href: link({ ...NO_FILTER, ...NO_CASE, tag }) }, say(tag, 40))]),
     ),
     row.flaky && h("p", { class: "about" }, row.flaky),
+    (about.judge ?? []).map((line) => h("p", { class: "about" }, say(line, 400))),
     row.quarantine && h("p", { class: "about" }, say(row.quarantine, 400)),
     row.planned > 1 && trialsPart(row, trial, seen, several, about),
     reason && h("div", { class: "why-box is-failed" }, block(reason)),
