@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atp.stats.stability import answer_key, by_variation, case_score, case_status, classify, deviation, mean, stability
+from atp.stats.stability import answer_key, by_variation, case_score, case_status, classify, stability
 from atp.suite.result import CaseResult, Status, Transcript, TrialResult, Turn
 
 
@@ -122,20 +122,6 @@ def test_text_that_looks_like_a_key_is_not_json() -> None:
 )
 def test_classes(rate: float, name: str) -> None:
     assert classify(rate) == name
-
-
-NUMBERS = st.lists(st.floats(0, 1e7), min_size=1, max_size=30)
-
-
-@given(NUMBERS)
-def test_mean_and_deviation_are_those_of_the_population(values: list[float]) -> None:
-    assert mean(values) == pytest.approx(statistics.fmean(values))
-    assert deviation(values) == pytest.approx(statistics.pstdev(values), abs=1e-6)
-
-
-def test_nothing_has_no_mean() -> None:
-    assert mean([]) is None
-    assert deviation([]) is None
 
 
 @given(st.lists(st.sampled_from(ORDER), min_size=1, max_size=20))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from atp.stats.stability import is_judged, is_other_error, mean, missed_score, passed_trials
+from atp.stats.averages import mean
+from atp.stats.stability import is_judged, is_other_error, missed_score, passed_trials
 from atp.suite.result import CaseResult, TrialResult
 
 

@@ -6,9 +6,9 @@ from math import fsum
 
 from msgspec import Struct, field
 
+from atp.stats.averages import mean
 from atp.stats.intervals import Interval, mean_interval, percentile, percentile_interval, se_runs, suite_interval
 from atp.stats.run_numbers import RunNumbers
-from atp.stats.stability import mean
 from atp.suite.metrics import MEASURED
 
 MOST_GROUPS = 200
@@ -124,8 +124,8 @@ def metric_figures(numbers: RunNumbers, metric: str, rows: Sequence[int]) -> Met
     else:
         for case in numbers.cases(rows):
             own = [value for row in case for value in numbers.values(metric, row)]
-            if own:
-                means.append(fsum(own) / len(own))
+            if (middle := mean(own)) is not None:
+                means.append(middle)
                 values += own
     figures = figures_of(values, means)
     if figures is not None and figures.mean_interval is not None and metric in MEASURED:
@@ -142,7 +142,7 @@ def figures_of(values: Sequence[float], means: Sequence[float]) -> MetricFigures
     return MetricFigures(
         cases=cases,
         runs=len(values),
-        mean=fsum(means) / cases,
+        mean=mean(means) or 0.0,
         mean_interval=mean_interval(means),
         median=percentile(values, 0.5) or 0.0,
         median_interval=percentile_interval(values, 0.5, cases=cases),

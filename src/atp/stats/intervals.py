@@ -6,9 +6,10 @@ Shares are from 0 to 1. `docs/design/statistics.md` says which formula each figu
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from math import ceil, comb, exp, expm1, fsum, inf, log, sqrt
+from math import ceil, comb, exp, expm1, fsum, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
+from atp.stats.averages import deviation, mean
 from atp.stats.distributions import (
     binomial_at_least,
     binomial_at_most,
@@ -17,7 +18,6 @@ from atp.stats.distributions import (
     root,
     student_quantile,
 )
-from atp.stats.stability import mean
 
 LEAST_CASES = 5
 """With fewer cases there is no interval of a suite's rate or of a mean over cases."""
@@ -246,17 +246,15 @@ def _lower_rank(n: int, share: float, alpha: float) -> int | None:
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """Student's interval of the mean of a metric, one value a case, for other cases like these, approximately.
 
-    None below 5 cases, and where all values are the same: then their spread is not known, and not 0.
+    None below 5 cases, where all values are the same (then their spread is not known, and not 0), and where the spread
+    is larger than any float.
     """
     n = len(values)
-    if n < LEAST_CASES:
+    middle, spread = mean(values), deviation(values, sample=True)
+    if n < LEAST_CASES or middle is None or spread is None or min(values) == max(values):
         return None
-    if n and min(values) == max(values):
-        return None
-    middle = fsum(values) / n
-    error = sqrt(fsum((value - middle) ** 2 for value in values) / (n - 1) / n)
-    width = student_quantile((1 + confidence) / 2, n - 1) * error
-    return Interval(middle - width, middle + width)
+    width = student_quantile((1 + confidence) / 2, n - 1) * spread / sqrt(n)
+    return Interval(middle - width, middle + width) if isfinite(width) else None
 
 
 def _check_counts(passed: int, n: int) -> None:

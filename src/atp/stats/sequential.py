@@ -11,10 +11,10 @@ from functools import lru_cache
 from math import ceil, inf, log, log1p
 from typing import Literal, NamedTuple
 
+from atp.stats.averages import mean
 from atp.stats.distributions import log_beta, log_beta_tails, root
 from atp.stats.gates import MOST_RUNS, check_gate
 from atp.stats.intervals import Interval
-from atp.stats.stability import mean
 from atp.suite.result import Decision
 
 StoppedBy = Literal["decided", "max-runs", "futility"]

@@ -3,13 +3,13 @@
 import hashlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from math import fsum, sqrt
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from atp.base.json.canonical import canonical
 from atp.base.json.found import MISSING, SearchCutShort, read_whole
+from atp.stats.averages import deviation, mean
 from atp.stats.score import below
 from atp.suite.result import CaseResult, CaseStatus, Decision, Status, TrialResult
 
@@ -182,19 +182,6 @@ def answer_key(output: Any) -> bytes:
     else:
         text = f"json {canonical(output)}"
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean; None without values."""
-    return fsum(values) / len(values) if values else None
-
-
-def deviation(values: Sequence[float]) -> float | None:
-    """The standard deviation of the population; None without values."""
-    middle = mean(values)
-    if middle is None:
-        return None
-    return sqrt(fsum((value - middle) ** 2 for value in values) / len(values))
 
 
 def _most_frequent(values: Iterable[Hashable]) -> int:

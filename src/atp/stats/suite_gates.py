@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from atp.base.near import near_miss
 from atp.base.numbers import counted
+from atp.stats.averages import mean
 from atp.stats.case_counts import CaseCounts, VariationCounts
 from atp.stats.gates import decide_percentile, decide_suite
 from atp.stats.intervals import (
@@ -23,7 +24,6 @@ from atp.stats.intervals import (
     suite_upper_limit,
 )
 from atp.stats.run_numbers import RunNumbers
-from atp.stats.stability import mean
 from atp.suite.gates import PASS_RATE, RunGate, SuiteGate
 from atp.suite.metrics import FIRST_TOKEN, MEASURED
 from atp.suite.result import Decision
