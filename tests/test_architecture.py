@@ -45,6 +45,8 @@ ALLOWED_SIBLINGS = {
     ("report.html", "report.compare"): "the end of a run shows how it compares with a baseline",
     ("report.formats", "report.compare"): "the end of a run shows how it compares with a baseline",
     ("report.formats", "report.console"): "some formats contain the console's text",
+    ("report.formats", "report.records"): "the JSON formats are made of these records, others of parts of them",
+    ("report.html", "report.records"): "the page's data are partly those of the JSON report",
 }
 """Subpackages that import a sibling directly, and why."""
 

@@ -10,7 +10,7 @@ from atp.history.figures import CaseFigures, FigureCollector
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
 from atp.report.compare.words import column_sentence
-from atp.report.records import (
+from atp.report.records.case import (
     GridAgentRecord,
     GridCaseRecord,
     GridCellRecord,

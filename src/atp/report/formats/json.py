@@ -7,7 +7,7 @@ from typing import IO
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import Spool
-from atp.report.records import (
+from atp.report.records.case import (
     FORMAT,
     GateRecord,
     GroupsRecord,

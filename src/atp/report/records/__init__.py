@@ -1,0 +1,1 @@
+"""The records of the JSON report and of the JSONL events."""
