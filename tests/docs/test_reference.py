@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from atp.journal import records
-from atp.report.records import case as report_records
+from atp.report.records import report as report_records
 from atp.suite import result
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import atp
 from atp.history import baselines
-from atp.report.records.case import FORMAT
+from atp.report.records.report import FORMAT
 
 SOURCE = Path(atp.__file__).parent.parent
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from tests.formats.record import BASELINES, HERE, PROJECT, ROOT, TEST
 
 from atp.history import baselines
 from atp.journal import records as journal
-from atp.report.records.case import FORMAT, ReportError, read_report, report_schema
+from atp.report.records.report import FORMAT, ReportError, read_report, report_schema
 from atp.report.reporter import REPORTERS
 
 FORMATS = sorted((one.name for one in HERE.iterdir() if one.name.isdigit()), key=int)

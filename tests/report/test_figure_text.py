@@ -1,7 +1,7 @@
 """What reports say of a gate."""
 
 from atp.report.figure_text import gate_text
-from atp.report.records.case import GateRecord
+from atp.report.records.figures import GateRecord
 from atp.stats.suite_gates import GateResult
 
 

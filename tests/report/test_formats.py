@@ -20,7 +20,7 @@ from atp.report.formats.jsonl import JsonlReport
 from atp.report.formats.junit import JunitReport
 from atp.report.formats.markdown import MarkdownReport
 from atp.report.html.report import HtmlReport
-from atp.report.records.case import event_schema, report_schema
+from atp.report.records.report import event_schema, report_schema
 from atp.report.reporter import REPORTERS, Reporter
 
 KINDS: dict[str, type[Reporter]] = {"md": MarkdownReport, "xml": JunitReport, "csv": CsvReport, "ctrf.json": CtrfReport}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.engine.support.project import Project
 
-from atp.report.records.case import read_report
+from atp.report.records.report import read_report
 
 AGENT = """
     def answer(prompt, options):

@@ -22,7 +22,7 @@ def command(name: str) -> int:
     report.
     """
     if name in _REPORTS:
-        from atp.report.records.case import event_schema, report_schema
+        from atp.report.records.report import event_schema, report_schema
 
         print_json(report_schema() if name == "report" else event_schema())
         return 0

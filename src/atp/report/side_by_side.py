@@ -10,14 +10,8 @@ from atp.history.figures import CaseFigures, FigureCollector
 from atp.journal.listeners import Listener
 from atp.journal.records import RunInfo
 from atp.report.compare.words import column_sentence
-from atp.report.records.case import (
-    GridAgentRecord,
-    GridCaseRecord,
-    GridCellRecord,
-    GridComparisonRecord,
-    GridRecord,
-    percents,
-)
+from atp.report.records.figures import GridAgentRecord, GridCaseRecord, GridCellRecord, GridComparisonRecord, GridRecord
+from atp.report.records.record import percents
 from atp.stats.comparison import ColumnComparison
 from atp.stats.group_figures import GroupFigures
 from atp.suite.result import CaseResult

@@ -15,7 +15,7 @@ from tests.parts import needs
 
 from atp.report.formats.json import JsonReport
 from atp.report.formats.jsonl import JsonlReport
-from atp.report.records.case import read_report
+from atp.report.records.report import read_report
 from atp.suite.result import CaseResult, MadeFile
 
 

@@ -16,7 +16,7 @@ from tests.report.test_hostile import NASTY, hostile_case
 
 from atp.report.formats.ctrf import CtrfReport
 from atp.report.formats.junit import JunitReport
-from atp.report.records.case import report_schema
+from atp.report.records.report import report_schema
 from atp.suite.result import Blame, CaseResult
 
 AGENT = f"""

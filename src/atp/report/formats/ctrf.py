@@ -17,7 +17,9 @@ from atp.journal.listeners import RunEnd
 from atp.report.console.case_text import went_wrong
 from atp.report.facts import agent_id, case_usage, is_failure, milliseconds, reason, shown_trial, timestamp
 from atp.report.files import Spool
-from atp.report.records.case import GateRecord, environment, stability_fields
+from atp.report.records.figures import GateRecord
+from atp.report.records.run import environment
+from atp.report.records.stability import stability_fields
 from atp.report.reporter import SpooledReport
 from atp.stats.stability import case_score
 from atp.suite.case import Case

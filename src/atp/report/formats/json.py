@@ -7,17 +7,10 @@ from typing import IO
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import Spool
-from atp.report.records.case import (
-    FORMAT,
-    GateRecord,
-    GroupsRecord,
-    MetadataRecord,
-    ResultRecord,
-    SkippedRecord,
-    SummaryRecord,
-    environment,
-    run_metrics,
-)
+from atp.report.records.case import ResultRecord, SkippedRecord
+from atp.report.records.figures import GateRecord, GroupsRecord, run_metrics
+from atp.report.records.report import FORMAT
+from atp.report.records.run import MetadataRecord, SummaryRecord, environment
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide
 from atp.stats.group_figures import run_groups
@@ -26,7 +19,7 @@ from atp.suite.result import CaseResult
 
 
 class JsonReport(SpooledReport):
-    """One JSON object, `records.Report`, with the results in the order of the files, whichever ended first."""
+    """One JSON object, `records.report.Report`, with the results in the order of the files, whichever ended first."""
 
     format = "report.json"
     extensions = (".json",)

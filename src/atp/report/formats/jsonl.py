@@ -6,7 +6,7 @@ from pathlib import Path
 from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.files import LineFile, LineStream, Sink, open_stdout
-from atp.report.records.case import Event, ResultEvent, SkippedEvent, StartEvent, SummaryEvent
+from atp.report.records.report import Event, ResultEvent, SkippedEvent, StartEvent, SummaryEvent
 from atp.report.reporter import Reporter
 from atp.suite.case import Case
 from atp.suite.result import CaseResult

@@ -13,7 +13,7 @@ from atp.journal.records import RunInfo
 from atp.report.differences import compared_values
 from atp.report.facts import judge_flips, long_run_text
 from atp.report.html.pictures import attached_pictures, picture_address
-from atp.report.records.case import stability_fields
+from atp.report.records.stability import stability_fields
 from atp.report.rerun import case_command
 from atp.suite.result import Artifact, CaseResult, MadeFile, TrialResult, Verdict
 

@@ -14,7 +14,7 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import not_run
 from atp.report.figure_text import gate_text, gate_title, group_rate_text, metric_text, named_metrics
-from atp.report.records.case import MetadataRecord, SummaryRecord, environment
+from atp.report.records.run import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
 from atp.stats.group_figures import run_groups
 from atp.stats.suite_gates import GateResult

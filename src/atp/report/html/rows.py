@@ -18,7 +18,8 @@ from atp.report.facts import (
     total_usage,
     warnings,
 )
-from atp.report.records.case import SkippedRecord, stability_fields
+from atp.report.records.case import SkippedRecord
+from atp.report.records.stability import stability_fields
 from atp.stats.stability import case_score
 from atp.suite.case import Case
 from atp.suite.result import CaseResult, TrialResult, Usage
