@@ -22,7 +22,12 @@ from typing import NoReturn
 IMPORTED = (
     *("atp.cli.main", "atp.cli.test", "atp.cli.validate", "atp.cli.show", "atp.cli.report", "atp.cli.runs"),
     *("atp.cli.agents", "atp.cli.chat", "atp.cli.convert", "atp.engine.agent_check", "atp.engine.chat"),
-    *("atp.engine.prepare.dry_run", "atp.engine.validate", "atp.agents.python.function", "atp.usercode.watchdog"),
+    *(
+        "atp.engine.prepare.dry_run",
+        "atp.engine.prepare.check_suite",
+        "atp.agents.python.function",
+        "atp.usercode.watchdog",
+    ),
     *("atp.checks.behavior", "atp.checks.groups", "atp.journal.recorded_run", "atp.journal.find"),
     *("atp.report.choose", "atp.report.html.report", "atp.report.formats.json", "atp.report.formats.junit"),
     *("aiohttp", "jinja2"),

@@ -92,8 +92,8 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
             for suite in filter(None, (one.suite for one in files)):
                 in_memory(suite, lambda _: False, lambda source: agent_tools(source, options, project))
         if check and not has_errors(notes):
+            from atp.engine.prepare.check_suite import check_suite
             from atp.engine.prepare.sources import relevant
-            from atp.engine.validate import check_suite
 
             for one in files:
                 if one.suite is not None and one.ok:
