@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atp.agents.adapter import Adapter, AdapterContext, Services
 from atp.agents.registry import make_adapter
 from atp.agents.running import RunningAgent
-from atp.base.diagnostics import Diagnostics
+from atp.base.diagnostics import Diagnostics, load_error
 from atp.base.errors import ConfigurationError
 from atp.base.project import working_directory
 from atp.base.secrets import Secrets
@@ -18,10 +18,10 @@ from atp.engine.keys import agent_inputs, digest
 from atp.engine.named_agent import NamedAgent
 from atp.engine.prepare.agents import Project, find_agent
 from atp.engine.prepare.options import Options
-from atp.engine.recordings import Recordings
 
 if TYPE_CHECKING:
     from atp.models.cassettes.cassette import Cassette
+    from atp.models.cassettes.store import Cache
     from atp.models.connectors.registry import Models
     from atp.models.model import Model
 
@@ -216,6 +216,64 @@ class _ColumnServices:
 
     def running_agent(self, name: str) -> RunningAgent:
         return self._services.running_agent(name, self)
+
+
+class Recordings:
+    """The cassette and the judges' cache of one run. Each is opened when it is first needed."""
+
+    def __init__(self, options: Options, root: Path, secrets: Secrets) -> None:
+        """`secrets` are masked in both."""
+        self._options = options
+        self._root = root
+        self._secrets = secrets
+
+    @cached_property
+    def cassette(self) -> "Cassette | None":
+        """Where answers are recorded to or replayed from; none if the run does neither. Raises `LoadError`."""
+        folder = self._options.replay or self._options.record
+        if folder is None:
+            return None
+        from atp.models.cassettes.cassette import Cassette
+        from atp.models.model import CassetteError
+
+        try:
+            return Cassette(Path(folder), "replay" if self._options.replay else "record", self._secrets)
+        except CassetteError as error:
+            raise load_error("cassette", str(error), error.hint) from error
+
+    @cached_property
+    def cache(self) -> "Cache | None":
+        """The judges' earlier answers; none if the run doesn't use them."""
+        if not self._options.judge_cache:
+            return None
+        from atp.models.cassettes.store import Cache
+
+        return Cache(self._root / ".atp" / "judge-cache", self._secrets)
+
+    def _opened(self) -> "list[Cassette | Cache]":
+        stores = (self.__dict__.get(name) for name in ("cassette", "cache"))
+        return [store for store in stores if store is not None]
+
+    def begin_trial(self) -> None:
+        """Number the answers to repeated calls of a new trial from 1 again."""
+        if self.__dict__.get("cassette") is not None:
+            from atp.models.cassettes.cassette import begin_trial
+
+            begin_trial()
+
+    def close(self) -> list[str]:
+        """Close the cassette and the cache of judges. Returns what could not be written, and why."""
+        from atp.models.model import CassetteError
+
+        problems: list[str] = []
+        for store in self._opened():
+            try:
+                store.close()
+            except CassetteError as error:
+                problems.append(str(error))
+        if (cache := self.__dict__.get("cache")) is not None and cache.problem:
+            problems.append(f"the judge cache is not kept: {cache.problem}")
+        return problems
 
 
 async def close_all(parts: Sequence[Any]) -> list[str]:
