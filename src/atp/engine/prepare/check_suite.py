@@ -30,7 +30,7 @@ def check_suite(suite: Suite, options: Options, root: Path, env: Mapping[str, st
             found.error("agent-configuration", f"agent `{agent.agent.name}`: {message}", agent.agent.place, hint)
     found.extend(check_cases(source, agents, root))
     found.extend(check_gates(source, options))
-    hooks = ((one, source.folder) for one in sorted(source.survey.hooks))
+    hooks = ((hook, source.folder) for hook in sorted(source.survey.hooks))
     found.extend(check_hooks(hooks, hook_folders(anchor, root), root))
     survey = source.survey
     if survey.connectors or survey.deciders or survey.simulators or survey.varied:

@@ -59,7 +59,7 @@ class JsonReport(SpooledReport):
         results.write_list(file)
         file.write(b',\n"skipped": ')
         skipped.write_list(file)
-        gates = [GateRecord.of(one) for one in end.gates]
+        gates = list(map(GateRecord.of, end.gates))
         parts = {"gates": gates, "metrics": run_metrics(end), "groups": GroupsRecord.of(end)}
         for name, part in parts.items():
             file.write(b',\n"%s": ' % name.encode() + self.masked_json(part))

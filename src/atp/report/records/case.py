@@ -186,11 +186,11 @@ class ResultRecord(Record, kw_only=True):
             no_assertions=False,
         )
         if trial.checkpoints:
-            made.missing_checkpoints = [one.id for one in trial.checkpoints if one.required and not one.passed]
+            made.missing_checkpoints = [point.id for point in trial.checkpoints if point.required and not point.passed]
         if len(trials) != 1:
-            made.duration_ms = milliseconds(sum([one.duration_ms for one in trials]))
-            made.attempt = max([one.attempt for one in trials], default=1)
-            made.retries = [why for one in trials for why in one.retries]
+            made.duration_ms = milliseconds(sum([run.duration_ms for run in trials]))
+            made.attempt = max([run.attempt for run in trials], default=1)
+            made.retries = [why for run in trials for why in run.retries]
         if len(trials) != 1 or trial.warnings:
             made.warnings, made.no_assertions = warnings(trials), no_assertions(trials)
         if case.repeated or trial.metrics:
@@ -202,7 +202,7 @@ class ResultRecord(Record, kw_only=True):
                 setattr(made, name, value)
             if (flaky := flakiness(case)) is not None:
                 made.flaky = FlakyRecord(blame=flaky.blame)
-            made.run_details = [RunDetailRecord.of(one) for one in trials]
+            made.run_details = list(map(RunDetailRecord.of, trials))
         return made
 
 
@@ -249,7 +249,7 @@ def _case_metrics(case: CaseResult) -> dict[str, MetricRecord]:
     judged = filter(is_judged, case.counted)
     values = values_by_name(metrics_of(trial) if case.repeated else trial.metrics for trial in judged)
     found = {name: figures_of(some, some) for name, some in values.items()}
-    return {name: MetricRecord.of(one, of_case=True) for name, one in found.items() if one is not None}
+    return {name: MetricRecord.of(figures, of_case=True) for name, figures in found.items() if figures is not None}
 
 
 def _mean_dimensions(trials: Sequence[TrialResult]) -> dict[str, float]:

@@ -34,7 +34,7 @@ class MetricRecord(Record, kw_only=True):
         if found.runs > 1:
             for name in ("mean_interval", "median_interval", "p95_interval"):
                 if (interval := getattr(found, name)) is not None and any(map(isfinite, interval)):
-                    setattr(made, name, [rounded(one) if isfinite(one) else None for one in interval])
+                    setattr(made, name, [rounded(limit) if isfinite(limit) else None for limit in interval])
         return made
 
 
@@ -51,7 +51,7 @@ class GroupRecord(Record, kw_only=True):
     @classmethod
     def of(cls, name: str, found: GroupFigures) -> Self:
         """The record of a group."""
-        metrics = {metric: MetricRecord.of(one) for metric, one in found.metrics.items()}
+        metrics = {metric: MetricRecord.of(figures) for metric, figures in found.metrics.items()}
         return cls(name=name, cases=found.cases, metrics=metrics, **rate_fields(found))
 
 
@@ -67,12 +67,14 @@ class GroupsRecord(Record, kw_only=True):
         """The record of a run's groups."""
         found = run_groups(end.numbers)
         kinds = {"agents": found.agents, "files": found.files, "tags": found.tags}
-        return cls(**{kind: [GroupRecord.of(*one) for one in groups.items()] for kind, groups in kinds.items()})
+        return cls(
+            **{kind: [GroupRecord.of(name, group) for name, group in groups.items()] for kind, groups in kinds.items()}
+        )
 
 
 def run_metrics(end: RunEnd) -> dict[str, MetricRecord]:
     """The metrics of all cases of a run."""
-    return {name: MetricRecord.of(one) for name, one in run_groups(end.numbers).all.metrics.items()}
+    return {name: MetricRecord.of(figures) for name, figures in run_groups(end.numbers).all.metrics.items()}
 
 
 def rate_fields(group: GroupFigures) -> dict[str, Any]:
@@ -115,7 +117,7 @@ class GateRecord(Record, kw_only=True):
             value=None if gate.value is None else rounded(gate.value),
             interval=None
             if gate.interval is None
-            else [None if one is None else rounded(one) for one in gate.interval],
+            else [None if limit is None else rounded(limit) for limit in gate.interval],
             basis=gate.basis,
             cases=gate.cases,
             known_cases=UNSET if gate.known_cases == gate.cases else gate.known_cases,

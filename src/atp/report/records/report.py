@@ -93,7 +93,7 @@ class SummaryEvent(SummaryRecord, kw_only=True, tag_field="type", tag="summary")
     def of(cls, end: RunEnd) -> Self:
         """The event of a run's end."""
         made = super().of(end)
-        made.gates, made.metrics = [GateRecord.of(one) for one in end.gates], run_metrics(end)
+        made.gates, made.metrics = list(map(GateRecord.of, end.gates)), run_metrics(end)
         return made
 
 

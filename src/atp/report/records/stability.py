@@ -46,7 +46,7 @@ class FlipsRecord(Record, kw_only=True):
     @classmethod
     def of(cls, flips: Flips) -> Self:
         """The record of judgings that came to a verdict at least twice."""
-        low, high = (round(100 * one, 1) for one in flips.interval)
+        low, high = percents(flips.interval)
         rate = round(100 * (flips.rate or 0.0), 1)
         return cls(check=flips.check or UNSET, judgings=flips.judgings, flip_rate=rate, interval=(low, high))
 
@@ -90,7 +90,7 @@ def stability_fields(case: CaseResult) -> dict[str, Any]:
     if len(variations) > 1:
         made["iterations"] = len(variations)
         made["variations"] = [
-            VariationRecord(variation=number, **_stability_fields(one)) for number, one in variations.items()
+            VariationRecord(variation=number, **_stability_fields(found)) for number, found in variations.items()
         ]
     return made
 
