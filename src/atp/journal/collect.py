@@ -127,11 +127,11 @@ def _finish_tested(case: CaseResult, complete: bool) -> CaseResult:
 
 
 def _set_tested_status(case: CaseResult) -> CaseResult:
-    from atp.stats.case_gate import case_text
+    from atp.stats.rate_text import case_rate_text
 
     case.status = case_status(case.counted, None, case.min_score, case.decision)
     if case.status == "inconclusive":
-        case.reason = case_text(case)
+        case.reason = case_rate_text(case)
     elif case.status == "failed" and case.decision == "passed":
         case.reason = below(case_score(case.counted), case.min_score)
     return case

@@ -197,9 +197,9 @@ def _flip_text(flips: Flips) -> str:
 
 def long_run_text(case: CaseResult) -> str:
     """What the runs of a case say of its pass rate in the long run, in a sentence; empty if nothing was judged."""
-    from atp.stats.case_gate import case_text  # only cases that ran more than once need the statistics
+    from atp.stats.rate_text import case_rate_text  # only cases that ran more than once need the statistics
 
-    return case_text(case) or ""
+    return case_rate_text(case) or ""
 
 
 def left_out(trials: Sequence[TrialResult]) -> dict[str, str]:
