@@ -73,6 +73,10 @@ def test_agents_are_compared_each_with_itself_or_with_the_one_that_is_named() ->
     assert (named.a.agent, named.b.agent, named.a.pass_rate, named.b.pass_rate) == ("one", "two", 100, 0)
     with pytest.raises(LoadError, match="A has no agent `three`"):
         compare(both, both, ("three", "two"))
+    columns = run(case("x", agent="bot [a=1]"), case("x", agent="bot [a=2]"), case("x", agent="bat"))
+    with pytest.raises(LoadError) as error:
+        compare(columns, columns, ("bot", "bat"))
+    assert error.value.diagnostics[0].hint == "name one of its columns: `bot [a=1]`, `bot [a=2]`"
 
 
 def test_rates_are_means_over_variations() -> None:

@@ -1,5 +1,6 @@
 """Probabilities for tests that try every outcome instead of drawing some."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
@@ -29,6 +30,8 @@ class Ends(NamedTuple):
     """The mean of the estimate, where every end has one."""
     still_running: float
     """The probability that no end was reached."""
+    counts: dict[tuple[int, int], float]
+    """The probability of each end, as (passed, trials); errors that are not the agent's count as failed."""
 
 
 def sequential_ends(design: Design, rates: Sequence[float], errors: float = 0.0, most: int = 10_000) -> Ends:
@@ -40,6 +43,7 @@ def sequential_ends(design: Design, rates: Sequence[float], errors: float = 0.0,
     for rate in rates:
         a_run = _convolved(a_run, {(1, 1): rate * (1 - errors), (0, 1): errors, (0, 0): (1 - rate) * (1 - errors)})
     going, ended = {(0, 0): 1.0}, dict.fromkeys(("passed", "failed", None), 0.0)
+    counts: dict[tuple[int, int], float] = defaultdict(float)
     runs = estimate = 0.0
     for run in range(1, min(most, design.max_runs or most) + 1):
         after, going = _convolved(going, a_run), {}
@@ -49,10 +53,11 @@ def sequential_ends(design: Design, rates: Sequence[float], errors: float = 0.0,
                 going[low, high] = chance
                 continue
             ended[stop.decision] += chance
+            counts[low, run * len(rates)] += chance
             runs += run * chance
             if len(rates) == 1 and not errors:
                 estimate += chance * first_run_passed(design, run, low)
-    return Ends(ended["passed"], ended["failed"], ended[None], runs, estimate, fsum(going.values()))
+    return Ends(ended["passed"], ended["failed"], ended[None], runs, estimate, fsum(going.values()), counts)
 
 
 def _convolved(one: dict[tuple[int, int], float], other: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:

@@ -12,18 +12,21 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
+from tests.stats.exact import sequential_ends
 
 from atp.stats import compare
 from atp.stats.compare import (
     Counts,
+    case_p_value,
     classify_cases,
     classify_overall,
+    difference_interval,
     discoveries,
     few_cases_interval,
     fisher,
     holm,
     is_non_inferior,
-    least_fisher,
+    least_p_value,
     log_ratios,
     newcombe,
     observed,
@@ -34,6 +37,7 @@ from atp.stats.compare import (
     sign_flip,
     signed_rank,
 )
+from atp.stats.sequential import Design
 
 
 @st.composite
@@ -90,7 +94,7 @@ def test_fishers_test_agrees_with_scipy(a: Counts, b: Counts) -> None:
         for one in range(a.judged + 1)
         if 0 <= passed - one <= b.judged
     ]
-    assert least_fisher(a, b) == min(every)
+    assert least_p_value(a, b) == min(every)
 
 
 @given(counts(), counts())
@@ -122,6 +126,39 @@ def test_no_case_regresses_with_fewer_than_four_runs_on_a_side() -> None:
     assert classify_cases([(Counts(100, 100), Counts(0, 3))])[0][0] == "inconclusive"
     assert classify_cases([(Counts(4, 4), Counts(0, 4))])[0][0] == "regressed"
     assert classify_cases([(Counts(0, 4), Counts(4, 4))])[0][0] == "improved"
+
+
+AUTO = Design(0.9, 0.1, 0.05, min_runs=5, max_runs=80)
+
+
+def _found(rate_a: float, rate_b: float, level: float) -> float:
+    """How likely a case of `--runs auto` is to be called worse or better in B, at a level."""
+    ends = [sequential_ends(AUTO, [rate]).counts for rate in (rate_a, rate_b)]
+    return sum(
+        one * other
+        for (passed_a, runs_a), one in ends[0].items()
+        for (passed_b, runs_b), other in ends[1].items()
+        if case_p_value(Counts(passed_a, runs_a, True), Counts(passed_b, runs_b, True)) <= level
+    )
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99])
+def test_runs_that_were_stopped_by_their_results_raise_no_more_false_alarms(rate: float) -> None:
+    """Fisher's test, which takes the numbers of runs for given, would raise 20% at a rate of 0.85 and a level of 5%."""
+    assert _found(rate, rate, 0.05) <= 0.05
+    assert _found(rate, rate, 0.01) <= 0.01
+
+
+def test_a_case_that_breaks_is_found_with_runs_that_were_stopped_by_their_results() -> None:
+    assert _found(0.99, 0.5, 0.05) >= 0.7
+    assert classify_cases([(Counts(20, 20, True), Counts(0, 5, True))])[0][0] == "regressed"
+    assert classify_cases([(Counts(0, 5, True), Counts(20, 20))])[0][0] == "improved"
+
+
+def test_the_interval_of_a_difference_holds_at_any_stop() -> None:
+    a, b = Counts(20, 20, True), Counts(6, 10)
+    low, high = difference_interval(a, b)
+    assert low < newcombe(a, b).low < -0.4 < newcombe(a, b).high < high
 
 
 def test_a_margin_makes_near_rates_the_same() -> None:

@@ -14,11 +14,11 @@ from atp.stats.compare import (
     Counts,
     classify_cases,
     classify_overall,
+    difference_interval,
     few_cases_interval,
     holm,
     is_non_inferior,
     log_ratios,
-    newcombe,
     observed,
     overall_interval,
     overall_p_value,
@@ -115,12 +115,20 @@ def compare_with_first(run: RunFigures, agents: Sequence[str]) -> list[ColumnCom
 
 
 def _check_agent(run: RunFigures, agent: str, name: str) -> None:
-    if agent not in run.agents:
-        meant = near_miss(agent, run.agents)
-        hint = (
-            f"did you mean `{meant}`?" if meant else f"it has {', '.join(f'`{one}`' for one in run.agents) or 'none'}"
-        )
-        raise load_error("no-agent", f"{name} has no agent `{agent}`", hint)
+    if agent in run.agents:
+        return
+    columns = [one for one in run.agents if one.startswith(f"{agent} [")]
+    if columns:
+        hint = f"name one of its columns: {_quoted(columns)}"
+    elif meant := near_miss(agent, run.agents):
+        hint = f"did you mean `{meant}`?"
+    else:
+        hint = f"it has {_quoted(run.agents) or 'none'}"
+    raise load_error("no-agent", f"{name} has no agent `{agent}`", hint)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{one}`" for one in names)
 
 
 def _side(run: RunFigures, name: str, agent: str | None, cases: Sequence[CaseFigures | None]) -> Side:
@@ -215,7 +223,7 @@ def _both(pair: _Pair) -> tuple[CaseFigures, CaseFigures]:
 
 def _both_counts(pair: _Pair) -> tuple[Counts, Counts]:
     a, b = _both(pair)
-    return Counts(a.passed, a.judged), Counts(b.passed, b.judged)
+    return Counts(a.passed, a.judged, a.sequential), Counts(b.passed, b.judged, b.sequential)
 
 
 def _difference(pair: _Pair) -> float:
@@ -251,7 +259,7 @@ def _compare_cases(
             difference = _difference(pair)
             record.kind, record.p_value = next(classes)
             record.observed, record.difference = observed(difference), _percent(difference)
-            record.interval = _limits(newcombe(*_both_counts(pair)))
+            record.interval = _limits(difference_interval(*_both_counts(pair)))
         if answers:
             record.answers = _answers(pair, record)
         found.append(record)

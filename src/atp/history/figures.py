@@ -21,7 +21,7 @@ from atp.stats.stability import is_judged
 from atp.suite.metrics import metrics_of, values_by_name
 from atp.suite.result import CaseResult, CaseStatus, Moment, TrialResult
 
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -70,6 +70,8 @@ class CaseFigures(Struct, omit_defaults=True, kw_only=True):
     """Runs that were planned and never came to an end: blocked, cancelled, never begun."""
     rate: Share | None = None
     """The pass rate: the mean over the variations of the prompt. None without a judged run."""
+    sequential: bool = False
+    """True if how many runs there are depends on how they came out: `--runs auto`, or a number that was changed."""
     case_digest: str | None = None
     """A hash of what the case says. None in journals of early versions."""
     judge_digest: str | None = None
@@ -194,6 +196,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
         errors=counts.errors,
         missing=counts.missing,
         rate=counts.rate,
+        sequential=case.min_runs > 0 or case.other_runs,
         # A trial that never began has not asked who would judge it.
         case_digest=_first(trial.case_digest for trial in case.trials),
         judge_digest=_first(trial.judge_digest for trial in case.trials),

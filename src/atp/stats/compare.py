@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from math import comb, fsum, log, sqrt
+from math import comb, exp, fsum, log, sqrt
 from operator import add, getitem
 from random import Random
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from atp.stats.comparison import Class, Observed
 from atp.stats.distributions import normal_quantile, normal_tail, student_quantile
 from atp.stats.intervals import LEAST_CASES, Interval, wilson
+from atp.stats.sequential import anytime_interval, log_evidence_between
 
 ALPHA = 0.05
 """The level of the overall test, two-sided, and the share of false discoveries among cases."""
@@ -43,6 +44,8 @@ class Counts(NamedTuple):
     """Runs that passed."""
     judged: int
     """Runs that say something of the agent."""
+    sequential: bool = False
+    """True if how many there are depends on how they came out (`--runs auto`)."""
 
 
 class Shift(NamedTuple):
@@ -149,12 +152,12 @@ def random_sides(pairs: Sequence[tuple[Counts, Counts]], seed: int = 0) -> float
 
 
 def few_cases_interval(pairs: Sequence[tuple[Counts, Counts]], confidence: float = 0.95) -> Interval:
-    """The interval of the mean difference over a few cases, from Newcombe's of each; there is at least one.
+    """The interval of the mean difference over a few cases, from that of each; there is at least one.
 
     Where there are too few cases for `overall_interval`, which needs to see how much cases differ.
     """
     n = len(pairs)
-    all_limits = [newcombe(a, b, confidence) for a, b in pairs]
+    all_limits = [difference_interval(a, b, confidence) for a, b in pairs]
     differences = [b.passed / b.judged - a.passed / a.judged for a, b in pairs]
     mean = fsum(differences) / n
     low = sqrt(fsum((one - limits.low) ** 2 for one, limits in zip(differences, all_limits, strict=True))) / n
@@ -200,6 +203,17 @@ def _is_within(interval: Interval | None, margin: float | None) -> bool:
     return interval is not None and margin is not None and -margin < interval.low and interval.high < margin
 
 
+def case_p_value(a: Counts, b: Counts) -> float:
+    """The p-value of one case: that B passes as often as A, in the long run.
+
+    Fisher's test takes the numbers of runs for given. Where those of a side depend on its results, the p-value is the
+    inverse of the evidence of a test that holds at any stop.
+    """
+    if a.sequential or b.sequential:
+        return exp(min(0.0, -log_evidence_between(a[:2], b[:2])))
+    return fisher(a, b)
+
+
 @lru_cache(4096)
 def fisher(a: Counts, b: Counts) -> float:
     """Fisher's exact test of two pass rates, two-sided: the tables that are no more likely than the observed one."""
@@ -209,8 +223,10 @@ def fisher(a: Counts, b: Counts) -> float:
 
 
 @lru_cache(4096)
-def least_fisher(a: Counts, b: Counts) -> float:
-    """The smallest p-value that the test can have with these runs and as many passes in all."""
+def least_p_value(a: Counts, b: Counts) -> float:
+    """The smallest p-value that the test can have with these runs and as many passes in all; 0 if that is not known."""
+    if a.sequential or b.sequential:
+        return 0.0
     weights = _table_weights(a.judged, b.judged, a.passed + b.passed)
     least = min(weights)
     return sum(one for one in weights if one <= least) / sum(weights)
@@ -243,18 +259,27 @@ def classify_cases(pairs: Sequence[tuple[Counts, Counts]], margin: float | None 
     `same` is a case with equal rates, or with a difference that lies within ±`margin` in the long run.
     """
     tested = [min(a.judged, b.judged) >= LEAST_RUNS for a, b in pairs]
-    p_values = [fisher(a, b) for a, b in pairs]
-    least = [least_fisher(a, b) if is_tested else 1.0 for (a, b), is_tested in zip(pairs, tested, strict=True)]
+    p_values = [case_p_value(a, b) for a, b in pairs]
+    least = [least_p_value(a, b) if is_tested else 1.0 for (a, b), is_tested in zip(pairs, tested, strict=True)]
     found: list[tuple[Class, float]] = []
     for (a, b), p_value, rejected in zip(pairs, p_values, discoveries(p_values, least), strict=True):
         difference = b.passed / b.judged - a.passed / a.judged
         kind: Class = "inconclusive"
         if rejected:
             kind = "regressed" if difference < 0 else "improved"
-        elif abs(difference) < _ROUNDING or (margin is not None and _is_within(newcombe(a, b), margin)):
+        elif abs(difference) < _ROUNDING or (margin is not None and _is_within(difference_interval(a, b), margin)):
             kind = "same"
         found.append((kind, p_value))
     return found
+
+
+def difference_interval(a: Counts, b: Counts, confidence: float = 0.95) -> Interval:
+    """The interval of the difference of a case's pass rates; one that holds at any stop, where results decided that."""
+    if not (a.sequential or b.sequential):
+        return newcombe(a, b, confidence)
+    each = (1 + confidence) / 2  # both hold the rate with the confidence that is asked for
+    (low_a, high_a), (low_b, high_b) = (anytime_interval(one.passed, one.judged, 0, each) for one in (a, b))
+    return Interval(low_b - high_a, high_b - low_a)
 
 
 def newcombe(a: Counts, b: Counts, confidence: float = 0.95) -> Interval:

@@ -71,6 +71,26 @@ def anytime_interval(passed: int, judged: int, other_errors: int = 0, confidence
     return Interval(low, high)
 
 
+MOSTLY_PASS = 1.0, 0.3
+"""The beta distribution of rates that the evidence of a difference is mixed with: most cases pass nearly always.
+
+The p-value is right with any. With this one a case that falls from 99% to 50% is found four times as often as with
+the uniform distribution.
+"""
+
+
+def log_evidence_between(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """The logarithm of the evidence that two pass rates differ, from (passed, judged) of each.
+
+    For every rate that both may have, the likelihood ratios of either side are mixed, and the mixtures multiplied; the
+    least product counts, which is that of the pooled rate. Each side may have been stopped at whatever moment.
+    """
+    a, b = MOSTLY_PASS
+    mixtures = sum(log_beta(passed + a, n - passed + b) - log_beta(a, b) for passed, n in (one, other))
+    passed, n = one[0] + other[0], one[1] + other[1]
+    return mixtures - (_log_likelihood(passed, n, passed / n) if passed else 0.0)
+
+
 class Boundaries:
     """The counts at which the gate is decided: for each number of trials, computed once and kept."""
 
