@@ -115,6 +115,10 @@ DAMAGED = {
     "more passed than judged": gzip.compress(
         gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":2')
     ),
+    "a format before the first": gzip.compress(b'{"type": "atp baseline", "format": 0, "run": "1", "at": 1}'),
+    "more runs than any case has": gzip.compress(
+        gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":5' + b"0" * 400)
+    ),
     "a negative count": gzip.compress(gzip.decompress(baselines.pack(run())).replace(b'"judged":5', b'"judged":-5')),
 }
 

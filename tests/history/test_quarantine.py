@@ -219,6 +219,8 @@ def test_entries_without_a_case_are_warned_of_where_that_is_known(project: Proje
     ran = project.atp("test", file, *FLAGS)
     assert ran.code == 0
     assert "there is no case `else` in cases.jsonl" in ran.err
+    before = (project.folder / NAME).read_text("utf-8").partition('"else"')[0]
+    assert f"{NAME}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}" in ran.err
     assert "there is no case `x` in missing.jsonl" in ran.err
     assert "`gone`" not in ran.err
     assert "there is no case `gone`" in project.atp("test", ".", *FLAGS).err

@@ -53,6 +53,7 @@ def test_a_run_is_found(root: Path, name: str, found: str) -> None:
         ("1999", "there is no such run"),
         ("commit:aa", "fewer than 4 letters"),
         ("commit:main", "this is not the hash of a commit"),
+        ("commit:HEAD", "commit:HEAD: this is not the hash of a commit"),
         ("commit:bbbb", "no run in .* was of that commit"),
         ("x" * 5000, "there is no such run"),
         ("a\0b", "there is no such run"),

@@ -133,6 +133,8 @@ def read(path: Path) -> Baseline:
         raise _damaged(path, str(error)) from error
     if head.type != "atp baseline":
         raise _damaged(path, "it is other JSON")
+    if head.format < 1:
+        raise _damaged(path, f"there is no format {head.format}")
     if head.format > FORMAT:
         message = f"{path} has format {head.format}, and this version of ATP reads baselines up to format {FORMAT}"
         raise load_error("newer-format", message, "update ATP, or read it with the version that wrote it")

@@ -58,7 +58,10 @@ class _Placed:
     """An entry, and where it stands in its file."""
 
     entry: Entry
-    place: Place
+    case_place: Place
+    """Where the case's id stands."""
+    day_place: Place
+    """Where the last day stands."""
     file: Path | None
     """The test file that the entry names."""
 
@@ -96,7 +99,7 @@ class Quarantine:
                 if is_unused:
                     where = f" in {one.entry.file}" if one.entry.file else ""
                     message = f"there is no case `{case}`{where}, so nothing is in quarantine"
-                    notes.warn("quarantine-unused", message, one.place, "remove the entry, or correct its `case`")
+                    notes.warn("quarantine-unused", message, one.case_place, "remove the entry, or correct its `case`")
         yield from notes
 
 
@@ -163,7 +166,8 @@ def _add(
         message = f"`{entry.case}` is in quarantine twice"
         notes.error("quarantine-duplicate", message, place, "keep one of the entries")
         return
-    same.append(_Placed(entry, locate.value((*path, "expires" if "expires" in raw else "expiry")), file))
+    day = "expires" if "expires" in raw else "expiry"
+    same.append(_Placed(entry, locate.value((*path, "case")), locate.value((*path, day)), file))
     same.sort(key=lambda one: one.file is None)  # what names its file goes first
 
 
@@ -173,4 +177,4 @@ def _check_expired(found: Quarantine, today: date, notes: Diagnostics) -> None:
         if entry.expires < today:
             message = f"the quarantine of `{entry.case}` expired on {entry.expires} (owner: {entry.owner})"
             hint = "fix the case and remove the entry, or agree with its owner on a later day"
-            notes.error("quarantine-expired", message, one.place, hint)
+            notes.error("quarantine-expired", message, one.day_place, hint)

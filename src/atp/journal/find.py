@@ -29,7 +29,7 @@ def find_run(root: Path, name: str, hint: str = _HINT) -> Path:
     if last := _LAST.fullmatch(name):
         return _newest(root, int(last["back"] or 0))
     if commit := _COMMIT.fullmatch(name):
-        return _of_commit(root, commit["commit"].lower())
+        return _of_commit(root, commit["commit"])
     found = runs_beginning(root, name)
     if len(found) != 1:
         known = "several runs begin so" if found else "there is no such run"
@@ -68,13 +68,13 @@ def _newest(root: Path, back: int) -> Path:
 
 def _of_commit(root: Path, commit: str) -> Path:
     """The newest run with a start record of this commit, or of one that begins so."""
-    if not re.fullmatch(f"[0-9a-f]{{{_SHORTEST_COMMIT},64}}", commit):
+    if not re.fullmatch(f"[0-9A-Fa-f]{{{_SHORTEST_COMMIT},64}}", commit):
         message = f"commit:{commit}: this is not the hash of a commit, or fewer than {_SHORTEST_COMMIT} letters of one"
         raise _no_run(message, "write out the hash: commit:$(git rev-parse main)")
     found: dict[str, Path] = {}
     for run in all_runs(root):
         start, _ = bounds(run)
-        if start is not None and start.commit is not None and start.commit.startswith(commit):
+        if start is not None and start.commit is not None and start.commit.startswith(commit.lower()):
             found.setdefault(start.commit, run)
     if len(found) > 1:
         raise _no_run(f"commit:{commit}: there are runs of {len(found)} commits that begin so", "give more of the hash")
