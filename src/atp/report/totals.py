@@ -1,6 +1,7 @@
 """Adds up the cases of each agent of a run."""
 
 from atp.base.numbers import counted
+from atp.journal.records import RunInfo
 from atp.report.facts import agent_usage, dollars
 from atp.stats.stability import case_score
 from atp.stats.summary import percent
@@ -8,16 +9,27 @@ from atp.suite.result import CaseResult
 
 
 class AgentTotals:
-    """The totals of each agent, in the order in which their first cases end."""
+    """The totals of each agent, in the order of the run."""
 
     def __init__(self) -> None:
-        self.agents: dict[str, AgentTotal] = {}
+        self._agents: dict[str, AgentTotal] = {}
+        self._places: dict[str, int] = {}
+
+    def start(self, info: RunInfo) -> None:
+        """Take over the order of the agents. With several trials at a time, any may be the first to end a case."""
+        self._places = {agent: place for place, agent in enumerate(info.agents)}
+
+    @property
+    def agents(self) -> dict[str, "AgentTotal"]:
+        """The agents of which a case has ended, by name."""
+        last = len(self._places)
+        return dict(sorted(self._agents.items(), key=lambda item: self._places.get(item[0], last)))
 
     def add(self, case: CaseResult) -> None:
         """Count a case that ended."""
         if case.status == "skipped":
             return
-        found = self.agents.setdefault(case.agent, AgentTotal())
+        found = self._agents.setdefault(case.agent, AgentTotal())
         found.cases += 1
         found.passed += case.status == "passed"
         for trial in case.trials:

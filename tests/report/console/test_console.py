@@ -101,6 +101,12 @@ def test_several_agents_are_named(story: Any) -> None:
     assert "✓ [c] – two (1.2s)\n" in text
 
 
+def test_why_a_case_is_inconclusive_is_said_once(story: Any) -> None:
+    case = story.case("open", story.trial(status="failed", error="wrong"), status="inconclusive", reason="9 of 10")
+    text = shown(story, [case], quiet=True)
+    assert (text.count("9 of 10"), "[open]: 9 of 10" in text, "wrong" in text) == (1, True, True)
+
+
 def test_how_to_go_on(story: Any, document: list[CaseResult]) -> None:
     end = story.end(reason="interrupted", exit_code=130)
     assert "Go on with: atp test x.jsonl --resume  (run 20241217-100000-ab12)\n" in shown(
@@ -362,6 +368,12 @@ def test_several_agents_have_totals_of_their_own(story: Any) -> None:
         "    d     ✗  –\n"
     ) in text
     assert "By agent" not in shown(story, cases)
+
+
+def test_agents_stand_in_the_order_of_the_run(story: Any) -> None:
+    cases = [story.case("c", agent=agent) for agent in ("two", "one")]  # several at a time: the second was the first
+    text = shown(story, cases, end=story.end(story.info(agents=["one", "two"])))
+    assert text.index("A  one") < text.index("B  two")
 
 
 def test_what_was_used_is_the_agents_or_the_judges(story: Any) -> None:

@@ -149,9 +149,8 @@ def explained(case: CaseResult, hide: Hide, *, name_agent: bool = False, details
     excused = " (quarantined)" if case.excused else ""
     lines: list[Line] = [(f"  {sign} {title(case.name, case.case, hide)}{by}{excused}: {headline}{blame}{place}", look)]
     if details and case.status != "cancelled":
-        error = trial.error or case.reason
-        told = error if headline == why else None
-        shown = {error if told or any(one.message == error for one in trial.verdicts) else None}
+        error, told = trial.error or case.reason, reason(case) if headline == why else None
+        shown = {told, *(one.message for one in trial.verdicts if one.message == error)}
         rest = [*_reasons(case, trial, hide, shown, ""), *FailedChecks(case, trial, hide).lines(told)]
         lines += [(f"  {text}", look) for text, look in rest]
     return lines

@@ -87,6 +87,7 @@ class Console(Listener):
     def start(self, info: RunInfo) -> None:
         """Print the head: what is tested, and how."""
         self._several = len(info.agents) > 1
+        self._by_agent.start(info)
         self._grid.start(info)
         self._several_files = len(info.files) > 1
         self._planned = info.cases

@@ -77,6 +77,7 @@ class MarkdownReport(SpooledReport):
         """Results name their agent where there are several."""
         super().start(info)
         self._several = len(info.agents) > 1
+        self._totals.start(info)
         self._grid.start(info)
 
     def case_part(self, result: CaseResult) -> bytes:
@@ -97,11 +98,11 @@ class MarkdownReport(SpooledReport):
         if end.comparison is not None:
             file.write(_bytes(comparison_markdown(end.comparison, self.hide)))
         if self._several:
-            rates = run_groups(end.numbers).agents
-            told = {agent: group_rate_text(rates[agent]) if agent in rates else "" for agent in self._totals.agents}
+            rates, agents = run_groups(end.numbers).agents, self._totals.agents
+            told = {agent: group_rate_text(rates[agent]) if agent in rates else "" for agent in agents}
             totals = [
                 (plain(self.hide(agent)), found.text + (f"; {told[agent]}" if told[agent] else ""))
-                for agent, found in self._totals.agents.items()
+                for agent, found in agents.items()
             ]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
             file.write(_bytes(_side_by_side(self._grid, rates)))
