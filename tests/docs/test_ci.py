@@ -198,10 +198,15 @@ def test_the_comparison_is_posted_once_and_updated_then(tmp_path: Path, comments
     assert comment(tmp_path, url) == (0, "the comment\n")
     assert len(api.comments) == 121
     assert "Comparison: worse\n" in api.comments[-1]["body"]
+    assert run_script(tmp_path, "a.jsonl", f"{args} --baseline-margin 0.1", "main")[0] == 1
+    assert json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))["comparison"]["margin"] == 10
+    assert "10 points" in (tmp_path / "out" / "comparison.md").read_text("utf-8")
     api.comments.clear()
     api.refused = 403
     code, said = comment(tmp_path, url)
     assert (code, said.startswith("::warning::the comparison could not be posted: ")) == (0, True)
+    assert run_script(tmp_path, "nowhere.jsonl", args, "main")[0] == 2
+    assert "there is no comparison to post" in comment(tmp_path, url)[1]
 
 
 def test_a_run_that_is_resumed_writes_every_report_again() -> None:
