@@ -59,6 +59,15 @@ def test_without_a_golden_file_the_check_fails_and_says_how_to_write_one(project
     assert messages(project) == ["as in __snapshots__/suite.yaml/order@shop.text.txt"]
 
 
+def test_a_recheck_writes_what_the_agent_answered_then(project: Project) -> None:
+    answers(project, order="Hello")
+    project.test(suite(project, {"type": "snapshot"}))
+    answers(project, order="Good bye")
+    assert project.atp("recheck", "last", "--update-snapshots").code == 0
+    assert golden(project) == {"order@shop.text.txt": "Hello\n"}
+    assert project.atp("recheck", "last").code == 0
+
+
 @pytest.mark.parametrize("ci", ["true", "1"])
 def test_nothing_is_written_when_ci_is_set(project: Project, ci: str) -> None:
     answers(project, order="Hello")

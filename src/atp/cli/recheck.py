@@ -8,7 +8,18 @@ import click
 from atp.cli.test import flags_given, run_to_report, settings_options
 
 FLAGS = (
-    *("run", "tags", "output", "reporter", "assessor", "role_connector", "judge_each", "judge_cache", "weak_judge"),
+    *(
+        "run",
+        "tags",
+        "update_snapshots",
+        "output",
+        "reporter",
+        "assessor",
+        "role_connector",
+        "judge_each",
+        "judge_cache",
+        "weak_judge",
+    ),
     *("timeout", "parallel", "env_file", "strict", "dry_run", "verbose", "quiet", "json_events"),
 )
 """The settings of a run that mean something when no agent is called."""
