@@ -110,7 +110,8 @@ def test_github_annotates_an_inconclusive_case(project: Project, monkeypatch: py
     project.write("agent.py", AGENT)
     project.cases(case("c", [3], pass_rate=0.75, confidence=0.95, runs=10))
     ran = project.atp("test", "cases.jsonl", "-n", "agent.py:by_run")
-    assert "::error file=cases.jsonl,line=1,col=1,title=[c]::" in ran.out
+    why = "passed 9 of 10; between 60%25 and 98%25 in the long run; about "
+    assert f"::error file=cases.jsonl,line=1,col=1,title=[c]::{why}" in ran.out
     assert "| Inconclusive | 1 " in (project.folder / "summary.md").read_text()
 
 

@@ -83,7 +83,9 @@ class Annotations(Listener):
         if case.file:
             where = f"file={_property(one_line(hide(_in_repository(case.file))))},line={case.line or 1},col=1,"
         lines = [one_line(line.strip()) for line, _ in went_wrong(case, shown_trial(case), hide)]
-        text = "\n".join(lines) or one_line(hide(reason(case)))
+        if case.status == "inconclusive" or not lines:  # a failed run is not why
+            lines.insert(0, one_line(hide(reason(case))))
+        text = "\n".join(lines)
         if case.excused:
             told = one_line(hide(quarantine_text(case) or ""))
             return (
