@@ -459,4 +459,4 @@ def test_a_suite_with_gates_is_refused_by_xdist(pytester: pytest.Pytester, write
     write("cases.jsonl", CASES[:1])
     ran = pytester.runpytest_subprocess(*PLUGIN, "--atp", "-n", "2")
     ran.assert_outcomes(errors=1)
-    ran.stdout.fnmatch_lines(["*gates are about all cases, and other processes run the others: leave out -n*"])
+    ran.stdout.fnmatch_lines(["*not run: leave out -n, or use `atp test`: the suite has gates, *"])

@@ -214,8 +214,8 @@ class SuiteRun(Listener):
         if self._run.is_started:
             return
         if not self._counted and gates_of(self._run):
-            why = "gates are about all cases, and other processes run the others: leave out -n, or use `atp test`"
-            self._failure = NotRun(f"not run: {why}")
+            why = "the suite has gates, which are about all cases, and other processes run some of them"
+            self._failure = NotRun(f"not run: leave out -n, or use `atp test`: {why}")
             raise self._failure
         try:
             await self._run.start([self], counted=self._counted)
