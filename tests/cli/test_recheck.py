@@ -768,6 +768,22 @@ def test_cases_that_a_stop_kept_from_being_run_again_do_not_pass(project: Projec
     assert recheck(project, "last").code == 3
 
 
+@pytest.mark.parametrize(
+    ("setting", "change", "status"),
+    [("fail_fast = true", {"expected": "no"}, "failed"), ("max_errors = 1", {"input": "something else"}, "error")],
+)
+def test_settings_that_spare_calls_of_agents_leave_no_case_out(
+    project: Project, setting: str, change: dict[str, str], status: str
+) -> None:
+    project.write("agent.py", "def answer(prompt):\n    return prompt\n")
+    asked = [{"id": name, "input": "hi", "expected": "hi"} for name in ("a", "b")]
+    project.cases(*asked)
+    assert project.test("cases.jsonl", "-n", "agent.py:answer", "-o", "out.jsonl").code == 0
+    project.write("atp.toml", setting)
+    project.cases(*({**one, **change} for one in asked))
+    assert recheck(project, "last").statuses == {"a": status, "b": status}
+
+
 def test_gates_of_the_command_line_hold_again(tested: Project) -> None:
     flags = ["-n", "agent.py:answer", "--gate", "cost_usd mean <= 0.001", "-o", "out.jsonl"]
     assert tested.test("cases.jsonl", *flags).code == 1

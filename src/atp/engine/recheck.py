@@ -51,9 +51,9 @@ INHERITED = (
 """Settings that the earlier run was given on its command line, and that hold again unless they are given again."""
 MEANINGLESS = (
     *("before_all", "after_all", "budget_usd", "budget_tokens", "max_time", "generator", "record", "replay"),
-    *("keep_workspaces", "keep_failed"),
+    *("fail_fast", "max_errors", "keep_workspaces", "keep_failed"),
 )
-"""Settings of files and the environment that are about agents at work."""
+"""Settings of files and the environment that are about agents at work, or that spare their calls."""
 MOST_NAMED = 10
 """Cases that a note names."""
 
