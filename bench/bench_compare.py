@@ -1,4 +1,4 @@
-"""How often a comparison is wrong, and how often it finds what is there: 30 cases, 1 to 20 runs a side.
+"""How often a comparison is wrong, and how often it finds what is there: 30 cases, 1 to 20 runs or `--runs auto`.
 
 Simulated, seeded. Beside each share stands that of the naive way, which pools all runs of all cases and compares two
 shares as if every run were a case of its own. `drift`: each case changed by up to 25 points to either side, in the mean
@@ -11,15 +11,18 @@ from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from atp.stats import compare
 from atp.stats.compare import Counts, classify_cases, overall_interval, overall_p_value, sign_flip
+from atp.stats.sequential import Design, SequentialTest
 
 CASES = 30
 REPEATS = 2_000
 Change = Callable[[Random, float], float]
+Runs = int | Literal["auto"]
 
 
 def nothing(_random: Random, _rate: float) -> float:
@@ -38,8 +41,21 @@ def some_broken(random: Random, rate: float) -> float:
     return min(0.0, 0.05 - rate) if random.random() < 0.1 else 0.0
 
 
-def passed(random: Random, rate: float, runs: int) -> Counts:
-    return Counts(sum(random.random() < rate for _ in range(runs)), runs)
+AUTO = Design(0.9, 0.1, 0.05, min_runs=5, max_runs=200)
+
+
+def side(random: Random, rate: float, runs: Runs) -> tuple[Counts, float]:
+    """The runs of a case in A or B, and its rate: an estimate where the results decided how many runs there are."""
+    if runs != "auto":
+        counts = Counts(sum(random.random() < rate for _ in range(runs)), runs)
+        return counts, counts.passed / runs
+    test, passed = SequentialTest(AUTO), 0
+    while not test.stop:
+        result = random.random() < rate
+        passed += result
+        test.add(result, result)
+    assert test.estimate is not None
+    return Counts(passed, test.runs, sequential=True), test.estimate
 
 
 def pooled(pairs: list[tuple[Counts, Counts]]) -> bool:
@@ -52,7 +68,7 @@ def pooled(pairs: list[tuple[Counts, Counts]]) -> bool:
     return error > 0 and abs(a.passed / a.judged - b.passed / b.judged) / error > 1.96
 
 
-def simulate(runs_a: int, runs_b: int, change: Change) -> dict[str, float]:
+def simulate(runs_a: Runs, runs_b: Runs, change: Change) -> dict[str, float]:
     """Shares of the repeats, in percent: alarms of the overall test and of the naive way, wrong cases, coverage."""
     random = Random(f"{runs_a} {runs_b} {change.__name__}")
     found = dict.fromkeys(("overall", "worse", "naive", "wrong", "found", "covered", "margin"), 0.0)
@@ -60,10 +76,11 @@ def simulate(runs_a: int, runs_b: int, change: Change) -> dict[str, float]:
         rates = [random.betavariate(4, 1) for _ in range(CASES)]
         changes = [change(random, rate) for rate in rates]
         both = zip(rates, changes, strict=True)
-        pairs = [(passed(random, rate, runs_a), passed(random, rate + by, runs_b)) for rate, by in both]
-        differences = [b.passed / b.judged - a.passed / a.judged for a, b in pairs]
+        sides = [(side(random, rate, runs_a), side(random, rate + by, runs_b)) for rate, by in both]
+        pairs = [(a, b) for (a, _), (b, _) in sides]
+        differences = [after - before for (_, before), (_, after) in sides]
         is_alarm = overall_p_value(pairs, differences) <= compare.ALPHA
-        interval = overall_interval(differences, [min(runs_a, runs_b)] * CASES)
+        interval = overall_interval(differences, [min(a.judged, b.judged) for a, b in pairs])
         assert interval is not None
         found["overall"] += is_alarm
         found["worse"] += is_alarm and sum(differences) < 0
@@ -79,7 +96,7 @@ def simulate(runs_a: int, runs_b: int, change: Change) -> dict[str, float]:
 
 NO_CHANGE: dict[str, Change] = {"nothing": nothing, "drift": drift}
 DECLINE: dict[str, Change] = {"all worse": all_worse, "some broken": some_broken}
-SIDES = [(1, 1), (5, 5), (20, 20), (20, 5), (1, 5)]
+SIDES: list[tuple[Runs, Runs]] = [(1, 1), (5, 5), (20, 20), (20, 5), (1, 5), ("auto", "auto"), (20, "auto")]
 MOST = 6.5
 """Percent of false alarms: 5, and what 2,000 repeats add by chance."""
 
@@ -111,7 +128,7 @@ def power() -> None:
     print("\n| change | runs | overall: worse | broken cases found | interval covers | margin shown wrongly |")
     print("|---|---|---|---|---|---|")
     for name, change in DECLINE.items():
-        for a, b in SIDES[:3]:
+        for a, b in (one for one in SIDES if one[0] == one[1]):
             one = simulate(a, b, change)
             broken = f"{one['found']:.1f}" if change is some_broken else "–"
             cells = (f"{one['worse']:.1f}", broken, f"{one['covered']:.1f}", f"{one['margin']:.1f}")

@@ -35,6 +35,12 @@ def test_a_rate_is_the_mean_over_variations() -> None:
     assert figures(*first, trial("failed", variation=1)).rate == 0.375  # the mean of 3/4 and 0/1, not 3/5
 
 
+def test_runs_whose_number_depends_on_their_results_are_marked() -> None:
+    assert [figures(trial(), **given).sequential for given in ({}, {"min_runs": 5}, {"other_runs": True})] == (
+        [False, True, True]
+    )
+
+
 def test_a_case_without_a_judged_run_has_no_rate() -> None:
     found = figures(trial("error", blame="environment"))
     assert (found.rate, found.judged, found.figures) == (None, 0, {})
