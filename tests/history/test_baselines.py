@@ -2,14 +2,22 @@
 
 import gzip
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from tests.damage import damaged_bytes
 
 from atp.base.diagnostics import LoadError
+from atp.base.secrets import Secrets, hider
 from atp.history import baselines
-from atp.history.figures import CaseFigures, Figure, RunFigures
+from atp.history.compare import compare_runs
+from atp.history.figures import Answer, CaseFigures, Figure, RunFigures
+from atp.report.compare.html import comparison_page
+from atp.report.compare.markdown import comparison_markdown
+from atp.report.compare.text import comparison_lines
 
 
 def run(**given: Any) -> RunFigures:
@@ -22,7 +30,9 @@ def run(**given: Any) -> RunFigures:
         judged=5,
         rate=0.6,
         case_digest="1",
+        golden_digests={0: "8e", 1: "8f"},
         figures={"score": Figure(median=80.0, runs=5), "duration_ms": Figure(median=1.5, runs=5)},
+        answers={"passed": Answer(outputs=["Hellö", {"a": [1]}]), "failed": Answer(outputs=["no"], error="wrong")},
     )
     return RunFigures(**{"run": "20260101", "at": 1.0, "version": "1", "cases": [case], **given})
 
@@ -50,6 +60,7 @@ def test_the_same_run_gives_the_same_bytes_in_the_order_of_the_keys(tmp_path: Pa
     first = baselines.save(tmp_path, "one", run()).read_bytes()
     turned = run()
     turned.cases[0].figures = dict(reversed(turned.cases[0].figures.items()))
+    turned.cases[0].golden_digests = dict(reversed(turned.cases[0].golden_digests.items()))
     assert baselines.save(tmp_path, "two", turned).read_bytes() == first
     assert first[4:8] == bytes(4)  # no time
     text = gzip.decompress(first).decode()
@@ -158,3 +169,41 @@ def test_a_baseline_that_has_a_case_twice_is_refused_by_name(tmp_path: Path) -> 
     path.write_bytes(gzip.compress(json.dumps({**content, "cases": [one, one]}).encode()))
     with pytest.raises(LoadError, match=r"main\.json\.gz .*case `x` of agent `bot` is in it twice"):
         baselines.load(tmp_path, "main")
+
+
+CONTENT = gzip.decompress(baselines.pack(run()))
+
+
+def check_baseline(data: bytes) -> None:
+    """Read a file as a baseline, and compare it with a run in all formats if it is one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "main.json.gz"
+        path.write_bytes(data)
+        try:
+            found = baselines.read(path)
+        except LoadError as error:
+            assert {one.code for one in error.diagnostics} <= {"bad-baseline", "newer-format"}
+            return
+    assert baselines.pack(found)
+    hide = hider(Secrets())
+    for a, b in ((found, run()), (run(), found)):
+        compared = compare_runs(a, b, ("A", "B"), margin=0.05, answers=True)
+        assert list(comparison_lines(compared, hide, verbose=True))
+        assert list(comparison_markdown(compared, hide))
+        assert comparison_page(compared, hide)
+
+
+@settings(max_examples=50)
+@given(damaged_bytes(CONTENT))
+@example(CONTENT)
+@example(CONTENT.replace(b"80.0", b"1e300"))
+@example(CONTENT.replace(b"80.0", b"1e-300"))
+@example(CONTENT.replace(b'"at":1.0', b'"at":1e300'))
+def test_whatever_is_packed_is_read_or_refused(content: bytes) -> None:
+    check_baseline(gzip.compress(content, 1))
+
+
+@settings(max_examples=50)
+@given(damaged_bytes(baselines.pack(run())))
+def test_a_file_that_was_damaged_is_read_or_refused(data: bytes) -> None:
+    check_baseline(data)

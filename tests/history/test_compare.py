@@ -1,13 +1,19 @@
 """Pairing the cases of two runs, and what a comparison records of them."""
 
+from math import isfinite
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from atp.base.diagnostics import LoadError
 from atp.history.compare import compare_runs
 from atp.history.figures import Answer, CaseFigures, Figure, RunFigures
 from atp.stats.comparison import Comparison, combined_exit_code
+from atp.suite.metrics import LARGEST
+
+METRIC = st.floats(-LARGEST, LARGEST)
 
 
 def case(id: str, passed: int = 5, judged: int = 5, **given: Any) -> CaseFigures:  # noqa: A002
@@ -110,6 +116,20 @@ def test_figures_that_can_be_0_are_compared_by_their_differences() -> None:
 
     (found,) = compare(run(*scored(90, 80, 70)), run(*scored(80, 70, 0))).figures
     assert (found.scale, found.shift, found.interval, found.cases) == ("difference", -25, None, 3)
+
+
+@given(st.lists(st.tuples(METRIC, METRIC), min_size=1, max_size=8))
+@example([(1e100, 1e-300), (1e-300, 1e100)])
+@example([(1e100, -1e100)] * 6)
+def test_metrics_of_any_size_are_compared_by_finite_numbers(values: list[tuple[float, float]]) -> None:
+    sides = [
+        run(
+            *(case(str(number), figures={"m": Figure(median=pair[side], runs=1)}) for number, pair in enumerate(values))
+        )
+        for side in (0, 1)
+    ]
+    (found,) = compare(*sides).figures
+    assert all(map(isfinite, [found.a, found.b, found.shift, found.p_value, *(found.interval or ())]))
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,12 @@ def save(root: Path, name: str, run: RunFigures, *, force: bool = False) -> Path
 def pack(run: RunFigures) -> bytes:
     """The bytes of a baseline: the same for the same figures."""
     content = {field: getattr(run, field) for field in RunFigures.__struct_fields__}
+    baseline = Baseline(type="atp baseline", format=FORMAT, **content)
+    plain = msgspec.to_builtins(baseline, str_keys=True)  # what is keyed by numbers can't be sorted
     packed = io.BytesIO()
     # Neither a time nor a name in the head of the file: both would be others each time.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as file:
-        file.write(_ENCODER.encode(Baseline(type="atp baseline", format=FORMAT, **content)) + b"\n")
+        file.write(_ENCODER.encode(plain) + b"\n")
     return packed.getvalue()
 
 

@@ -18,7 +18,7 @@ from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import RunInfo
 from atp.stats.case_counts import case_counts
 from atp.stats.stability import is_judged
-from atp.suite.metrics import metrics_of, values_by_name
+from atp.suite.metrics import LARGEST, metrics_of, values_by_name
 from atp.suite.result import CaseResult, CaseStatus, Moment, TrialResult
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
@@ -28,7 +28,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 class Figure(Struct, kw_only=True):
     """A figure of a case, over the runs that have it."""
 
-    median: float
+    median: Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
     """The median over the runs."""
     runs: Annotated[int, Meta(ge=1)]
     """How many runs have the figure."""

@@ -303,10 +303,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+_LARGEST_LOG_RATIO = log(1e100)
+"""Figures further apart than that are compared by their difference: the change in percent would have 100 digits."""
+
+
 def log_ratios(pairs: Iterable[tuple[float, float]]) -> list[float] | None:
-    """The logarithm of B/A for each case; None if a figure is 0 or negative, so that it has no ratio."""
+    """The logarithm of B/A for each case; None if a figure is 0 or negative, or a ratio is beyond any percentage."""
     known = list(pairs)
-    return None if any(a <= 0 or b <= 0 for a, b in known) else [log(b / a) for a, b in known]
+    if any(a <= 0 or b <= 0 for a, b in known):
+        return None
+    ratios = [log(b) - log(a) for a, b in known]  # B/A itself may be more than a float can hold, or 0
+    return ratios if max(map(abs, ratios), default=0.0) <= _LARGEST_LOG_RATIO else None
 
 
 def shift(values: Sequence[float], confidence: float = 0.95) -> Shift | None:
