@@ -182,7 +182,8 @@ def check_baseline(data: bytes) -> None:
         try:
             found = baselines.read(path)
         except LoadError as error:
-            assert {one.code for one in error.diagnostics} <= {"bad-baseline", "newer-format"}
+            if [one.code for one in error.diagnostics] not in (["bad-baseline"], ["newer-format"]):
+                raise
             return
     assert baselines.pack(found)
     hide = hider(Secrets())

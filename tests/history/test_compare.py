@@ -122,13 +122,11 @@ def test_figures_that_can_be_0_are_compared_by_their_differences() -> None:
 @example([(1e100, 1e-300), (1e-300, 1e100)])
 @example([(1e100, -1e100)] * 6)
 def test_metrics_of_any_size_are_compared_by_finite_numbers(values: list[tuple[float, float]]) -> None:
-    sides = [
-        run(
-            *(case(str(number), figures={"m": Figure(median=pair[side], runs=1)}) for number, pair in enumerate(values))
-        )
-        for side in (0, 1)
-    ]
-    (found,) = compare(*sides).figures
+    def measured(side: int) -> list[CaseFigures]:
+        figures = [Figure(median=pair[side], runs=1) for pair in values]
+        return [case(str(number), figures={"m": one}) for number, one in enumerate(figures)]
+
+    (found,) = compare(run(*measured(0)), run(*measured(1))).figures
     assert all(map(isfinite, [found.a, found.b, found.shift, found.p_value, *(found.interval or ())]))
 
 

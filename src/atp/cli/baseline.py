@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from atp.base.numbers import counted
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
+    from atp.base.secrets import Secrets
     from atp.history.figures import CaseFigures, RunFigures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,6 +36,23 @@ def _in_project(command: Command) -> Command:
     )(command)
 
 
+@contextmanager
+def _opened(project: Path) -> "Iterator[tuple[Path, Secrets]]":
+    """The root of a project, and its secrets, which may be newer than its journals and baselines."""
+    from atp.base.project import project_at
+    from atp.base.secrets import masking
+    from atp.engine.prepare.settings import environment, environment_secrets
+
+    root = project_at(project)
+    secrets = environment_secrets(environment(root, None))
+    with masking(secrets):
+        yield root, secrets
+
+
+def _say(text: str, secrets: "Secrets", *, err: bool = False) -> None:
+    click.echo(printable(secrets.mask_text(text)), err=err)
+
+
 @command.command("save")
 @click.argument("name")
 @click.argument("run", default="last", metavar="[RUN]")
@@ -46,22 +65,17 @@ def save_command(name: str, run: str, with_answers: bool, force: bool, project: 
     RUN is a run's id, the beginning of one, `last` (the default), `last~1` (the one before), `commit:SHA` (the newest
     run of that commit), or the path of its folder. The same run gives the same file, byte by byte.
     """
-    from atp.base.project import project_at
-    from atp.base.secret_values import secret_variables
-    from atp.base.secrets import Secrets, hider, masking
-    from atp.engine.prepare.settings import environment
+    from atp.base.secrets import hider
     from atp.history import baselines
     from atp.history.figures import run_figures
     from atp.journal.find import find_run
 
-    root = project_at(project)
-    secrets = Secrets(secret_variables(environment(root, None)))  # they may be newer than the journal
-    with masking(secrets):
+    with _opened(project) as (root, secrets):
         found = run_figures(find_run(root, run), hider(secrets), answers=with_answers)
         path = baselines.save(root, name, found, force=force)
         for warning in _warnings(found):
-            click.echo(f"atp: {printable(secrets.mask_text(warning))}", err=True)
-        click.echo(f"Baseline: {printable(secrets.mask_text(str(path)))} ({_about(found)})")
+            _say(f"atp: {warning}", secrets, err=True)
+        _say(f"Baseline: {path} ({_about(found)})", secrets)
     return 0
 
 
@@ -83,26 +97,27 @@ def _warnings(run: "RunFigures") -> list[str]:
 def list_command(as_json: bool, project: Path) -> int:
     """List the baselines of the project."""
     from atp.base.exit_codes import UNUSABLE
-    from atp.base.project import project_at
+    from atp.base.secrets import hider
     from atp.history import baselines
 
-    root = project_at(project)
     unread: list[Diagnostic] = []
     rows: list[tuple[str, Any]] = []
-    for name in baselines.names(root):
-        try:
-            rows.append((name, baselines.load(root, name)))
-        except LoadError as error:
-            unread.extend(error.diagnostics)
-            rows.append((name, None))
-    if unread:
-        click.echo(render(unread, colour=sys.stderr.isatty()), err=True)
-    if as_json:
-        print_json([{"name": name, **(_facts(found) if found else {"run": None})} for name, found in rows])
-    for name, found in rows if not as_json else ():
-        click.echo(printable(f"{name}  {_about(found)}" if found else f"{name}  unreadable"))
-    if not rows and not as_json:
-        click.echo(f"No baselines yet in {printable(str(baselines.folder(root)))}.")
+    with _opened(project) as (root, secrets):
+        for name in baselines.names(root):
+            try:
+                rows.append((name, baselines.load(root, name)))
+            except LoadError as error:
+                unread.extend(error.diagnostics)
+                rows.append((name, None))
+        if unread:
+            click.echo(render(unread, sys.stderr.isatty(), secrets), err=True)
+        if as_json:
+            facts = [{"name": name, **(_facts(found) if found else {"run": None})} for name, found in rows]
+            print_json(hider(secrets)(facts))
+        for name, found in rows if not as_json else ():
+            _say(f"{name}  {_about(found)}" if found else f"{name}  unreadable", secrets)
+        if not rows and not as_json:
+            _say(f"No baselines yet in {baselines.folder(root)}.", secrets)
     return UNUSABLE if unread else 0
 
 
@@ -114,20 +129,21 @@ def show_command(name: str, as_json: bool, project: Path) -> int:
     """Show what is in a baseline."""
     from msgspec import to_builtins
 
-    from atp.base.project import project_at
+    from atp.base.secrets import hider
     from atp.history import baselines
 
-    found = baselines.load(project_at(project), name)
-    if as_json:
-        print_json(to_builtins(found))
-        return 0
-    click.echo(f"{name}  {_about(found)}")
-    several = len(found.agents) > 1
-    rows = [_row(case, several) for case in found.cases]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
-    for row in rows:
-        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(printable(f"  {cells.rstrip()}"))
+    with _opened(project) as (root, secrets):
+        found = hider(secrets)(baselines.load(root, name))  # before anything is cut
+        if as_json:
+            print_json(to_builtins(found))
+            return 0
+        _say(f"{name}  {_about(found)}", secrets)
+        several = len(found.agents) > 1
+        rows = [_row(case, several) for case in found.cases]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
+        for row in rows:
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            _say(f"  {cells.rstrip()}", secrets)
     return 0
 
 
@@ -136,11 +152,10 @@ def show_command(name: str, as_json: bool, project: Path) -> int:
 @_in_project
 def drop_command(name: str, project: Path) -> int:
     """Delete a baseline."""
-    from atp.base.project import project_at
     from atp.history import baselines
 
-    path = baselines.drop(project_at(project), name)
-    click.echo(f"Deleted: {printable(str(path))}")
+    with _opened(project) as (root, secrets):
+        _say(f"Deleted: {baselines.drop(root, name)}", secrets)
     return 0
 
 

@@ -47,9 +47,8 @@ def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path
     verdict on either side; 4 when --margin is given and B is not shown to be within it. 2 when no case can be compared.
     """
     from atp.base.project import project_at
-    from atp.base.secret_values import secret_variables
-    from atp.base.secrets import Secrets, hider, masking
-    from atp.engine.prepare.settings import environment
+    from atp.base.secrets import hider, masking
+    from atp.engine.prepare.settings import environment, environment_secrets
     from atp.history.compare import compare_runs
 
     if b is None and not agents:
@@ -60,7 +59,7 @@ def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path
     targets = [Path(text) for text in flags["output"]]
     _check_targets(targets)
     root = project_at(project)
-    secrets = Secrets(secret_variables(environment(root, None)))  # they may be newer than the journals
+    secrets = environment_secrets(environment(root, None))  # they may be newer than the journals
     hide = hider(secrets)
     with masking(secrets):
         answers = any(path.suffix.lower() in _PAGES for path in targets)

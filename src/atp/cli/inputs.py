@@ -9,10 +9,9 @@ import click
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
 from atp.base.project import find_root, input_folder
-from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.settings import environment, resolve_options
+from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
 from atp.engine.prepare.sources import load_context
 from atp.loader.inputs import find_files
 from atp.loader.load import Loaded, load_path
@@ -76,7 +75,7 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
         notes.extend(with_file.warnings)
     except LoadError as error:
         notes.extend(error.diagnostics)
-    secrets = frozenset(secret_variables(env))
+    secrets = frozenset(environment_secrets(env))
     with masking(Secrets(secrets)):
         try:
             named = {"name": list(given["name"])} if "name" in given else {}

@@ -37,9 +37,8 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
 
 def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.base.project import project_at
-    from atp.base.secret_values import secret_variables
-    from atp.base.secrets import Secrets, masking
-    from atp.engine.prepare.settings import environment, resolve_options
+    from atp.base.secrets import masking
+    from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
     from atp.journal.find import find_run
@@ -49,7 +48,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
 
     root = project_at(project)
     env = environment(root, None)
-    secrets = Secrets(secret_variables(env))  # they may be newer than the journal
+    secrets = environment_secrets(env)  # they may be newer than the journal
     with masking(secrets):
         recorded = RecordedRun(find_run(root, name))
         if not flags.get("output") and not flags.get("reporter"):

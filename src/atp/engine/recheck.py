@@ -13,8 +13,7 @@ from atp.agents.adapter import Adapter, AdapterContext, AgentError, Reply, TurnR
 from atp.base.diagnostics import Diagnostic, LoadError, load_error
 from atp.base.numbers import counted
 from atp.base.project import keeping_working_directory
-from atp.base.secret_values import secret_variables
-from atp.base.secrets import Secrets, masking
+from atp.base.secrets import masking
 from atp.base.text import one_line
 from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource, Variations, is_varied, listed
@@ -27,7 +26,7 @@ from atp.engine.prepare.plan import Plan, Shared, Unit, make_plan
 from atp.engine.prepare.prepare import no_case_left, read_quarantine
 from atp.engine.prepare.resume import FinishedTrials
 from atp.engine.prepare.roles import missing_judges
-from atp.engine.prepare.settings import environment, environment_warnings, resolve_options
+from atp.engine.prepare.settings import environment, environment_secrets, environment_warnings, resolve_options
 from atp.engine.prepare.sources import Input, is_message, is_reference, load_context, open_input
 from atp.engine.run import Run
 from atp.engine.run_context import RunContext
@@ -65,7 +64,7 @@ def prepare_recheck(name: str, files: Sequence[str], flags: Mapping[str, Any], r
     """
     with keeping_working_directory():
         env = environment(root, flags.get("env_file"))
-        secrets = Secrets(secret_variables(env))
+        secrets = environment_secrets(env)
         with masking(secrets):
             run = find_run(root, name)
             named = RecordedRun(run).info

@@ -14,7 +14,6 @@ from typing import Any
 from atp.agents.leftovers import Forks, end_leftovers
 from atp.base.diagnostics import load_error
 from atp.base.project import find_root, keeping_working_directory, working_directory
-from atp.base.secret_values import secret_variables
 from atp.base.secrets import Secrets, masking
 from atp.checks.golden_files import TrialGoldenFiles, Updates, golden_agent, golden_names
 from atp.engine.case_source import CaseSource
@@ -22,7 +21,7 @@ from atp.engine.planned_trial import Trial
 from atp.engine.prepare.agents import Project, agent_tools
 from atp.engine.prepare.filter import Filter
 from atp.engine.prepare.options import Options
-from atp.engine.prepare.settings import connectors, environment, resolve_options
+from atp.engine.prepare.settings import connectors, environment, environment_secrets, resolve_options
 from atp.engine.prepare.sources import hook_folders
 from atp.engine.role_clients import RoleClients
 from atp.engine.services import RunServices
@@ -33,7 +32,7 @@ from atp.journal.folder import RunFolder, marking
 from atp.journal.made_files import FOLDER, MadeFiles
 from atp.suite.result import TrialResult
 from atp.usercode.call import Hosting
-from atp.usercode.environment import Environment, extended_environ
+from atp.usercode.environment import extended_environ
 
 
 class RunContext:
@@ -55,7 +54,7 @@ class RunContext:
         self.root = root
         """The project's root."""
         self.env = env
-        self.secrets = _secrets_of(env) if known is None else known
+        self.secrets = environment_secrets(env) if known is None else known
         """What no output may show: the environment's at first; suites, agents and connectors add theirs."""
         self.filter = Filter(options)
         """Which cases are wanted."""
@@ -79,7 +78,7 @@ class RunContext:
         """The context of the project around an input. Raises `LoadError` for settings that can't be used."""
         root = find_root(anchor)
         env = environment(root, flags.get("env_file"))
-        known = _secrets_of(env)
+        known = environment_secrets(env)
         with masking(known):
             options = resolve_options(flags, root, env)
         return cls(options, root, env, anchor, known)
@@ -200,9 +199,3 @@ class RunContext:
 def _why_no_updates(env: Mapping[str, str]) -> str | None:
     """Why golden files must not be written: what CI writes, nobody has looked at, and nobody commits."""
     return "CI is set" if env.get("CI", "").lower() not in ("", "0", "false", "no") else None
-
-
-def _secrets_of(env: Mapping[str, str]) -> Secrets:
-    """The secrets of the environment, and those of its file that the process overrides."""
-    overridden = secret_variables(env.from_file) if isinstance(env, Environment) else set()
-    return Secrets(secret_variables(env) | overridden)

@@ -9,6 +9,8 @@ from typing import Any
 from atp.agents.leftovers import OF_AGENT, OF_PROCESS, OF_RUN
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
 from atp.base.near import near_miss
+from atp.base.secret_values import secret_variables
+from atp.base.secrets import Secrets
 from atp.engine.prepare.options import Options, settings
 from atp.loader.source import read_source
 from atp.loader.validate import DataPath, NoLocator, validate
@@ -194,6 +196,12 @@ def _contradictions(options: Options, notes: Diagnostics, spell: Callable[[str],
     if options.only_failed and (options.resume or options.resume_from):
         hint = "--resume goes on with what is missing; --only-failed starts a new run"
         notes.error("contradiction", "--only-failed and --resume", hint=hint)
+
+
+def environment_secrets(env: Mapping[str, str]) -> Secrets:
+    """The secrets of an environment, and those of its file that the process overrides."""
+    overridden = secret_variables(env.from_file) if isinstance(env, Environment) else set()
+    return Secrets(secret_variables(env) | overridden)
 
 
 def environment_warnings(env: Mapping[str, str]) -> list[Diagnostic]:
