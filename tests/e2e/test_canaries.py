@@ -6,11 +6,13 @@ characters of the secret.
 
 import asyncio
 import base64
+import gzip
 import html
 import json
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,6 +62,8 @@ async def answer(prompt, workspace):
     if way == "calls":
         call = {"name": "look", "arguments": {"for": text, text: 1}, "result": {"found": [text]}}
         yield {"output": text, "tool_calls": [call, {"name": text, "error": "x" * 1990 + text}]}
+    elif way == "measures":
+        yield {"output": "x", "metrics": {text: 1.5}}  # the name of a metric, or the error about it
     elif way == "streams":
         for piece in range(0, len(text), 3):
             yield {"event_type": "message", "payload": {"role": "assistant", "content": text[piece : piece + 3]}}
@@ -70,7 +74,7 @@ async def answer(prompt, workspace):
     else:
         yield {"output": text}
 """
-WAYS = ("says", "is cut", "raises", "prints", "writes", "calls", "streams")
+WAYS = ("says", "is cut", "raises", "prints", "writes", "calls", "measures", "streams")
 HTTP_WAYS = ("status 500", "status 404", "redirects", "fails", "is no JSON", "breaks the protocol", "sends events")
 Enter = Callable[[Path, str, pytest.MonkeyPatch, dict[str, Any]], None]
 
@@ -154,7 +158,10 @@ class Outputs:
     def add_files(self, folder: Path) -> None:
         for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith("."):
-                self.texts[str(path.relative_to(folder))] = path.read_text(errors="replace")
+                data = path.read_bytes()
+                data = gzip.decompress(data) if path.suffix == ".gz" else data
+                self.texts[str(path.relative_to(folder.parent))] = data.decode(errors="replace")
+        self.texts[f"names in {folder.name}"] = "\n".join(self.texts)
 
     def leaks(self, secret: str) -> list[str]:
         lines = [line for line in secret.splitlines() if not line.startswith("-----")]
@@ -274,19 +281,28 @@ def suite(forms: tuple[str, ...], url: str) -> dict[str, Any]:
     return {"test_suite": "canaries", "agents": agents, "tests": tests}
 
 
-@pytest.mark.parametrize(("entry", "name", "forms"), list(matrix()))
-def test_no_secret_is_in_any_output(
+@dataclass(frozen=True)
+class Planted:
+    """A project in which an agent and a server tell a secret."""
+
+    folder: Path
+    asked: list[Heard]
+    """What judges were asked."""
+    env: dict[str, str]
+    """What takes roles to the model that judges."""
+
+
+@contextmanager
+def planted(
     entry: str,
     name: str,
     forms: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    secret, outputs = SECRETS[name], Outputs()
-    if entry == "a variable that the suite uses":
-        forms = ("as it is", *forms)
-    folder = tmp_path / "project"
+    more: Callable[[dict[str, Any], str], None] = lambda _suite, _secret: None,
+) -> Iterator[Planted]:
+    """Write a project that a secret enters, and start the servers that it needs. `more` changes the suite."""
+    secret, folder = SECRETS[name], tmp_path / "project"
     folder.mkdir()
     told = {form: FORMS[form](secret) for form in forms}
     (tmp_path / "forms.json").write_text(json.dumps(told))
@@ -301,30 +317,47 @@ def test_no_secret_is_in_any_output(
     with ThreadingHTTPServer(("127.0.0.1", 0), handler(told)) as server, MockModels(answer) as models:
         Thread(target=server.serve_forever, daemon=True).start()
         made = suite(forms, f"http://127.0.0.1:{server.server_port}/")
+        more(made, secret)
         ENTRIES[entry](folder, secret, monkeypatch, made)
         (folder / "suite.yaml").write_text(json.dumps(made))
-        for variable, value in {**models.env, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "out/step.md"}.items():
-            monkeypatch.setenv(variable, value)
         (folder / "out").mkdir()
+        yield Planted(folder, asked, models.env)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("entry", "name", "forms"), list(matrix()))
+def test_no_secret_is_in_any_output(
+    entry: str,
+    name: str,
+    forms: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    outputs = Outputs()
+    if entry == "a variable that the suite uses":
+        forms = ("as it is", *forms)
+    with planted(entry, name, forms, tmp_path, monkeypatch) as project:
+        for variable, value in {**project.env, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "out/step.md"}.items():
+            monkeypatch.setenv(variable, value)
         flags = {"role_connector": "openai.any", "record": "out/cassette", "verbose": True, "timeout": "60s"}
         flags["output"] = [f"out/{report}" for report in REPORTS]
         run = prepare(Input((), ("suite.yaml",)), flags)
         outputs.texts["dry run"] = "\n".join([*DryRun(run).lines(), *map(json.dumps, DryRun(run).events())])
         listeners = choose(run.options, reads(run.given_input, [unit.source for unit in run.plan.units]), run.secrets)
         code = asyncio.run(run.run(listeners))
-        server.shutdown()
     assert code == 1, run.problems
     shown = capsys.readouterr()
     outputs.texts |= {"stdout": shown.out, "stderr": shown.err, "problems": "\n".join(run.problems)}
-    outputs.texts["judge"] = json.dumps([heard.body for heard in asked])
+    outputs.texts["judge"] = json.dumps([heard.body for heard in project.asked])
     for part in ("out", ".atp"):
-        outputs.add_files(folder / part)
+        outputs.add_files(project.folder / part)
     assert {"stdout", "judge", "journal.jsonl", "judge.jsonl", "000001.jsonl", "step.md", *REPORTS} <= {
         Path(one).name for one in outputs.texts
     }
     journal = next(text for name, text in outputs.texts.items() if name.endswith("journal.jsonl"))
     assert journal.count("***") > len(forms)
-    assert outputs.leaks(secret)[:5] == []
+    assert outputs.leaks(SECRETS[name])[:5] == []
 
 
 @pytest.mark.parametrize("form", FORMS)

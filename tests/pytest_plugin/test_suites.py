@@ -439,6 +439,20 @@ def test_no_secret_is_in_what_pytest_shows(
     ran.stdout.fnmatch_lines(["suite.yaml::a [*][*][*] FAILED*", "*AgentError: agent error: ValueError: [*][*][*]"])
 
 
+def test_no_secret_is_in_the_line_that_a_warning_is_about(
+    pytester: pytest.Pytester, write: Write, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python reads that line from the file by itself."""
+    monkeypatch.setenv("TEA_TOKEN", "zQ7xCANARYw9")
+    write("quarantine.yaml", "[{case: gone, file: cases.jsonl, owner: zQ7xCANARYw9, reason: x, expires: 9999-12-31}]\n")
+    two = {"id": "x", "input": "a", "messages": [{"role": "user", "content": "hi"}]}
+    write("cases.jsonl", [{**two, "metadata": {"api_key": "sk-written-CANARY-1"}}])
+    ran = run("--atp", "-W", "default")
+    ran.assert_outcomes(passed=1, warnings=2)
+    ran.stdout.fnmatch_lines(["*quarantine-unused: *", "*owner: [*][*][*], reason: x*"])
+    assert "CANARY" not in ran.stdout.str() + ran.stderr.str()
+
+
 def test_golden_files_that_were_written_or_are_not_used_are_told(
     pytester: pytest.Pytester, write: Write, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

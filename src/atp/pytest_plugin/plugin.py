@@ -163,12 +163,26 @@ def _masked(text: str) -> str:
     return text if secrets is None else str(secrets.every_secret().mask_text(text))
 
 
+def _masked_source(line: str) -> str:
+    """A line of a file without any secret of the session, or value of a key that is named like one."""
+    written = sys.modules.get("atp.base.secret_values")
+    return line if written is None else str(written.blot_out_written(_masked(line)))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_warning_recorded(warning_message: "warnings.WarningMessage") -> None:
-    """Mask secrets in a warning, which pytest takes from the code under test before ATP could."""
+    """Mask secrets in a warning, which pytest takes from the code under test before ATP could.
+
+    So too in the line of the file that the warning is about, which Python would read and show as it is.
+    """
+    import linecache
+
     text = str(warning_message.message)
     if text != (masked := _masked(text)):
         warning_message.message = Warning(masked)
+    line = warning_message.line or linecache.getline(warning_message.filename, warning_message.lineno)
+    if line != (masked := _masked_source(line)):
+        warning_message.line = masked
 
 
 def _is_atp_error(error: BaseException | None) -> bool:

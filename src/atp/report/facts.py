@@ -144,16 +144,18 @@ def case_usage(trials: list[TrialResult]) -> dict[str, Any]:
 
 def dollars(usd: float) -> str:
     """An amount of money. An absurdly large one, which an agent may report, has few of its digits."""
-    return f"${usd:.4f}" if usd < _MOST_WRITTEN_OUT else f"${usd:.4g}"
+    return f"${usd:.4f}" if abs(usd) < _MOST_WRITTEN_OUT else f"${usd:.4g}"
 
 
 def figure_text(name: str, value: float) -> str:
     """A figure of a case for people, by its name: a duration, an amount of money, or a number."""
-    if name.endswith("_ms"):
-        return elapsed(value)
     if name.endswith("_usd"):
         return dollars(value)
-    return f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value:.4g}"
+    if abs(value) >= _MOST_WRITTEN_OUT:
+        return f"{value:.4g}ms" if name.endswith("_ms") else f"{value:.4g}"
+    if name.endswith("_ms"):
+        return elapsed(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
 def stability_text(case: CaseResult) -> str:
