@@ -420,3 +420,35 @@ def test_pytest_writes_and_compares(project: Project) -> None:
     assert run("--atp-update-snapshots").returncode == 0
     assert golden(project) == {"order@shop.text.txt": "Hello\n"}
     assert run().returncode == 0
+
+
+def test_a_run_that_writes_golden_files_goes_on_where_it_ended(project: Project) -> None:
+    """What it wrote is taken over with its trials, and what was changed since is written anew."""
+    project.write(
+        "agent.py",
+        """
+        import pathlib
+
+        def run(prompt, context):
+            open("asked", "a").write(prompt + " ")
+            if prompt == "b" and context["run"] == 2:
+                if pathlib.Path("breaks").exists():
+                    raise RuntimeError("no")
+                return "something else"
+            return prompt
+        """,
+    )
+    check = {"assertions": [{"type": "snapshot"}]}
+    file = project.suite([SHOP], [{"id": name, "input": name, **check} for name in ("a", "b", "c")])
+    flags = ("--update-snapshots", "--runs", "2")
+    project.write("breaks", "")
+    assert project.test(file, *flags, "--fail-fast").code == 1
+    assert golden(project) == {"a@shop.text.txt": "a\n", "b@shop.text.txt": "b\n"}
+    project.write("__snapshots__/suite.yaml/a@shop.text.txt", "changed by hand\n")
+    (project.folder / "breaks").unlink()
+    project.write("asked", "")
+    ran = project.test(file, *flags, "--resume")
+    assert project.lines("asked") == ["a", "b", "c", "c"]
+    assert ran.statuses == {"a": "passed", "b": "failed", "c": "passed"}
+    assert any("run 1 of agent `shop` wrote it" in one for one in messages(project))
+    assert golden(project) == {f"{name}@shop.text.txt": f"{name}\n" for name in ("a", "b", "c")}

@@ -207,7 +207,7 @@ class Engine:
             if trial is None:
                 return
             result = self._done.get(trial.key)
-            if result is not None and self._runner.has_same_roles(trial, result):
+            if result is not None and self._runner.take_over(trial, result):
                 self._take_over(trial, result)
                 continue
             self._listeners.began(trial)

@@ -157,12 +157,14 @@ class CaseFiles:
     def golden(self, case: Case, agent: GoldenAgent, variations: int) -> list[Any]:
         """The golden files of a case with snapshots, as they are before the run: those of an agent and of variations.
 
-        To compare with golden files is not to write them anew.
+        A run that writes golden files does not depend on what was in them: a run that goes on with it finds others.
         """
         if self._golden is None:
             return []
+        if self._updates:
+            return [["updates"]]
         names = [name for number in range(variations) for name in golden_names(case, agent, number).values()]
-        return [["updates"] if self._updates else [], *(self._read(self._golden / name) for name in names)]
+        return [[], *(self._read(self._golden / name) for name in names)]
 
     def _script(self, name: str, folders: tuple[Path, ...]) -> list[Any]:
         with suppress(ConfigurationError):  # the check, or the plan, reports it

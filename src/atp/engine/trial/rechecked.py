@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from atp.base.diagnostics import LoadError
 from atp.base.durations import duration
 from atp.checks.before_run import deciders
 from atp.checks.evidence import Evidence, NotKept
@@ -63,12 +64,16 @@ class RecheckRunner(TrialRunner):
         """The trial with befores that are the recorded ones: a run that was resumed may have replayed them again."""
         if trial.before is None:
             return trial
-        offset = self._offset(trial)
-        result = self._recorded.read(offset) if offset is not None else None
-        if result is None or _stays(result):
+        before = trial.before
+        try:
+            offset = self._offset(trial)
+            result = self._recorded.read(offset) if offset is not None else None
+            if result is None or _stays(result):
+                return replace(trial, before=None)
+            transcript = result.transcript
+            found = self._recorded.before(self._place(before), transcript.messages[: transcript.inherited])
+        except LoadError:  # the journal was cut or deleted: `_new_trial` says so
             return replace(trial, before=None)
-        before, transcript = trial.before, result.transcript
-        found = self._recorded.before(self._place(before), transcript.messages[: transcript.inherited])
         if found != self._recorded.offset(self._place(before), 0, 1):
             before = replace(before, key=f"{before.key}-{found}")
             self._offsets[before.key] = found
@@ -78,10 +83,13 @@ class RecheckRunner(TrialRunner):
         return trial.timeout * self._judgings
 
     def _new_trial(self, trial: Trial, result: TrialResult, start: Snapshot | None) -> JudgedTrial:
-        offset = self._offset(trial)
-        recorded = self._recorded.read(offset) if offset is not None else None
+        offset, recorded, lost = self._offset(trial), None, "its journal has no such conversation"
+        try:
+            recorded = self._recorded.read(offset) if offset is not None else None
+        except LoadError as error:
+            lost = error.diagnostics[0].message
         about = self._recorded.about(self._place(trial))
-        record = Recorded(self._recorded, recorded, about.input_data if about is not None else None)
+        record = Recorded(self._recorded, recorded, about.input_data if about is not None else None, lost)
         return RecheckedTrial(trial, result, self._context, start, record, judgings=self._judgings)
 
 
@@ -98,6 +106,8 @@ class Recorded(NamedTuple):
     """Nothing if the run has no such trial."""
     input_data: dict[str, Any] | None
     """What the agent was given beside the messages."""
+    lost: str
+    """Why there is no result, if there is none."""
 
 
 class RecheckedTrial(JudgedTrial):
@@ -138,7 +148,7 @@ class RecheckedTrial(JudgedTrial):
     async def _run(self, deadline: Deadline) -> None:
         recorded, run = self._recorded, self._record.run.info.id
         if recorded is None:
-            self.end(Ending("error", f"not in the run {run}: its journal has no such conversation", "environment"))
+            self.end(Ending("error", f"not in the run {run}: {self._record.lost}", "environment"))
         elif recorded.status == "timeout" and (limit := self._timeout_then(recorded)) is not None:
             self._leave_unjudged(f"not kept by that run: the agent was stopped after {limit}, and has longer now")
         elif _stays(recorded):

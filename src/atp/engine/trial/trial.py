@@ -47,11 +47,23 @@ class TrialRunner:
         except asyncio.CancelledError:  # while another trial was running the befores
             return unfinished(trial, "cancelled", "cancelled")
 
-    def has_same_roles(self, trial: Trial, result: TrialResult) -> bool:
-        """True unless an earlier result of a trial was judged, or its user simulated, by others than it would be now.
+    def take_over(self, trial: Trial, result: TrialResult) -> bool:
+        """Take over the result of a trial that is done. Returns False if the trial has to run again.
 
-        A run that goes on with another judge would else mix the opinions of two.
+        It has to if others would judge it now, or simulate its user: a run would mix the opinions of two. So too if
+        the golden files are not those that it was compared with, or that it wrote.
         """
+        if not self._is_judged_by_the_same(trial, result):
+            return False
+        golden = self._context.golden_files(trial) if trial.has_snapshots else None
+        if golden is not None and result.golden_digest is not None:
+            if golden.digest() != result.golden_digest:
+                return False
+            if result.status == "passed":
+                golden.settle()
+        return True
+
+    def _is_judged_by_the_same(self, trial: Trial, result: TrialResult) -> bool:
         now = _new_result(trial)
         self._identify_roles(trial, now)
         pairs = ((result.judge_digest, now.judge_digest), (result.simulator_digest, now.simulator_digest))
