@@ -194,6 +194,11 @@ def check_baseline(data: bytes) -> None:
         assert comparison_page(compared, hide)
 
 
+def check_content(content: bytes) -> None:
+    """The same with what the file holds."""
+    check_baseline(gzip.compress(content, 1))
+
+
 @settings(max_examples=50)
 @given(damaged_bytes(CONTENT))
 @example(CONTENT)
@@ -201,7 +206,7 @@ def check_baseline(data: bytes) -> None:
 @example(CONTENT.replace(b"80.0", b"1e-300"))
 @example(CONTENT.replace(b'"at":1.0', b'"at":1e300'))
 def test_whatever_is_packed_is_read_or_refused(content: bytes) -> None:
-    check_baseline(gzip.compress(content, 1))
+    check_content(content)
 
 
 @settings(max_examples=50)

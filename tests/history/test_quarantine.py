@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+import tempfile
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.damage import damaged_bytes
 from tests.engine.support.project import Project, clean_environment
 
 import atp
@@ -206,11 +208,29 @@ def test_what_is_written_is_read(
         assert found.of("any.yaml", "another case, which is nowhere") is None
 
 
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_whatever_the_file_holds_is_read_or_reported(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    folder = tmp_path_factory.mktemp("quarantine")
-    (folder / NAME).write_bytes(data)
-    assert all(line >= 1 for _, line, _ in read_mistakes(folder, date(2026, 6, 1)))
+WRITTEN = f"""{A}- case: "b ä" # a comment
+  file: x/y.yaml
+  owner: &who ada
+  reason: |
+    line one
+    line two
+  expiry: 2026-12-31
+- {{case: c, owner: *who, reason: "why", expires: 2027-01-01}}
+""".encode()
+
+
+def check_quarantine(data: bytes) -> None:
+    """Read a file as a quarantine: it has entries or mistakes, and each mistake a place."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / NAME).write_bytes(data)
+        assert all(min(line, column) >= 1 for _, line, column in read_mistakes(folder, date(2026, 6, 1)))
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | damaged_bytes(WRITTEN))
+@example(WRITTEN)
+def test_whatever_the_file_holds_is_read_or_reported(data: bytes) -> None:
+    check_quarantine(data)
 
 
 def test_entries_without_a_case_are_warned_of_where_that_is_known(project: Project) -> None:

@@ -27,7 +27,8 @@ agents:
   - name: clerk
     type: http
     config: {endpoint: "${URL:http://localhost}", api_key: '${API_KEY}', headers: {X: '$${Y}'}}
-  - {name: other, type: custom, config: {n: "${N:3}", deep: [{a: null}]}}
+  - {name: other, type: custom, config: {n: "${N:3}", deep: [{a: null}]}, matrix: {n: [1, "b"], deep.x: [true]}}
+gates: ["pass_rate >= 90% confidence 0.95 margin 0.05", {metric: cost_usd, statistic: p95, at_most: 0.05, tag: smoke}]
 tests:
   - id: one
     name: One # a comment
@@ -42,6 +43,7 @@ tests:
       - type: llm_eval
         config: {criteria: completeness, threshold: 0.8}
       - {type: equals, value: {$gt: 3}}
+      - {type: snapshot, match: json, ignore: ["$.at"]}
       - {type: any_of, assertions: [{type: regex, pattern: 'a+'}, {type: json_path, path: a.b}]}
   - id: two
     name: Two

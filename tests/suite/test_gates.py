@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.damage import damaged
 
 from atp.suite.gates import SuiteGate
 
@@ -111,10 +112,23 @@ def test_every_gate_on_a_rate_reads_as_itself(rate: float, confidence: float | N
     assert read(gate.text) == gate
 
 
-@given(st.text() | st.lists(st.sampled_from(["pass_rate", "pass^3", ">=", "<=", "0.9", "5%", "p95", "margin", "[a]"])))
-def test_any_text_is_a_gate_or_refused(raw: str | list[str]) -> None:
+_WORDS = (
+    "pass_rate pass^3 pass@2 cost_usd >= <= ≥ = 0.9 5% 1e-9 nan 1e999 p95 p99.9 median margin confidence [a] [agent:b]"
+)
+GATES = st.lists(st.sampled_from(_WORDS.split()), max_size=8).map(" ".join) | damaged(
+    "[refund, agent:a b] pass_rate >= 0.9 confidence 0.95 margin 0.05"
+)
+
+
+def check_gate(text: str) -> None:
+    """A text is a gate that reads as itself, or it is refused."""
     try:
-        gate = read(raw if isinstance(raw, str) else " ".join(raw))
+        gate = read(text)
     except ValidationError:
         return
     assert read(gate.text) == gate
+
+
+@given(st.text() | GATES)
+def test_any_text_is_a_gate_or_refused(text: str) -> None:
+    check_gate(text)
