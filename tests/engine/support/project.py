@@ -140,7 +140,7 @@ class Project:
         """The complete lines of a run's journal, the newest run's by default; none if it is about to be made."""
         path = (run or self.runs()[-1]) / "journal.jsonl"
         text = path.read_text("utf-8") if path.exists() else ""
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in text.split("\n")[:-1]]  # a text may have other ends of lines in it
 
     def trials(self, run: Path | None = None) -> list[dict[str, Any]]:
         """The trials in a run's journal."""
