@@ -3,7 +3,6 @@
 import json
 import random
 
-import pytest
 from tests.engine.support.judge import judge
 from tests.engine.support.project import Project
 from tests.models.mock_server import Heard, MockModels
@@ -63,14 +62,9 @@ def test_only_an_answer_that_means_a_pass_is_one(project: Project) -> None:
     assert ran.code in (1, 3), ran.err
     assert len(project.trials()) == cases == 3 * (len(PLANTED) - 1)
     assert all(len(one["rejudged"]) == JUDGINGS - 1 for one in project.trials())
-    outcomes = {
-        outcome
-        for one in project.trials()
-        for outcome in [
-            *(verdict["outcome"] for verdict in one["verdicts"]),
-            *sum((r["outcomes"] for r in one["rejudged"]), []),
-        ]
-    }
+    outcomes = {verdict["outcome"] for one in project.trials() for verdict in one["verdicts"]}
+    for one in project.trials():
+        outcomes.update(outcome for again in one["rejudged"] for outcome in again["outcomes"])
     assert outcomes == {"failed", "unjudged"}
     assert len(asked) >= cases * (1 + JUDGINGS)
 
