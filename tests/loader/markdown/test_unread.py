@@ -76,10 +76,16 @@ def test_an_indented_label_after_a_list_is_no_part_of_the_item(
     assert loaded.suite.cases[1].befores == [0]
 
 
-@pytest.mark.parametrize("behind", ["<br>", " <br/>", "<BR />", "\\", "  "])
+@pytest.mark.parametrize("behind", ["<br>", " <br/>", "<BR />", "\\", "  ", "\u200b", " \ufeff", "&#8203;"])
 def test_a_line_break_behind_a_label_is_no_prompt(behind: str, only_case: Callable[[str], Case]) -> None:
     case = only_case(f"# C\n**Prompts:**{behind}\n- drink\n\n**Expectations**{behind}\n\n- It drinks.\n")
     assert (case.chains, case.expectations) == ([["drink"]], ["It drinks."])
+
+
+@pytest.mark.parametrize("item", ["", "\u200b", "&ZeroWidthSpace;", "`\u2060`"])
+def test_a_prompt_of_which_nothing_is_seen_is_an_error(item: str, load: Callable[[str], Loaded]) -> None:
+    loaded = load(f"# C\n**Prompts:**\n- {item}\n- drink\n\n**Expectations**\n- It drinks.\n")
+    assert [one.code for one in loaded.diagnostics] == ["empty-prompt"]
 
 
 def test_an_empty_box_above_an_indented_label(load: Callable[[str], Loaded]) -> None:

@@ -8,7 +8,14 @@ from itertools import pairwise
 from atp.base.diagnostics import Diagnostics, Place
 from atp.loader.markdown.blocks import Block, text_of, unboxed, unquoted
 from atp.loader.markdown.fields import PLACEHOLDER
-from atp.loader.markdown.labels import advice, is_keyword, label_at_start, unknown_label, unknown_label_with_value
+from atp.loader.markdown.labels import (
+    advice,
+    is_blank,
+    is_keyword,
+    label_at_start,
+    unknown_label,
+    unknown_label_with_value,
+)
 from atp.loader.markdown.outline import Field
 from atp.loader.markdown.page import Page, width
 
@@ -124,6 +131,8 @@ class ItemReader:
 
     def _text(self, group: list[Block]) -> str:
         text = entry_text(group)
+        if is_blank(text):
+            return ""
         if PLACEHOLDER.search(text):
             self.check_placeholders(group)
         if group[0].kind == "item":

@@ -3,7 +3,9 @@
 This module decides whether a line looks like a label. Where the line stands is decided in `fields` and `sections`.
 """
 
+import html
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -127,6 +129,11 @@ class Label:
     """The right spelling, if the word is misspelled."""
 
 
+def is_blank(text: str) -> bool:
+    """Whether a reader sees nothing of a text: there are only blanks and invisible characters in it."""
+    return all(one.isspace() or unicodedata.category(one) == "Cf" for one in html.unescape(text))
+
+
 def label_at_start(line: str, loose: bool = False) -> Label | None:
     """The label that a line begins with. Without a colon it must be bold, or italic and alone.
 
@@ -139,7 +146,8 @@ def label_at_start(line: str, loose: bool = False) -> Label | None:
     line_break = _BREAK.match(line, match.end())
     end = line_break.end() if line_break else match.end()
     value = line[end:].strip()
-    alone = not value
+    if alone := is_blank(value):
+        end = len(line)
     colon = not marked or bool(marked["in"] or marked["out"])
     if not (alone or colon) and not _is_value(match, line):
         return None
