@@ -37,16 +37,10 @@ def find_checkout(path: Path) -> Checkout | None:
     top = top_of(path)
     if top is None:
         return None
-    # A hook of git sets variables that name another repository.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
-    try:
-        done = subprocess.run(  # noqa: S603
-            command, cwd=top, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+    status = _ask("--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no", folder=top)
+    if status is None:
         return None
-    lines = os.fsdecode(done.stdout).splitlines()
+    lines = status.splitlines()
     known = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
     commit, branch = known.get("branch.oid", ""), known.get("branch.head")
     return Checkout(
@@ -55,3 +49,28 @@ def find_checkout(path: Path) -> Checkout | None:
         branch if branch != "(detached)" else None,
         any(not line.startswith("#") for line in lines),
     )
+
+
+def user_name(folder: Path) -> str | None:
+    """The name that git writes into commits made in a folder; None if it has none."""
+    name = _ask("config", "user.name", folder=folder)
+    return name.strip() or None if name is not None else None
+
+
+def _ask(*command: str, folder: Path) -> str | None:
+    """What git prints; None if it can't be called or fails."""
+    # A hook of git sets variables that name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["git", *command],  # noqa: S607
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LIMIT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return os.fsdecode(done.stdout)
