@@ -4,16 +4,24 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from atp.base.errors import ConfigurationError
+from atp.base.json.text import readable
 from atp.base.text import cut
 from atp.checks.agent_files import NotShown
 from atp.checks.artifacts import Versions, files_at, files_of
+from atp.checks.before_run import IN_WORDS, compiled_expectations
 from atp.checks.evidence import Evidence, NotKept
 from atp.checks.run_check import last_line
 from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
+from atp.roles.judge.prompt import Wanted
+from atp.roles.judge.prompt import rubric as rubric_text
+from atp.roles.judge.rubric import Rubric, make_rubric
 from atp.roles.judge.validator import Validation
 from atp.roles.record import Given, Record, make_record
-from atp.suite.assertion import Assertion, Decider
+from atp.stats.judges import VOTE
+from atp.suite.assertion import Assertion, Decider, each_assertion
+from atp.suite.case import Case
+from atp.suite.expectation import read_expectation
 from atp.suite.options import Options
 from atp.suite.record import Count, Fraction, Json, Text
 from atp.suite.reference import PrefixedAgent
@@ -53,6 +61,12 @@ class LlmEval(Assertion):
     def deciders(self) -> Iterator[Decider]:
         yield Decider("assessor", self.judge, "`llm_eval`")
 
+    @property
+    def rubric(self) -> Rubric:
+        """What the judge is asked of every answer."""
+        about = ("score", self.threshold, self.path)
+        return make_rubric(rubric_text(self.criteria), *about, votes=self.votes, negated=self.negate)
+
     async def check(self, evidence: Evidence) -> Verdict:
         evidence = evidence.for_judges()
         try:
@@ -83,7 +97,9 @@ class LlmEval(Assertion):
         _count(found, judges, assessor, evidence)
         (judgement,) = found.judgements
         where = evidence.answer.where if self.path is None else f"artifact {self.path}"
-        return _scored(judgement, self.threshold, where)
+        verdict = _scored(judgement, self.threshold, where)
+        verdict.judge = assessor.judged_by(self.rubric, "score")
+        return verdict
 
 
 class AgentAssertion(Assertion):
@@ -99,6 +115,14 @@ class AgentAssertion(Assertion):
     """Handed to the validator; `metadata.criteria` says what to look for."""
     value: Json = None
     """The expected value; left out: the case's `expected`. Without `metadata.criteria`, also what to look for."""
+
+    @property
+    def rubric(self) -> Rubric:
+        """What the validator is asked of every answer."""
+        options = self.options.model_dump(exclude_defaults=True) if self.options is not None else {}
+        criteria = options.get("metadata", {}).get("criteria", self.value)
+        text = criteria if isinstance(criteria, str) else readable(criteria) if criteria is not None else self.use
+        return make_rubric(text, "agent", options, self.value, negated=self.negate)
 
     def deciders(self) -> Iterator[Decider]:
         yield Decider("validator", self.use.removeprefix("agents:"), "`agent`")
@@ -128,9 +152,12 @@ class AgentAssertion(Assertion):
         judges.usage.add(found.usage)
         judgement = found.judgement
         if judgement.met is None:
-            return unjudged(judgement.reason, where=self.use)
-        verdict = passed if judgement.met else failed
-        return verdict(cut(judgement.reason, LONGEST_REASON), where=self.use, score=judgement.score)
+            verdict = unjudged(judgement.reason, where=self.use)
+        else:
+            decided = passed if judgement.met else failed
+            verdict = decided(cut(judgement.reason, LONGEST_REASON), where=self.use, score=judgement.score)
+        verdict.judge = validator.judged_by(self.rubric)
+        return verdict
 
 
 async def judge_expectations(expectations: Sequence[str], evidence: Evidence) -> list[Verdict]:
@@ -142,12 +169,26 @@ async def judge_expectations(expectations: Sequence[str], evidence: Evidence) ->
             await _record(evidence), expectations, intent=evidence.case.intent or "", run=judges.run
         )
         _count(found, judges, assessor, evidence)
-        return [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
+        verdicts = [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
+        for words, verdict in zip(expectations, verdicts, strict=True):
+            verdict.judge = assessor.judged_by(make_rubric(words, "met"), "met")
+        return verdicts
     except (_NoJudge, NotKept) as error:
         reason = str(error)
     except Exception as error:
         reason = f"the check broke: {last_line(error)}"
     return [_expectation(words, Judgement(reason=reason)) for words in expectations]
+
+
+def rubrics(case: Case) -> Iterator[tuple[Decider, Wanted, Rubric]]:
+    """What judges are asked of each answer to a case, before any is asked."""
+    for place in compiled_expectations(case)[1]:
+        words = read_expectation(case.expectations[place]).words
+        yield Decider("assessor", None, IN_WORDS), "met", make_rubric(words, "met")
+    for assertion in each_assertion(case.asserted):
+        if isinstance(assertion, LlmEval | AgentAssertion):
+            for decider in assertion.deciders():
+                yield decider, "score", assertion.rubric
 
 
 def _assessor(evidence: Evidence, name: str | None, who_needs: str) -> tuple[Judges, "Assessor"]:
@@ -231,7 +272,7 @@ def _filled(verdict: Verdict, judgement: Judgement, threshold: float | None) -> 
         if vote.judged:
             holds = vote.met if vote.score is None or threshold is None else vote.score >= threshold
             outcome = "passed" if holds else "failed"
-        part = Verdict(type="vote", outcome=outcome, message=cut(vote.reason), score=vote.score, judged=True)
+        part = Verdict(type=VOTE, outcome=outcome, message=cut(vote.reason), score=vote.score, judged=True)
         part.evidence = [cut(one) for one in vote.evidence]
         verdict.parts.append(part)
     return verdict

@@ -26,6 +26,8 @@ COMMANDS = {
     "compare": "Say what got better and worse from one run to another.",
     "recheck": "Judge an earlier run again, and call no agent.",
     "baseline": "Keep what a run came to, to compare later runs with it.",
+    "labels": "Export and import what people said of a run.",
+    "calibrate": "Measure how right a judge is, by labels of people.",
     "show": "Show what ATP understood of test files.",
     "fmt": "Bring .test.md files into their canonical form.",
     "convert": "Turn a suite into another format.",

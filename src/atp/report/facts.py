@@ -182,12 +182,12 @@ def judge_flips(case: CaseResult, hide: Hide) -> list[tuple[str, str]]:
         return []
     unstable = [one for one in check_flips(case.trials) if one.differing]
     return [
-        ("Judge", _flip_text(flips)),
-        *((one_line(hide(one.check or ""), 80), _flip_text(one)) for one in unstable),
+        ("Judge", flip_text(flips)),
+        *((one_line(hide(one.check or ""), 80), flip_text(one)) for one in unstable),
     ]
 
 
-def _flip_text(flips: Flips) -> str:
+def flip_text(flips: Flips) -> str:
     """How often two judgings of a conversation differ."""
     if not flips.differing:
         most = percent_text(flips.interval.high)

@@ -58,8 +58,11 @@ def _score_limit(share: float, n: float, z: float) -> float:
     return min(max(limit, 0.0), share) if z < 0 else max(min(limit, 1.0), share)
 
 
-def lower_limit(passed: int, n: int, alpha: float) -> float:
-    """The exact one-sided lower limit of a pass rate (Clopper–Pearson): too high with probability ≤ `alpha`."""
+def lower_limit(passed: float, n: float, alpha: float) -> float:
+    """The exact one-sided lower limit of a pass rate (Clopper–Pearson): too high with probability ≤ `alpha`.
+
+    Numbers that are not whole are those of weighted or dependent values, as many as say the same (Korn and Graubard).
+    """
     _check_counts(passed, n)
     if passed == 0:
         return 0.0
@@ -68,7 +71,7 @@ def lower_limit(passed: int, n: int, alpha: float) -> float:
     return root(lambda p: log_beta_tails(p, passed, n - passed + 1)[0] - log(alpha), 0.0, 1.0)
 
 
-def upper_limit(passed: int, n: int, alpha: float) -> float:
+def upper_limit(passed: float, n: float, alpha: float) -> float:
     """The exact one-sided upper limit of a pass rate (Clopper–Pearson): too low with probability ≤ `alpha`."""
     _check_counts(passed, n)
     if passed == n:
@@ -78,7 +81,7 @@ def upper_limit(passed: int, n: int, alpha: float) -> float:
     return root(lambda p: log_beta_tails(p, passed + 1, n - passed)[1] - log(alpha), 0.0, 1.0)
 
 
-def clopper_pearson(passed: int, n: int, confidence: float = 0.95) -> Interval:
+def clopper_pearson(passed: float, n: float, confidence: float = 0.95) -> Interval:
     """The exact two-sided interval of a share."""
     alpha = (1 - confidence) / 2
     return Interval(lower_limit(passed, n, alpha), upper_limit(passed, n, alpha))
@@ -257,6 +260,6 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval
     return Interval(middle - width, middle + width) if isfinite(width) else None
 
 
-def _check_counts(passed: int, n: int) -> None:
+def _check_counts(passed: float, n: float) -> None:
     if not 0 <= passed <= n:
         raise ValueError(f"{passed} of {n} is not a share")

@@ -11,6 +11,7 @@ from math import isnan
 from typing import NamedTuple
 
 from atp.stats.case_counts import CaseCounts, VariationCounts
+from atp.stats.judges import JudgeCriterion, JudgedVerdicts
 from atp.stats.stability import is_judged
 from atp.suite.metrics import MEASURED, measured
 from atp.suite.result import CaseResult
@@ -84,6 +85,11 @@ class RunNumbers:
         """The metrics that agents, checks and tests gave."""
         self._columns: dict[str, _Column] = {}
         """What was read of `_measured` since the last case was added."""
+        self.judged = JudgedVerdicts()
+        """The verdicts of judges."""
+        self._judge_sets: dict[frozenset[JudgeCriterion], frozenset[JudgeCriterion]] = {}
+        self._judges: dict[int, frozenset[JudgeCriterion]] = {}
+        """By row: which judges decided about the case, and by which criteria."""
 
     def __len__(self) -> int:
         return len(self._tags)
@@ -99,6 +105,8 @@ class RunNumbers:
         file = self._files.setdefault(case.file, len(self._files))
         self._rows.extend((agent, file, case.index, *counts.total, counts.missing))
         self._columns.clear()
+        if judges := self.judged.add(case):
+            self._judges[row] = self._judge_sets.setdefault(judges, judges)
         for trial in case.counted:
             if is_judged(trial):
                 self._judged.append(row)
@@ -174,6 +182,10 @@ class RunNumbers:
             rates = counts.rate, counts.lowest or 0.0, counts.highest or 0.0
             return CaseRates(*rates, counts.passed, counts.judged, counts.judged + counts.errors)
         return _case_rates(*self._rows[row * _WIDTH + 3 : row * _WIDTH + 6])
+
+    def judges(self, rows: Sequence[int]) -> set[JudgeCriterion]:
+        """Which judges decided about the cases of these rows, and by which criteria."""
+        return set().union(*{self._judges[row] for row in rows if row in self._judges})
 
     def values(self, metric: str, row: int) -> Sequence[float]:
         """The values of a metric in the judged runs of a row's case."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from atp.stats.intervals import NOTHING_KNOWN, Interval, wilson_of_share
-from atp.suite.result import TrialResult
+from atp.suite.result import Outcome, TrialResult
 
 DECIDED = frozenset({"passed", "failed"})
 """What a judge decides. A judging that came to nothing is no other verdict."""
@@ -62,6 +62,12 @@ def trial_flips(trials: Iterable[TrialResult]) -> Flips:
     return found
 
 
+def judgings(trial: TrialResult, place: int) -> list[Outcome]:
+    """What all judgings of a trial came to in the check at this place."""
+    further = [one.outcomes[place] for one in trial.rejudged if place < len(one.outcomes)]
+    return [trial.verdicts[place].outcome, *further]
+
+
 def check_flips(trials: Sequence[TrialResult]) -> list[Flips]:
     """How often judgings of each check differ, in the order of the checks, for checks that a judge decides."""
     found: dict[tuple[int, str], Flips] = {}
@@ -69,6 +75,5 @@ def check_flips(trials: Sequence[TrialResult]) -> list[Flips]:
         for place, verdict in enumerate(trial.verdicts if trial.rejudged else ()):
             if verdict.judged:
                 name = f"{verdict.type}: {verdict.name}" if verdict.name else verdict.type
-                further = [one.outcomes[place] for one in trial.rejudged if place < len(one.outcomes)]
-                found.setdefault((place, name), Flips(check=name)).add([verdict.outcome, *further])
+                found.setdefault((place, name), Flips(check=name)).add(judgings(trial, place))
     return [one for one in found.values() if one.pairs]

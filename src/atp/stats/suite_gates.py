@@ -23,6 +23,7 @@ from atp.stats.intervals import (
     suite_lower_limit,
     suite_upper_limit,
 )
+from atp.stats.judges import JudgeCriterion
 from atp.stats.run_numbers import RunNumbers
 from atp.suite.gates import PASS_RATE, RunGate, SuiteGate
 from atp.suite.metrics import FIRST_TOKEN, MEASURED
@@ -91,6 +92,18 @@ def evaluate_gates(gates: Iterable[RunGate], numbers: RunNumbers, *, complete: b
             result.agent, result.file = agent, one.file
             found.append(result)
     return found
+
+
+def judges_behind(result: GateResult, numbers: RunNumbers) -> set[JudgeCriterion]:
+    """The judges, each with a criterion, whose verdicts a gate rests on. None for gates on time, cost and the like."""
+    try:
+        gate = SuiteGate.model_validate(result.gate)
+    except ValueError:
+        return set()
+    if gate.metric not in (PASS_RATE, "score") and gate.k is None:
+        return set()
+    by_file = result.file is not None and result.file in numbers.files
+    return numbers.judges(numbers.select(tag=gate.tag, agent=result.agent, file=result.file, by_file=by_file))
 
 
 class _Evaluation:

@@ -194,6 +194,23 @@ NO_ASSERTIONS = "no assertions"
 """The warning of a trial in which nothing was checked."""
 
 
+class JudgedBy(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """The judge of a check and what it was asked: what a calibration of the judge holds for."""
+
+    name: str
+    """The connector, the agent or the function that judges."""
+    model: str | None = None
+    """The model, if it is known."""
+    digest: str
+    """A hash of the judge: its model and settings or its files, the prompt, and the number of votes."""
+    criterion: str
+    """A hash of the criterion: the words, the least score that passes, whether the check is turned round."""
+    asked: str | None = None
+    """The criterion as the judge reads it, where the check's name is not all of it."""
+    votes: int = 1
+    """How many times it is asked."""
+
+
 class Verdict(Struct, omit_defaults=True, kw_only=True):
     """What a check found."""
 
@@ -219,6 +236,8 @@ class Verdict(Struct, omit_defaults=True, kw_only=True):
     """What it is called: an expectation's words, a checkpoint's id, an assertion's value."""
     judged: bool = False
     """A judge decided, not an exact rule."""
+    judge: JudgedBy | None = None
+    """Who decided, if it was a model, or an agent of the user's."""
     evidence: list[str] = field(default_factory=list)
     """Quotations that a judge gave."""
     metrics: dict[str, float] = field(default_factory=dict)

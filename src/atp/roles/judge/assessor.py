@@ -19,9 +19,10 @@ from atp.roles.ask import PLAYER, RoleAnswer, RoleCall, RoleClient, RoleError, W
 from atp.roles.fence import Fence
 from atp.roles.judge.answer import Shown, read_answer
 from atp.roles.judge.judges import Assessment, Judgement, check_fit, outcome_of_votes
-from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, payload, prompt, schema, texts
+from atp.roles.judge.prompt import INSTRUCTIONS, OPTIONAL, VERSION, Question, Wanted, payload, prompt, schema, texts
+from atp.roles.judge.rubric import Rubric
 from atp.roles.record import Record
-from atp.suite.result import Usage
+from atp.suite.result import JudgedBy, Usage
 
 _DATED = re.compile(r"(-\d{4}-?\d{2}-?\d{2}|-latest)$")
 
@@ -78,6 +79,11 @@ class Assessor:
         """
         question = replace(_question((criteria,), intent), wanted="score", threshold=threshold, negated=negated)
         return _joined([await self._score(question, record, votes, run)], record)
+
+    def judged_by(self, rubric: Rubric, wanted: Wanted) -> JudgedBy:
+        """Who decides by a rubric. Expectations may be asked about one by one or together, which is another prompt."""
+        each = self._each and wanted == "met"
+        return rubric.judged_by(self.client.name, self.client.model, self.client.identity, VERSION, each)
 
     def same_model(self, models: Iterable[str]) -> str | None:
         """A warning if the judge's model is among `models`, those of the agent under test."""

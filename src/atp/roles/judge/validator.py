@@ -17,8 +17,9 @@ from atp.models.model import CassetteError, CassetteMiss
 from atp.roles.ask import PLAYER, RoleCall, RoleClient, RoleError, ask_twice, call_maker, recorded_answer
 from atp.roles.fence import Fence
 from atp.roles.judge.judges import Judgement, check_fit
+from atp.roles.judge.rubric import Rubric
 from atp.roles.quotation import said
-from atp.suite.result import Usage
+from atp.suite.result import JudgedBy, Usage
 
 INSTRUCTIONS = """\
 You validate the answer of an AI agent. You get JSON: `output` is the answer, `input` what it was asked, \
@@ -93,6 +94,11 @@ class Validator:
         check_fit(client, allow_unfit=allow_unfit)
         self.client = client
         self._cassette = cassette
+
+    def judged_by(self, rubric: Rubric) -> JudgedBy:
+        """Who decides by a rubric. A validator has its own prompt, except a bare model."""
+        prompt = () if self.client.has_own_prompt else (INSTRUCTIONS, _FORM)
+        return rubric.judged_by(self.client.name, self.client.model, self.client.identity, *prompt)
 
     async def validate(self, validation: Validation, *, session: str = "", run: int = 1) -> Validated:
         """Decide whether the answer passes, or say why that can't be decided."""
