@@ -13,7 +13,7 @@ from atp.cli.streams import print_json
 if TYPE_CHECKING:
     from atp.base.secrets import Hide
     from atp.history.calibrations import Calibration, Measured
-    from atp.history.judge_figures import JudgeFigures
+    from atp.stats.judges import JudgeFigures
 
 MOST_CRITERIA = 20
 """Criteria that are printed. JSON has all."""
@@ -152,11 +152,11 @@ def list_command(as_json: bool, project: Path) -> int:
     from msgspec import to_builtins
 
     from atp.base.project import project_at
-    from atp.history.calibrations import folder, load_all
+    from atp.history.calibrations import folder, load_calibrations
 
     root = project_at(project)
     with masking_secrets(root) as secrets:
-        found = load_all(root).files
+        found = load_calibrations(root).files
         if as_json:
             print_json([{"name": name, **to_builtins(one)} for name, one in found.items()])
         for name, one in found.items() if not as_json else ():

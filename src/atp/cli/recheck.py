@@ -8,18 +8,8 @@ import click
 from atp.cli.test import flags_given, run_to_report, settings_options
 
 FLAGS = (
-    *(
-        "run",
-        "tags",
-        "update_snapshots",
-        "output",
-        "reporter",
-        "assessor",
-        "role_connector",
-        "judge_each",
-        "judge_cache",
-        "weak_judge",
-    ),
+    *("run", "tags", "update_snapshots", "output", "reporter", "assessor", "role_connector"),
+    *("judge_each", "judge_cache", "weak_judge", "require_calibration"),
     *("timeout", "parallel", "env_file", "strict", "dry_run", "verbose", "quiet", "json_events"),
 )
 """The settings of a run that mean something when no agent is called."""

@@ -10,6 +10,7 @@ from atp.base.diagnostics_text import printable
 
 if TYPE_CHECKING:
     from atp.base.secrets import Secrets
+    from atp.history.calibrations import Calibrations
     from atp.journal.recorded_run import RecordedRun
 
 
@@ -41,6 +42,7 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
+    from atp.history.calibrations import load_calibrations
     from atp.journal.find import find_run
     from atp.journal.recorded_run import RecordedRun
     from atp.report.choose import Reads, reports
@@ -51,15 +53,16 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
     secrets = environment_secrets(env)  # they may be newer than the journal
     with masking(secrets):
         recorded = RecordedRun(find_run(root, name))
+        calibrations = load_calibrations(root)
         if not flags.get("output") and not flags.get("reporter"):
-            return _exit_code(_show(recorded, secrets, verbose=bool(flags.get("verbose"))), secrets)
+            return _exit_code(_show(recorded, secrets, calibrations, verbose=bool(flags.get("verbose"))), secrets)
         context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
     options, roles, secrets = context.options, context.roles, context.secrets
     with masking(secrets):
         files = tuple(file for file in recorded.info.files if file)
         given = Reads(files=tuple(map(Path, files)), protected=of_run(root, recorded.info.options, files))
         listeners = reports(options, given, secrets, roles, "<command line>")
-        problems = run_to_end(_report_all(recorded, listeners, roles))
+        problems = run_to_end(_report_all(recorded, listeners, roles, calibrations))
         given.protected.remember_reports()
     for one in listeners:
         if one.path and not one.problems:
@@ -77,12 +80,13 @@ def _exit_code(problems: Sequence[str], secrets: "Secrets") -> int:
     return INCOMPLETE if problems else 0
 
 
-async def _report_all(recorded: "RecordedRun", listeners: Any, roles: Any) -> list[str]:
+async def _report_all(recorded: "RecordedRun", listeners: Any, roles: Any, calibrations: "Calibrations") -> list[str]:
+    from atp.history.judge_figures import with_calibrations
     from atp.journal.listeners import Listeners
 
     all_listeners = Listeners(listeners)
     try:
-        end = recorded.repeat(all_listeners)
+        end = with_calibrations(recorded.repeat(all_listeners), calibrations)
         await all_listeners.finish(end)
         all_listeners.end(end)
     finally:
@@ -90,8 +94,9 @@ async def _report_all(recorded: "RecordedRun", listeners: Any, roles: Any) -> li
     return [*all_listeners.problems, *left]
 
 
-def _show(recorded: "RecordedRun", secrets: "Secrets", *, verbose: bool) -> Sequence[str]:
+def _show(recorded: "RecordedRun", secrets: "Secrets", calibrations: "Calibrations", *, verbose: bool) -> Sequence[str]:
     """Print the summary. Returns what could not be printed."""
+    from atp.history.judge_figures import with_calibrations
     from atp.report.choose import console
     from atp.report.console.console import ConsoleOptions
     from atp.report.files import open_stdout
@@ -101,5 +106,5 @@ def _show(recorded: "RecordedRun", secrets: "Secrets", *, verbose: bool) -> Sequ
     except OSError as error:
         return [f"stdout: {error.strerror}"]
     screen = console(stdout, ConsoleOptions(quiet=not verbose, verbose=verbose, secrets=secrets), live=False)
-    screen.end(recorded.repeat(screen))
+    screen.end(with_calibrations(recorded.repeat(screen), calibrations))
     return screen.problems

@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Compare with a baseline": ("baseline", "fail_on_regression", "fail_on", "baseline_margin"),
     "Judge, simulator, generator": (
         *("assessor", "simulator", "generator", "role_connector", "judge_each", "judge_cache", "weak_judge"),
+        "require_calibration",
     ),
     "Test environment": ("user", "team", "locale", "ctx", "env_file", "before_all", "after_all"),
     "Speed and limits": (

@@ -19,6 +19,7 @@ from atp.engine.agent_under_test import AgentUnderTest
 from atp.engine.case_source import CaseSource, Variations, is_varied, listed
 from atp.engine.named_agent import NamedAgent
 from atp.engine.planned_trial import Trial
+from atp.engine.prepare.calibrated import calibrations_for
 from atp.engine.prepare.case_gates import adaptive_gate
 from atp.engine.prepare.generated import generate_source, names_script_tests
 from atp.engine.prepare.options import Options
@@ -146,6 +147,7 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
         missing = [one for unit in plan.units for one in missing_judges(unit.source, context.roles)]
         if missing:
             raise LoadError(missing)
+        calibrations = calibrations_for(plan, context)
         plan.take_over_variations()
         unused = read_quarantine(plan, given_input.identity(root), root)
         found += [*plan.warnings, *dict.fromkeys(context.services.warnings), *unused]
@@ -155,7 +157,9 @@ def _prepare(given_input: Input, recorded: RecordedTrials, context: RunContext, 
             raise no_case_left(options, sources)
     except LoadError as error:
         raise LoadError(dict.fromkeys([*found, *error.diagnostics])) from error
-    return Recheck(context, given_input, plan, found, recorded, judgings)
+    recheck = Recheck(context, given_input, plan, found, recorded, judgings)
+    recheck.calibrations = calibrations
+    return recheck
 
 
 class _RecordedAdapter(Adapter):

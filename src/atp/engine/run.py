@@ -28,6 +28,7 @@ from atp.engine.stop import Stop
 from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
+from atp.history.calibrations import Calibrations
 from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
@@ -77,6 +78,8 @@ class Run:
         """Reports that could not be written, and what could not be closed."""
         self.baseline: Baseline | None = None
         """What the run is compared with when it is over, if anything."""
+        self.calibrations = Calibrations()
+        """How right the judges were measured to be, from the files of the project."""
         self._figures: FigureCollector | None = None
         self._started: _Started | None = None
         self._before_all_done = False
@@ -228,6 +231,7 @@ class Run:
         self.stop.unwatch_clock()
         started.engine.report_incomplete_cases()
         self._notes = list(golden_notes(self.plan, self.context, whole=self._runs_whole_input))
+        self._report_uncalibrated()
         comparison = self._compare()
         summary = self._summary(comparison)
         try:
@@ -237,7 +241,7 @@ class Run:
             self.stop.on_broken_journal(error)
             summary = self._summary(comparison)
         code = summary.exit_code
-        end = RunEnd.of(started.info, summary, started.engine.summary.numbers)
+        end = self._calibrated(RunEnd.of(started.info, summary, started.engine.summary.numbers))
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
@@ -251,6 +255,23 @@ class Run:
         options = self.options
         narrowed = options.run or options.tags or options.only_failed or self.plan.filter.only is not None
         return self._counted and not narrowed and self.stop.reason is None
+
+    def _calibrated(self, end: RunEnd) -> RunEnd:
+        """The end of the run with what the project's calibrations make of its judges."""
+        if not end.numbers.judged.judges:
+            return end
+        from atp.history.judge_figures import with_calibrations
+
+        return with_calibrations(end, self.calibrations)
+
+    def _report_uncalibrated(self) -> None:
+        """Note the judges that were not calibrated, if they must be: those of tests in Python are known only now."""
+        judged = self._running.engine.summary.numbers.judged
+        if self.options.require_calibration and judged.judges:
+            from atp.history.judge_figures import uncalibrated
+
+            for one in uncalibrated(judged, self.calibrations):
+                self.problems.append(f"--require-calibration: no labels show {one} to be better than chance")
 
     def _compare(self) -> "Comparison | None":
         """Compare the run with its baseline, if it has one."""

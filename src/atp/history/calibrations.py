@@ -138,7 +138,7 @@ def path_of(root: Path, name: str) -> Path:
     return folder(root) / f"{name}{ENDING}"
 
 
-def load_all(root: Path) -> Calibrations:
+def load_calibrations(root: Path) -> Calibrations:
     """The calibrations of a project. Raises `LoadError` with all files that can't be used."""
     where = folder(root)
     try:

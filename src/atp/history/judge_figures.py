@@ -1,34 +1,43 @@
 """What the verdicts of a run's judges are worth: the share that passed, beside what a calibration makes of it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
 
-from msgspec import Struct
+from msgspec import structs
 
 from atp.base.numbers import counted
+from atp.base.text import one_line
 from atp.history.calibrations import Calibrations, Found, Measured
-from atp.stats.calibration import Accuracy, Corrected, corrected_rate
-from atp.stats.judges import JudgeCounts, JudgedVerdicts
+from atp.journal.listeners import RunEnd
+from atp.stats.calibration import Accuracy, corrected_rate
+from atp.stats.judges import JudgeCounts, JudgedVerdicts, JudgeFigures
 from atp.stats.run_numbers import RunNumbers
 from atp.stats.suite_gates import GateResult, judges_behind
 from atp.suite.result import JudgedBy
 
+MOST_NAMED = 10
+"""Judges and criteria that a message names."""
 NEVER = "never calibrated"
 """What is said of a judge without a calibration."""
 
 
-class JudgeFigures(Struct, kw_only=True):
-    """The verdicts of a judge by one criterion, or by all of its criteria."""
+def with_calibrations(end: RunEnd, calibrations: Calibrations) -> RunEnd:
+    """The end of a run with what calibrations make of it: the figures of its judges, and which gates rest on them."""
+    if not end.numbers.judged.judges:
+        return end
+    gates = [structs.replace(gate, doubt=gate_doubt(gate, end.numbers, calibrations)) for gate in end.gates]
+    return replace(end, gates=gates, judges=judge_figures(end.numbers.judged, calibrations))
 
-    counts: JudgeCounts
-    """The judge, the criterion and the verdicts."""
-    calibration: str | None = None
-    """The name of the calibration that holds for them."""
-    accuracy: Accuracy | None = None
-    """What the calibration says of the judge."""
-    corrected: Corrected | None = None
-    """The share of good answers that follows, if one does."""
-    warnings: list[str] = []
-    """Why there is no corrected rate, or why to doubt it."""
+
+def uncalibrated(judged: JudgedVerdicts, calibrations: Calibrations) -> list[str]:
+    """Some of the judges and criteria of a run for which no labels show the judge to be better than chance."""
+    found = (
+        f"{one.judge.name} by `{one_line(one.criterion or '', 80)}`"
+        for (_, criterion), one in judged.criteria.items()
+        if not calibrations.is_informative(one.judge, criterion)
+    )
+    return list(islice(found, MOST_NAMED))
 
 
 def judge_figures(judged: JudgedVerdicts, calibrations: Calibrations) -> list[JudgeFigures]:
@@ -106,8 +115,8 @@ def _agent_warnings(agents: dict[str, set[str]], labelled: dict[str, list[str]])
         yield f"{names} {'has' if len(changed) == 1 else 'have'} changed since the answers were labelled"
 
 
-def gate_doubt(gate: GateResult, numbers: RunNumbers, calibrations: Calibrations) -> str:
-    """Say that a gate rests on a judge that was never calibrated, or never shown better than chance; empty if not."""
+def gate_doubt(gate: GateResult, numbers: RunNumbers, calibrations: Calibrations) -> str | None:
+    """Say that a gate rests on a judge that was never calibrated, or never shown better than chance; None if not."""
     criteria = numbers.judged.criteria
     never, unproven = set(), set()
     for judge, criterion in judges_behind(gate, numbers):
@@ -118,7 +127,7 @@ def gate_doubt(gate: GateResult, numbers: RunNumbers, calibrations: Calibrations
             unproven.add(one.name)
     doubts = [f"rests on {_names(never)}, {NEVER}"] if never else []
     doubts += [f"rests on {_names(unproven - never)}, not shown to be better than chance"] if unproven - never else []
-    return "; ".join(doubts)
+    return "; ".join(doubts) or None
 
 
 def _names(judges: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from atp.base.secrets import current_secrets
 from atp.journal.records import RunInfo, Summary
+from atp.stats.judges import JudgeFigures
 from atp.stats.run_numbers import RunNumbers
 from atp.stats.suite_gates import GateResult
 from atp.suite.case import Case
@@ -41,6 +42,8 @@ class RunEnd:
     """What a person should know when the run has ended."""
     gates: Sequence[GateResult] = ()
     """What the gates came to."""
+    judges: Sequence[JudgeFigures] = ()
+    """What the verdicts of judges are worth, by the calibrations of the project."""
     numbers: RunNumbers = field(default_factory=RunNumbers)
     """The numbers of all cases, which figures of groups of cases are made of."""
 

@@ -50,16 +50,16 @@ def gate_title(gate: GateResult, info: RunInfo) -> str:
 
 def gate_text(gate: GateResult) -> str:
     """What a gate came to: `failed: 0.8 (0.58 – 0.92), observed over 20 cases`."""
+    doubt = f"; {gate.doubt}" if gate.doubt else ""
     text = f"{gate.outcome}: "
     if gate.reason is not None:
         text += f"{gate.reason}; " if gate.value is not None else gate.reason
     if gate.value is None:
-        return text
+        return text + doubt
     basis = "observed" if gate.basis == "observed" else f"{gate.basis} test"
     unit = _unit(gate)
-    return (
-        f"{text}{metric_text(unit, gate.value, gate.interval)}, {basis} over {_cases_text(gate)}{_errors(gate, unit)}"
-    )
+    value = f"{metric_text(unit, gate.value, gate.interval)}, {basis} over {_cases_text(gate)}"
+    return f"{text}{value}{_errors(gate, unit)}{doubt}"
 
 
 def _cases_text(gate: GateResult) -> str:

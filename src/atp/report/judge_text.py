@@ -1,47 +1,15 @@
 """Words for what the verdicts of judges are worth: raw and corrected rates, how right and how constant a judge is."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from atp.base.diagnostics import LoadError
 from atp.base.numbers import between_text, counted, percent_text
-from atp.base.project import find_root, project_of_run, working_directory
-from atp.history.calibrations import Calibrations, load_all
-from atp.history.judge_figures import JudgeFigures, gate_doubt, judge_figures
-from atp.journal.listeners import RunEnd
 from atp.report.facts import flip_text
 from atp.stats.calibration import Accuracy, Share
-from atp.stats.judges import JudgeCounts
+from atp.stats.judges import JudgeCounts, JudgeFigures
 from atp.suite.result import JudgedBy
 
 MOST_CRITERIA = 8
 """Criteria of a judge that a report for people names. JSON has all."""
-
-
-class JudgeReport:
-    """The judges of a run that ended, with the calibrations of its project."""
-
-    def __init__(self, end: RunEnd) -> None:
-        self._end = end
-        self.problem: str | None = None
-        """Why the calibrations can't be used, if they can't."""
-        self._calibrations = self._load() if end.numbers.judged.judges else Calibrations()
-
-    def _load(self) -> Calibrations:
-        root = project_of_run(Path(self._end.info.folder).resolve()) or find_root(working_directory())
-        try:
-            return load_all(root)
-        except LoadError as error:
-            self.problem = "; ".join(one.message for one in error.diagnostics)
-            return Calibrations()
-
-    def figures(self) -> list[JudgeFigures]:
-        """What the verdicts of each judge are worth."""
-        return judge_figures(self._end.numbers.judged, self._calibrations)
-
-    def gate_doubts(self) -> list[str]:
-        """For each gate of the run: that it rests on a judge that was never calibrated, or nothing."""
-        return [gate_doubt(gate, self._end.numbers, self._calibrations) for gate in self._end.gates]
 
 
 def by_judge(figures: Sequence[JudgeFigures]) -> Iterator[tuple[JudgedBy, list[JudgeFigures], int]]:
@@ -70,16 +38,21 @@ def criterion_title(counts: JudgeCounts) -> str:
 
 def verdicts_text(figures: JudgeFigures) -> str:
     """`83% of 500 passed, corrected 80% (74% – 87%); votes differ on 12 of 500; never calibrated`."""
-    counts = figures.counts
-    verdicts = counts.verdicts
-    parts = []
+    verdicts, parts = figures.counts.verdicts, []
     if verdicts.rate is not None:
         raw = f"{percent_text(verdicts.rate)} of {verdicts.judged:,} passed"
         if (one := figures.corrected) is not None:
             raw += f", corrected {percent_text(one.rate)} ({percent_text(one.low)} – {percent_text(one.high)})"
         parts.append(raw)
-    if verdicts.unjudged:
-        parts.append(f"{verdicts.unjudged:,} not judged")
+    return "; ".join(filter(None, [*parts, more_text(figures)]))
+
+
+def more_text(figures: JudgeFigures) -> str:
+    """`votes differ on 12 of 500; never calibrated`: what there is to know beside the rates."""
+    counts = figures.counts
+    parts = []
+    if counts.verdicts.unjudged:
+        parts.append(f"{counts.verdicts.unjudged:,} not judged")
     if counts.voted:
         parts.append(f"votes differ on {counts.split:,} of {counts.voted:,}")
     if counts.flips.pairs:
@@ -88,6 +61,11 @@ def verdicts_text(figures: JudgeFigures) -> str:
     if figures.accuracy is None and counts.gates:
         parts.append(f"{counted(counts.gates, 'gate')} of cases rest{'s' if counts.gates == 1 else ''} on it")
     return "; ".join(parts)
+
+
+def left_out_text(left: int) -> str:
+    """`… and 12 more criteria`, if some are left out."""
+    return f"… and {left:,} more {'criterion' if left == 1 else 'criteria'}" if left else ""
 
 
 def accuracy_lines(accuracy: Accuracy) -> Iterator[tuple[str, str]]:

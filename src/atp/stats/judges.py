@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from atp.stats.calibration import VerdictCounts
+from atp.stats.calibration import Accuracy, Corrected, VerdictCounts
 from atp.stats.self_consistency import Flips, judgings
 from atp.suite.result import CaseResult, JudgedBy, TrialResult, Verdict
 
@@ -33,6 +33,21 @@ class JudgeCounts(Struct, kw_only=True):
     """Cases with a pass rate to reach whose trials it judged."""
     flips: Flips = field(default_factory=Flips)
     """How often it changed its verdict when the same conversations were judged again."""
+
+
+class JudgeFigures(Struct, kw_only=True):
+    """The verdicts of a judge by one criterion, or by all of its criteria."""
+
+    counts: JudgeCounts
+    """The judge, the criterion and the verdicts."""
+    calibration: str | None = None
+    """The name of the calibration that holds for them."""
+    accuracy: Accuracy | None = None
+    """What the calibration says of the judge."""
+    corrected: Corrected | None = None
+    """The share of good answers that follows, if one does."""
+    warnings: list[str] = []
+    """Why there is no corrected rate, or why to doubt it."""
 
 
 class JudgedVerdicts:

@@ -65,6 +65,8 @@ class GateResult(Struct, omit_defaults=True, kw_only=True):
     """The file of the suite that has the gate."""
     reason: str | None = None
     """Why the gate is inconclusive, if it is."""
+    doubt: str | None = None
+    """Why the outcome may be wrong: the gate rests on a judge that was never calibrated. Not in the journal."""
 
 
 def evaluate_gates(gates: Iterable[RunGate], numbers: RunNumbers, *, complete: bool) -> list[GateResult]:

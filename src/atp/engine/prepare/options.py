@@ -57,6 +57,9 @@ class Options(Record):
     role_connector: Text | None = setting("Model for the roles (judge, simulator, generator) that name none")
     judge_each: bool = setting("Judge each expectation in a call of its own", default=False)
     judge_cache: bool = setting("Don't judge the same transcript twice", default=True)
+    require_calibration: bool = setting(
+        "Run nothing unless labels show every judge to be better than chance (atp calibrate)", default=False
+    )
     weak_judge: bool = setting("Let a model judge that is known to be unfit for it", default=False)
     record: Text | None = setting("Record what models, tools and roles answer to this folder", only_flag=True)
     replay: Text | None = setting(

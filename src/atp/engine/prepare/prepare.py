@@ -13,6 +13,7 @@ from atp.base.project import find_root, keeping_working_directory, runs_folder
 from atp.base.secrets import masking
 from atp.base.text import one_line
 from atp.engine.case_source import CaseSource
+from atp.engine.prepare.calibrated import calibrations_for
 from atp.engine.prepare.impossible_cases import check_hooks
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.plan import Plan, make_plan
@@ -92,6 +93,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
     with extended_environ(context.env):
         plan = make_plan(sources, options, context.filter, context.services)
     resolve_roles(plan, roles)
+    calibrations = calibrations_for(plan, context)
     if options.order is not None:
         from atp.engine.prepare.order import Order  # reads journals, which few runs need
 
@@ -110,6 +112,7 @@ def _plan_run(given_input: Input, sources: list[CaseSource], found: list[Diagnos
         raise LoadError(missing)
     run = Run(context, given_input, plan, found)
     run.baseline = _baseline(options, root)
+    run.calibrations = calibrations
     if not options.dry_run:
         if options.resume_from:
             run.resumes = _run_to_resume(root, options.resume_from)

@@ -13,6 +13,7 @@ from atp.journal.listeners import RunEnd
 from atp.report.compare.words import column_sentence
 from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
 from atp.report.figure_text import SIGNS, gate_text, gate_title, group_rate_text, metric_text, named_metrics
+from atp.report.judge_text import by_judge, criterion_title, judge_title, left_out_text, verdicts_text
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
 from atp.report.totals import AgentTotals
 from atp.stats.group_figures import GroupFigures, MetricFigures, run_groups
@@ -50,6 +51,7 @@ def summary_lines(end: RunEnd, hide: Hide, more: Sequence[Line] = ()) -> list[Li
     lines.extend(more)
     lines.extend(_metric_lines(named_metrics(groups.all.metrics), hide))
     lines.extend(gate_lines(end, hide))
+    lines.extend(judge_lines(end, hide))
     if end.reason:
         lines.append((f"  {'Note:' if end.damaged else 'Stopped:':<8} {one_line(hide(end.reason))}", "error"))
     wide = max((len(label[1]) for text, _ in lines if (label := _LABEL.match(text))), default=0)
@@ -128,6 +130,19 @@ def gate_lines(end: RunEnd, hide: Hide) -> Iterator[Line]:
     for gate in end.gates:
         text = f"{one_line(hide(gate_title(gate, end.info)), 200)}  {one_line(hide(gate_text(gate)), 400)}"
         yield f"    {SIGNS[gate.outcome]} {text}", looks[gate.outcome]
+
+
+def judge_lines(end: RunEnd, hide: Hide) -> Iterator[Line]:
+    """What the verdicts of each judge are worth, where there are any."""
+    if end.judges:
+        yield "  Judges:", ""
+    for judge, figures, left in by_judge(end.judges):
+        yield f"    {one_line(hide(judge_title(judge)), 200)}", ""
+        for one in figures:
+            title = one_line(hide(criterion_title(one.counts)), 60)
+            yield f"      {title}: {one_line(hide(verdicts_text(one)), 400)}", ""
+        if left:
+            yield f"      {left_out_text(left)}", "detail"
 
 
 class Used:

@@ -17,7 +17,7 @@ from atp.report.console.page import lost
 from atp.report.facts import quarantine_text, reason, shown_trial
 from atp.report.figure_text import gate_text, gate_title
 from atp.report.files import let_go
-from atp.report.formats.markdown import case_section, gates_section, summary_section
+from atp.report.formats.markdown import case_section, gates_section, judges_section, summary_section
 from atp.report.reporter import Reporter
 from atp.suite.result import CaseResult
 
@@ -123,6 +123,7 @@ class StepSummary(Reporter):
         """Append the summary to what earlier commands of the step have written."""
         assert self.path is not None
         lines = ["# Agent Test Report", "", *summary_section(end, self.hide), *gates_section(end, self.hide)]
+        lines += judges_section(end, self.hide)
         lines += comparison_markdown(end.comparison, self.hide) if end.comparison is not None else []
         head = "".join(f"{line}\n" for line in lines).encode()
         try:

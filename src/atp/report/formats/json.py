@@ -9,6 +9,7 @@ from atp.journal.records import RunInfo
 from atp.report.files import Spool
 from atp.report.records.case import ResultRecord, SkippedRecord
 from atp.report.records.figures import GateRecord, GroupsRecord, run_metrics
+from atp.report.records.judges import JudgeRecord
 from atp.report.records.report import FORMAT
 from atp.report.records.run import MetadataRecord, SummaryRecord, environment
 from atp.report.reporter import SpooledReport
@@ -63,6 +64,8 @@ class JsonReport(SpooledReport):
         parts = {"gates": gates, "metrics": run_metrics(end), "groups": GroupsRecord.of(end)}
         for name, part in parts.items():
             file.write(b',\n"%s": ' % name.encode() + self.masked_json(part))
+        if end.judges:
+            file.write(b',\n"judges": ' + self.masked_json(list(map(JudgeRecord.of, end.judges))))
         if end.comparison is not None:
             file.write(b',\n"comparison": ' + self.masked_json(end.comparison.shortened()))
         if self._grid.is_needed:

@@ -37,6 +37,7 @@ from atp.report.facts import (
 )
 from atp.report.figure_text import gate_text, gate_title, group_rate_text, metric_text, named_metrics
 from atp.report.files import Spool
+from atp.report.judge_text import by_judge, criterion_title, judge_title, left_out_text, verdicts_text
 from atp.report.markdown_text import block, code, plain, table
 from atp.report.reporter import SpooledReport
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
@@ -106,7 +107,8 @@ class MarkdownReport(SpooledReport):
             ]
             file.write(_bytes(["## Agents", "", *table(("Agent", "Result"), totals)]))
             file.write(_bytes(_side_by_side(self._grid, rates)))
-        file.write(_bytes([*gates_section(end, self.hide), *_figures_sections(end, self.hide)]))
+        file.write(_bytes([*gates_section(end, self.hide), *judges_section(end, self.hide)]))
+        file.write(_bytes(_figures_sections(end, self.hide)))
         file.write(_bytes(environment_section(end.info, self.hide)))
         if end.info.trials > end.info.cases:
             rows = [row.split("\t") for item in results if (row := item.partition(b"\n")[0].decode())]
@@ -178,6 +180,18 @@ def gates_section(end: RunEnd, hide: Hide) -> list[str]:
         title = f"{signs[gate.outcome]} {code(hide(gate_title(gate, end.info)), 200)}"
         rows.append((title, plain(hide(gate_text(gate)), 400)))
     return ["## Gates", "", *table(("Gate", "Outcome"), rows)] if rows else []
+
+
+def judges_section(end: RunEnd, hide: Hide) -> list[str]:
+    """A table of what the verdicts of judges are worth, where there are any."""
+    rows = []
+    for judge, figures, left in by_judge(end.judges):
+        name = plain(hide(judge_title(judge)))
+        rows += [
+            (name, plain(hide(criterion_title(one.counts))), plain(hide(verdicts_text(one)), 400)) for one in figures
+        ]
+        rows += [(name, left_out_text(left), "")] if left else []
+    return ["## Judges", "", *table(("Judge", "Criterion", "Verdicts"), rows)] if rows else []
 
 
 def _figures_sections(end: RunEnd, hide: Hide) -> Iterator[str]:

@@ -14,6 +14,7 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.facts import not_run
 from atp.report.figure_text import gate_text, gate_title, group_rate_text, metric_text, named_metrics
+from atp.report.judge_text import by_judge, criterion_title, judge_title, left_out_text, more_text
 from atp.report.records.run import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
 from atp.stats.group_figures import run_groups
@@ -76,6 +77,7 @@ def run_object(end: RunEnd, hide: Hide, compared: Mapping[str, str]) -> dict[str
         "notes": [hide(note) for note in (*end.info.notes, *end.notes)],
         "gates": [_gate(gate, end.info, hide) for gate in end.gates],
         "groups": _groups(end, hide),
+        **({"judges": _judges(end, hide)} if end.judges else {}),
         **({"baseline": compared_with} if (compared_with := _baseline(end, hide)) else {}),
         "damaged": end.damaged,
         "compared": compared,
@@ -98,6 +100,28 @@ def _missed_gates(end: RunEnd, hide: Hide) -> list[dict[str, Any]]:
 
 def _gate(gate: GateResult, info: RunInfo, hide: Hide) -> dict[str, Any]:
     return {"outcome": gate.outcome, "gate": hide(gate_title(gate, info)), "text": hide(gate_text(gate))}
+
+
+def _judges(end: RunEnd, hide: Hide) -> list[dict[str, Any]]:
+    """What the verdicts of each judge are worth, by criterion."""
+    return [
+        {
+            "judge": hide(judge_title(judge)),
+            "left": left_out_text(left),
+            "rows": [
+                {
+                    "criterion": hide(criterion_title(one.counts)),
+                    "judged": one.counts.verdicts.judged,
+                    "rate": one.counts.verdicts.rate,
+                    "corrected": one.corrected and one.corrected.rate,
+                    "interval": one.corrected and [one.corrected.low, one.corrected.high],
+                    "more": hide(more_text(one)),
+                }
+                for one in figures
+            ],
+        }
+        for judge, figures, left in by_judge(end.judges)
+    ]
 
 
 def _groups(end: RunEnd, hide: Hide) -> dict[str, Any]:

@@ -92,6 +92,7 @@ class GateRecord(Record, kw_only=True):
 
     `known_cases` is there if not all cases have a value; the others, if runs ended in errors that are not the agent's:
     `value` is of the `judged_runs`, and `with_errors` says where it would lie if the `errors` had been judged.
+    `doubt` is there if the gate rests on a judge that was never calibrated.
     """
 
     gate: str
@@ -107,6 +108,7 @@ class GateRecord(Record, kw_only=True):
     agent: str | UnsetType = UNSET
     file: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    doubt: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, gate: GateResult) -> Self:
@@ -127,6 +129,7 @@ class GateRecord(Record, kw_only=True):
             agent=UNSET if gate.agent is None else gate.agent,
             file=UNSET if gate.file is None else gate.file,
             reason=UNSET if gate.reason is None else gate.reason,
+            doubt=UNSET if gate.doubt is None else gate.doubt,
         )
 
 

@@ -12,6 +12,7 @@ from atp.journal.records import RunInfo
 from atp.report.facts import agent_id, runs_per_case, timestamp
 from atp.report.records.case import ResultRecord, SkippedRecord
 from atp.report.records.figures import GateRecord, GridRecord, GroupsRecord, MetricRecord, run_metrics
+from atp.report.records.judges import JudgeRecord
 from atp.report.records.record import Count, Record, Time
 from atp.report.records.run import Environment, MetadataRecord, SummaryRecord, environment
 from atp.stats.comparison import Comparison
@@ -31,6 +32,7 @@ class Report(Record, kw_only=True):
     gates: list[GateRecord] | UnsetType = UNSET
     metrics: dict[str, MetricRecord] | UnsetType = UNSET
     groups: GroupsRecord | UnsetType = UNSET
+    judges: list[JudgeRecord] | UnsetType = UNSET
     comparison: Comparison | UnsetType = UNSET
     grid: GridRecord | UnsetType = UNSET
     metadata: MetadataRecord

@@ -13,7 +13,7 @@ const GROUPS_PRINTED = 100;
 const CASES_FIRST = 4;
 
 function summaryView() {
-  return [verdictPart(), gatesPart(), baselinePart(), whyPart(), figuresPart(), ratesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
+  return [verdictPart(), gatesPart(), baselinePart(), whyPart(), figuresPart(), ratesPart(), judgesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
 }
 
 function verdictPart() {
@@ -168,6 +168,38 @@ function ratesPart() {
     h("h2", null, "Pass rates"),
     h("p", { class: "dim" }, "The line is where the rate lies for other cases like these, with 95% confidence."),
     h("table", { class: "plain" }, h("thead", null, h("tr", null, ["", "Cases", "Pass rate", "In the long run"].map((label, place) => h("th", { scope: "col", class: place === 3 ? "bar-cell" : place ? "num" : null }, label)))), h("tbody", null, rates.map(line))),
+  );
+}
+
+/** What the verdicts of judges are worth: the share that passed, and what labels of people make of it. */
+function judgesPart() {
+  const { judges } = data.run;
+  if (!judges) return null;
+  const names = ["Criterion", "Judged", "Passed", "Corrected"];
+  const share = (value) => (typeof value === "number" ? `${Math.round(1000 * value) / 10}%` : "–");
+  const line = (one) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, say(one.criterion, 200), one.more && h("span", { class: "dim" }, say(one.more, 400))),
+      h("td", { class: "num" }, number(one.judged)),
+      h("td", { class: "num" }, share(one.rate)),
+      h("td", { class: "num" }, share(one.corrected), one.interval && h("span", { class: "dim" }, one.interval.map(share).join(" – "))),
+    );
+  const table = (judge) =>
+    h(
+      "table",
+      { class: "plain" },
+      h("caption", null, say(judge.judge, 200)),
+      h("thead", null, h("tr", null, names.map((label, place) => h("th", { scope: "col", class: place ? "num" : null }, label)))),
+      h("tbody", null, judge.rows.map(line), judge.left && h("tr", null, h("td", { colspan: "4", class: "dim" }, judge.left))),
+    );
+  return h(
+    "section",
+    { class: "beside judges" },
+    h("h2", null, "Judges"),
+    h("p", { class: "dim" }, "Corrected: the share of good answers, by labels of people, and where it lies with 95% confidence."),
+    judges.map(table),
   );
 }
 
