@@ -198,7 +198,8 @@ def test_a_judge_asked_again_has_a_flip_rate(judged: Project) -> None:
 
 
 def test_a_gate_says_that_its_judge_was_never_calibrated_and_a_flag_makes_that_an_error(judged: Project) -> None:
-    ran = judged.atp("test", "cases.jsonl", *HOW, "--gate", "pass_rate >= 0.5", "--gate", "duration_ms mean <= 60000", "-q")
+    gates = ("--gate", "pass_rate >= 0.5", "--gate", "duration_ms mean <= 60000")
+    ran = judged.atp("test", "cases.jsonl", *HOW, *gates, "-q")
     lines = ran.out.splitlines()
     assert any("pass_rate >= 0.5" in one and "never calibrated" in one for one in lines)
     assert not any("duration_ms" in one and "calibrated" in one for one in lines), "no judge decides on a duration"
@@ -220,12 +221,14 @@ def test_a_calibration_holds_for_the_judge_and_the_criterion_that_were_labelled(
     assert calibrate(judged, "sample", "-n", "80").code == 0
     label(sample_of(judged))
     assert calibrate(judged, "measure").code == 0
-    changed: dict[str, Any] = {"criterion": {"criteria": "It is polite"}, "votes": {"votes": 3}}.get(change, {})
-    changed |= {"threshold": 0.3} if change == "threshold" else {}
-    how = HOW
+    keys: dict[str, dict[str, Any]] = {
+        "criterion": {"criteria": "It is polite"},
+        "votes": {"votes": 3},
+        "threshold": {"threshold": 0.3},
+    }
     if change == "judge":
         judged.write("scripts/judges.py", JUDGE + "\n    # changed\n")
-    judged.test(cases(judged, 20, **changed), *how, "-o", "r.json")
+    judged.test(cases(judged, 20, **keys.get(change, {})), *HOW, "-o", "r.json")
     (record,) = json.loads((judged.folder / "r.json").read_text("utf-8"))["judges"]
     assert record["corrected"] is None
     says = {
