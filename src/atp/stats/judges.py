@@ -63,6 +63,8 @@ class JudgedVerdicts:
 
     def add(self, case: CaseResult) -> frozenset[JudgeCriterion]:
         """Add the verdicts of a case. Returns which judges decided by which criteria."""
+        if not _is_judged(case):
+            return _NOBODY
         found: dict[str | JudgeCriterion, list[int]] = {}
         for trial in trials_to_count(case):
             for place, verdict in judged_verdicts(trial.verdicts):
@@ -91,6 +93,18 @@ class JudgedVerdicts:
     def by_criterion(self, judge: str) -> list[tuple[str, JudgeCounts]]:
         """The verdicts of a judge by each of its criteria, with the criterion's digest."""
         return [(criterion, one) for (digest, criterion), one in self.criteria.items() if digest == judge]
+
+
+_NOBODY: frozenset[JudgeCriterion] = frozenset()
+
+
+def _is_judged(case: CaseResult) -> bool:
+    """True if a judge decided something. Written out: in most runs, this is all that is asked of every case."""
+    for trial in case.trials:
+        for verdict in trial.verdicts:
+            if verdict.judged:
+                return True
+    return False
 
 
 def trials_to_count(case: CaseResult) -> Iterator[TrialResult]:
