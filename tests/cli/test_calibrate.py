@@ -370,3 +370,62 @@ def test_a_run_of_an_earlier_version_says_what_to_do(judged: Project) -> None:
 def test_an_unknown_command_names_those_there_are(judged: Project) -> None:
     refused = calibrate(judged, "last")
     assert (refused.code, "atp calibrate measure RUN" in refused.err) == (2, True)
+
+
+def test_another_judge_is_measured_by_the_labels_of_the_same_answers(judged: Project) -> None:
+    """The labels are of answers: who judges them again is measured without labelling again."""
+    assert calibrate(judged, "sample", "-n", "90").code == 0
+    label(sample_of(judged))
+    judged.write(
+        "scripts/strict.py",
+        """
+        def judge(asked):
+            answer = next(piece["text"] for piece in asked["record"] if piece["judged"])
+            met = "good enough" in answer and not answer.split()[1].startswith("1")
+            return {"verdicts": [{"number": 1, "score": float(met), "reason": "so", "evidence": [answer]}]}
+        """,
+    )
+    assert judged.atp("recheck", "last", "--assessor", "scripts:strict.judge", "-o", "out.jsonl").code == 1
+    found = measured(judged, "last", str(sample_of(judged)), "--name", "strict")
+    (judge,) = found["judges"]
+    accuracy = judge["whole"]["accuracy"]
+    assert (judge["judge"]["name"], found["at_random"]) == ("scripts:strict.judge", True)
+    assert accuracy["tnr"]["value"] == 1
+    truth = sum(not str(n).startswith("1") for n in range(120) if n % 4) / sum(n % 4 > 0 for n in range(120))
+    assert accuracy["tpr"]["low"] <= truth <= accuracy["tpr"]["high"]
+
+
+def test_expectations_and_checks_in_groups_are_sampled_with_what_was_asked(judged: Project) -> None:
+    relevant = {"type": "llm_eval", "criteria": "relevance"}
+    group = {"type": "any_of", "assertions": [{"type": "equals", "value": "x"}, relevant]}
+    case = {"id": "all", "input": "1", "expectations": ["The answer helps"], "assert": [group]}
+    judged.test(judged.cases(case, {**case, "id": "more", "input": "2"}), *HOW)
+    assert calibrate(judged, "sample", "-o", "all.jsonl").code == 0
+    _, *items = map(json.loads, (judged.folder / "all.jsonl").read_text("utf-8").splitlines())
+    asked = {(item["case"], tuple(item["check"])): item["criterion"] for item in items}
+    assert {place for _, place in asked} == {(0, 1), (1,)}
+    assert asked["all", (1,)] == "The answer helps"
+    assert asked["all", (0, 1)].startswith("Relevance: it addresses what was asked")
+    assert items[0]["conversation"][0].startswith("user: ")
+
+
+def test_the_judge_of_a_test_in_python_is_missed_when_the_test_has_run(judged: Project) -> None:
+    judged.write(
+        "validators.py",
+        """
+        def sent(messages):
+            return {"passed": True, "reason": "fine"}
+        """,
+    )
+    judged.write(
+        "scripts/tests/desk_test.py",
+        """
+        def TestSent(t, ctx):
+            response = ctx.agent("agent.py:run").send("1")
+            t.assert_.agent(response, "validators.py:sent", {"criteria": "can be sent"})
+        """,
+    )
+    ran = judged.atp("test", "-i", "scripts:tests.desk_test", "--require-calibration", "-q")
+    assert ran.code == 3, ran.err
+    assert "no labels show validators.py:sent by `can be sent` to be better than chance" in ran.err
+    assert judged.atp("test", "-i", "scripts:tests.desk_test", "-q").code == 0

@@ -10,7 +10,7 @@ from atp.checks.agent_files import NotShown
 from atp.checks.artifacts import Versions, files_at, files_of
 from atp.checks.before_run import IN_WORDS, compiled_expectations
 from atp.checks.evidence import Evidence, NotKept
-from atp.checks.run_check import last_line
+from atp.checks.run_check import last_line, name_of
 from atp.checks.verdicts import failed, favourable_outcome, passed, unjudged
 from atp.roles.judge.judges import HOW_TO_SET, Assessment, Judgement, Judges
 from atp.roles.judge.prompt import Wanted
@@ -65,7 +65,9 @@ class LlmEval(Assertion):
     def rubric(self) -> Rubric:
         """What the judge is asked of every answer."""
         about = ("score", self.threshold, self.path)
-        return make_rubric(rubric_text(self.criteria), *about, votes=self.votes, negated=self.negate)
+        return make_rubric(
+            rubric_text(self.criteria), *about, votes=self.votes, negated=self.negate, name=name_of(self)
+        )
 
     async def check(self, evidence: Evidence) -> Verdict:
         evidence = evidence.for_judges()
@@ -122,7 +124,7 @@ class AgentAssertion(Assertion):
         options = self.options.model_dump(exclude_defaults=True) if self.options is not None else {}
         criteria = options.get("metadata", {}).get("criteria", self.value)
         text = criteria if isinstance(criteria, str) else readable(criteria) if criteria is not None else self.use
-        return make_rubric(text, "agent", options, self.value, negated=self.negate)
+        return make_rubric(text, "agent", options, self.value, negated=self.negate, name=name_of(self))
 
     def deciders(self) -> Iterator[Decider]:
         yield Decider("validator", self.use.removeprefix("agents:"), "`agent`")
@@ -171,7 +173,7 @@ async def judge_expectations(expectations: Sequence[str], evidence: Evidence) ->
         _count(found, judges, assessor, evidence)
         verdicts = [_expectation(words, one) for words, one in zip(expectations, found.judgements, strict=True)]
         for words, verdict in zip(expectations, verdicts, strict=True):
-            verdict.judge = assessor.judged_by(make_rubric(words, "met"), "met")
+            verdict.judge = assessor.judged_by(make_rubric(words, "met", name=words), "met")
         return verdicts
     except (_NoJudge, NotKept) as error:
         reason = str(error)

@@ -8,9 +8,6 @@ from atp.base.json.canonical import canonical
 from atp.base.secrets import current_secrets
 from atp.suite.result import JudgedBy
 
-_SHORT = 80
-"""Characters of a criterion that a check's name has in full."""
-
 
 class Rubric(NamedTuple):
     """What a judge is asked."""
@@ -21,6 +18,8 @@ class Rubric(NamedTuple):
     """A hash of the criterion and of what decides when it is fulfilled."""
     votes: int = 1
     """How many times the judge is asked."""
+    name: str | None = None
+    """What the check is called in its verdict."""
 
     def judged_by(self, name: str, model: str | None, *identity: Any) -> JudgedBy:
         """The record of a judge with this name, whose answers `identity` decides."""
@@ -29,16 +28,19 @@ class Rubric(NamedTuple):
             model=model,
             digest=_digest("judge", self.votes, *identity),
             criterion=self.digest,
-            asked=self.text if len(self.text) > _SHORT or "\n" in self.text else None,
+            asked=self.text if self.text != self.name else None,
             votes=self.votes,
         )
 
 
-def make_rubric(text: str, *decided_by: Any, votes: int = 1, negated: bool = False) -> Rubric:
-    """The rubric of a criterion; `decided_by` is what else decides whether an answer fulfils it."""
+def make_rubric(text: str, *decided_by: Any, votes: int = 1, negated: bool = False, name: str | None = None) -> Rubric:
+    """The rubric of a criterion; `decided_by` is what else decides whether an answer fulfils it.
+
+    `name` is what the check is called.
+    """
     text = current_secrets().mask_text(text)
     digest = _digest("criterion", text, negated, *decided_by)
-    return Rubric(f"It must not hold: {text}" if negated else text, digest, votes)
+    return Rubric(f"It must not hold: {text}" if negated else text, digest, votes, name)
 
 
 def _digest(*parts: Any) -> str:
