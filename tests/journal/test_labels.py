@@ -103,6 +103,11 @@ def test_many_writers_lose_and_double_nothing(run: Path) -> None:
     assert len((run / NAME).read_bytes().splitlines()) == len(found) == 200
 
 
+def test_a_key_of_a_later_version_is_passed_over(run: Path) -> None:
+    (run / NAME).write_text('{"trial": "k1", "thumb": "up", "by": "ada", "at": 1, "mood": "calm"}\n', "utf-8")
+    assert read_labels(run) == [label(check=(), thumb="up", verdict=None)]
+
+
 def test_labels_that_cannot_be_written_are_an_error_with_the_file(tmp_path: Path) -> None:
     with pytest.raises(LoadError) as caught:
         add_labels(tmp_path / "gone", [label()])

@@ -8,7 +8,7 @@ is damaged, of a newer format or none of ATP's is refused by name.
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -61,7 +61,7 @@ class Calibration(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     type: Literal["atp calibration"]
     """Tells a calibration from other JSON."""
-    format: int
+    format: Annotated[int, msgspec.Meta(ge=1)]
     """The format's number."""
     run: str
     """The id of the run whose verdicts were labelled."""

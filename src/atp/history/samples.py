@@ -37,7 +37,7 @@ class SampleHead(msgspec.Struct, omit_defaults=True, kw_only=True, forbid_unknow
 
     type: Literal["atp sample"]
     """Tells a sample from other JSON lines."""
-    format: int
+    format: Annotated[int, msgspec.Meta(ge=1)]
     """The format's number."""
     run: str
     """The id of the run."""

@@ -38,7 +38,7 @@ CheckPlace = tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
 """A check of a trial: its place among `verdicts` from 0, then, inside groups, its place among `parts`."""
 
 
-class Label(msgspec.Struct, omit_defaults=True, kw_only=True, forbid_unknown_fields=True, frozen=True):
+class Label(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     """What one person says of one answer or check."""
 
     trial: str
