@@ -429,3 +429,8 @@ def test_the_judge_of_a_test_in_python_is_missed_when_the_test_has_run(judged: P
     assert ran.code == 3, ran.err
     assert "no labels show validators.py:sent by `can be sent` to be better than chance" in ran.err
     assert judged.atp("test", "-i", "scripts:tests.desk_test", "-q").code == 0
+
+
+def test_labels_that_cannot_be_exported_are_an_error(judged: Project) -> None:
+    refused = judged.atp("labels", "export", "-o", "no/such/folder.jsonl")
+    assert (refused.code, "error[unwritable-labels]: no/such/folder.jsonl" in refused.err) == (2, True)

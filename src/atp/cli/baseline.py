@@ -2,23 +2,20 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atp.base.diagnostics import Diagnostic, LoadError
-from atp.base.diagnostics_text import printable, render
+from atp.base.diagnostics_text import render
 from atp.base.numbers import counted
+from atp.cli.project import in_project, opened, say
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
-    from atp.base.secrets import Secrets
     from atp.history.figures import CaseFigures, RunFigures
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group("baseline")
@@ -30,35 +27,12 @@ def command() -> None:
     """
 
 
-def _in_project(command: Command) -> Command:
-    return click.option(
-        "--project", default=".", metavar="PATH", type=click.Path(exists=True, path_type=Path), help="The project (.)"
-    )(command)
-
-
-@contextmanager
-def _opened(project: Path) -> "Iterator[tuple[Path, Secrets]]":
-    """The root of a project, and its secrets, which may be newer than its journals and baselines."""
-    from atp.base.project import project_at
-    from atp.base.secrets import masking
-    from atp.engine.prepare.settings import environment, environment_secrets
-
-    root = project_at(project)
-    secrets = environment_secrets(environment(root, None))
-    with masking(secrets):
-        yield root, secrets
-
-
-def _say(text: str, secrets: "Secrets", *, err: bool = False) -> None:
-    click.echo(printable(secrets.mask_text(text)), err=err)
-
-
 @command.command("save")
 @click.argument("name")
 @click.argument("run", default="last", metavar="[RUN]")
 @click.option("--with-answers", is_flag=True, help="Keep answers of the agents, too, to see how later ones differ.")
 @click.option("--force", is_flag=True, help="Replace a baseline of that name.")
-@_in_project
+@in_project
 def save_command(name: str, run: str, with_answers: bool, force: bool, project: Path) -> int:
     """Save a run as a baseline.
 
@@ -70,12 +44,12 @@ def save_command(name: str, run: str, with_answers: bool, force: bool, project: 
     from atp.history.figures import run_figures
     from atp.journal.find import find_run
 
-    with _opened(project) as (root, secrets):
+    with opened(project) as (root, secrets):
         found = run_figures(find_run(root, run), hider(secrets), answers=with_answers)
         path = baselines.save(root, name, found, force=force)
         for warning in _warnings(found):
-            _say(f"atp: {warning}", secrets, err=True)
-        _say(f"Baseline: {path} ({_about(found)})", secrets)
+            say(f"atp: {warning}", secrets, err=True)
+        say(f"Baseline: {path} ({_about(found)})", secrets)
     return 0
 
 
@@ -93,7 +67,7 @@ def _warnings(run: "RunFigures") -> list[str]:
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
-@_in_project
+@in_project
 def list_command(as_json: bool, project: Path) -> int:
     """List the baselines of the project."""
     from atp.base.exit_codes import UNUSABLE
@@ -102,7 +76,7 @@ def list_command(as_json: bool, project: Path) -> int:
 
     unread: list[Diagnostic] = []
     rows: list[tuple[str, Any]] = []
-    with _opened(project) as (root, secrets):
+    with opened(project) as (root, secrets):
         for name in baselines.names(root):
             try:
                 rows.append((name, baselines.load(root, name)))
@@ -115,16 +89,16 @@ def list_command(as_json: bool, project: Path) -> int:
             facts = [{"name": name, **(_facts(found) if found else {"run": None})} for name, found in rows]
             print_json(hider(secrets)(facts))
         for name, found in rows if not as_json else ():
-            _say(f"{name}  {_about(found)}" if found else f"{name}  unreadable", secrets)
+            say(f"{name}  {_about(found)}" if found else f"{name}  unreadable", secrets)
         if not rows and not as_json:
-            _say(f"No baselines yet in {baselines.folder(root)}.", secrets)
+            say(f"No baselines yet in {baselines.folder(root)}.", secrets)
     return UNUSABLE if unread else 0
 
 
 @command.command("show")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="The whole baseline as JSON on stdout.")
-@_in_project
+@in_project
 def show_command(name: str, as_json: bool, project: Path) -> int:
     """Show what is in a baseline."""
     from msgspec import to_builtins
@@ -132,30 +106,30 @@ def show_command(name: str, as_json: bool, project: Path) -> int:
     from atp.base.secrets import hider
     from atp.history import baselines
 
-    with _opened(project) as (root, secrets):
+    with opened(project) as (root, secrets):
         found = hider(secrets)(baselines.load(root, name))  # before anything is cut
         if as_json:
             print_json(to_builtins(found))
             return 0
-        _say(f"{name}  {_about(found)}", secrets)
+        say(f"{name}  {_about(found)}", secrets)
         several = len(found.agents) > 1
         rows = [_row(case, several) for case in found.cases]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
         for row in rows:
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            _say(f"  {cells.rstrip()}", secrets)
+            say(f"  {cells.rstrip()}", secrets)
     return 0
 
 
 @command.command("drop")
 @click.argument("name")
-@_in_project
+@in_project
 def drop_command(name: str, project: Path) -> int:
     """Delete a baseline."""
     from atp.history import baselines
 
-    with _opened(project) as (root, secrets):
-        _say(f"Deleted: {baselines.drop(root, name)}", secrets)
+    with opened(project) as (root, secrets):
+        say(f"Deleted: {baselines.drop(root, name)}", secrets)
     return 0
 
 

@@ -7,7 +7,7 @@ import click
 
 from atp.base.diagnostics_text import printable
 from atp.base.numbers import counted
-from atp.cli.project import in_project, masking_secrets
+from atp.cli.project import in_project, opened, say
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
@@ -65,12 +65,10 @@ def sample_command(
     not used, so you can stop at any line: the lines are in random order.
     """
     from atp.base.diagnostics import load_error
-    from atp.base.project import project_at
     from atp.history.samples import NAME, draw_sample, write_sample
     from atp.journal.find import find_run
 
-    root = project_at(project)
-    with masking_secrets(root) as secrets:
+    with opened(project) as (root, secrets):
         folder = find_run(root, run)
         path = output if output is not None else folder / NAME
         if path.exists() and not force:
@@ -84,7 +82,7 @@ def sample_command(
             raise load_error("unwritable-sample", message, "give another file with -o") from error
         stands_for = round(sum(item.weight for item in sample.items))
         of_all = f"{counted(len(sample.items), 'check')} of {stands_for:,}"
-        click.echo(f"Sample: {printable(secrets.mask_text(str(path)))} ({of_all})")
+        say(f"Sample: {path} ({of_all})", secrets)
     return 0
 
 
@@ -109,15 +107,13 @@ def measure_command(
     """
     from msgspec import to_builtins
 
-    from atp.base.project import project_at
     from atp.base.secrets import hider
     from atp.history.calibrate import measure_run
     from atp.history.calibrations import save
     from atp.history.judge_figures import judge_figures
     from atp.journal.find import find_run
 
-    root = project_at(project)
-    with masking_secrets(root) as secrets:
+    with opened(project) as (root, secrets):
         hide = hider(secrets)
         found = measure_run(find_run(root, run), root, file)
         name = name or found.default_name
@@ -138,9 +134,9 @@ def measure_command(
             return 0
         _print(found.calibration, figures, hide)
         for note in found.notes:
-            click.echo(printable(hide(f"Note: {note}")))
+            say(f"Note: {note}", secrets)
         if path is not None:
-            click.echo(f"Calibration: {printable(hide(str(path)))}")
+            say(f"Calibration: {path}", secrets)
     return 0
 
 
@@ -151,19 +147,17 @@ def list_command(as_json: bool, project: Path) -> int:
     """List the calibrations of the project, with the figures of each judge."""
     from msgspec import to_builtins
 
-    from atp.base.project import project_at
     from atp.history.calibrations import folder, load_calibrations
 
-    root = project_at(project)
-    with masking_secrets(root) as secrets:
+    with opened(project) as (root, secrets):
         found = load_calibrations(root).files
         if as_json:
             print_json([{"name": name, **to_builtins(one)} for name, one in found.items()])
         for name, one in found.items() if not as_json else ():
-            click.echo(f"{name}  run {printable(one.run)}, {_date(one.at)}")
+            say(f"{name}  run {one.run}, {_date(one.at)}", secrets)
             _print(one, [], secrets.mask_text, "  ")
         if not found and not as_json:
-            click.echo(f"No calibrations yet in {printable(str(folder(root)))}.")
+            say(f"No calibrations yet in {folder(root)}.", secrets)
     return 0
 
 

@@ -8,6 +8,7 @@ import click
 
 from atp.base.diagnostics import load_error
 from atp.base.diagnostics_text import printable
+from atp.cli.project import in_project, opened
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ FORMATS = (*_PAGES, ".json", ".md")
 @click.option("-o", "--output", multiple=True, metavar="FILE", help="Write it there: .md, .html or .json (repeatable)")
 @click.option("-v", "--verbose", is_flag=True, help="List every case")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout")
-@click.option(
-    "--project", default=".", metavar="PATH", type=click.Path(exists=True, path_type=Path), help="The project (.)"
-)
+@in_project
 def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path, **flags: Any) -> int:
     """Compare run B with run A: what got better and worse, and how sure that is.
 
@@ -46,9 +45,7 @@ def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path
     Exit 0. With --fail-on-regression: 1 when the cases together, or one of them, are worse; 3 when runs came to no
     verdict on either side; 4 when --margin is given and B is not shown to be within it. 2 when no case can be compared.
     """
-    from atp.base.project import project_at
-    from atp.base.secrets import hider, masking
-    from atp.engine.prepare.settings import environment, environment_secrets
+    from atp.base.secrets import hider
     from atp.history.compare import compare_runs
 
     if b is None and not agents:
@@ -58,10 +55,8 @@ def command(a: str, b: str | None, agents: tuple[str, str] | None, project: Path
         raise load_error("bad-margin", f"--margin {margin:g} is not between 0 and 1", "give a share: 0.05 is 5 points")
     targets = [Path(text) for text in flags["output"]]
     _check_targets(targets)
-    root = project_at(project)
-    secrets = environment_secrets(environment(root, None))  # they may be newer than the journals
-    hide = hider(secrets)
-    with masking(secrets):
+    with opened(project) as (root, secrets):
+        hide = hider(secrets)
         answers = any(path.suffix.lower() in _PAGES for path in targets)
         first = _figures(root, a, hide, answers=answers)
         second = first if b is None else _figures(root, b, hide, answers=answers)

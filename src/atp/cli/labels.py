@@ -5,9 +5,8 @@ from pathlib import Path
 
 import click
 
-from atp.base.diagnostics_text import printable
 from atp.base.numbers import counted
-from atp.cli.project import in_project, masking_secrets
+from atp.cli.project import in_project, opened, say
 
 
 @click.group("labels")
@@ -28,25 +27,28 @@ def export_command(run: str, output: Path | None, project: Path) -> int:
 
     RUN is a run's id, the beginning of one, `last` (the default), `last~1`, `commit:SHA`, or the path of its folder.
     """
+    from atp.base.diagnostics import load_error
     from atp.base.exit_codes import INCOMPLETE
     from atp.base.files import write_file
-    from atp.base.project import project_at
     from atp.journal.find import find_run
     from atp.journal.labels import NAME, export_labels
 
-    root = project_at(project)
-    with masking_secrets(root):
+    with opened(project) as (root, secrets):
         folder = find_run(root, run)
         damaged: list[int] = []
         data = export_labels(folder, damaged)
         if output is None:
             sys.stdout.write(data.decode())
         else:
-            write_file(output, data.decode())
-            click.echo(f"{counted(len(data.splitlines()), 'label')}: {printable(str(output))}")
+            try:
+                write_file(output, data.decode())
+            except OSError as error:
+                message = f"{output} can't be written: {error.strerror or error}"
+                raise load_error("unwritable-labels", message, "give another file with -o") from error
+            say(f"{counted(len(data.splitlines()), 'label')}: {output}", secrets)
         if damaged:
             lines = ", ".join(map(str, damaged[:10]))
-            click.echo(f"atp: {folder / NAME}: damaged lines were passed over: {lines}", err=True)
+            say(f"atp: {folder / NAME}: damaged lines were passed over: {lines}", secrets, err=True)
         return INCOMPLETE if damaged else 0
 
 
@@ -60,13 +62,11 @@ def import_command(run: str, file: Path, project: Path) -> int:
     Nothing is added if a line is wrong, or about a trial or a check that the run doesn't have. Of two labels of the
     same person on the same thing, the newer one counts, so that a file can be imported twice.
     """
-    from atp.base.project import project_at
     from atp.journal.find import find_run
     from atp.journal.labels import import_labels
 
-    root = project_at(project)
-    with masking_secrets(root):
+    with opened(project) as (root, secrets):
         found = import_labels(find_run(root, run), file.read_bytes(), str(file))
-    there = f", {counted(found.kept, 'label')} there already" if found.kept else ""
-    click.echo(f"{counted(found.added, 'label')} added{there}")
+        there = f", {counted(found.kept, 'label')} there already" if found.kept else ""
+        say(f"{counted(found.added, 'label')} added{there}", secrets)
     return 0

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from atp.base.diagnostics_text import printable
+
 if TYPE_CHECKING:
     from atp.base.secrets import Secrets
 
@@ -21,11 +23,18 @@ def in_project(command: Command) -> Command:
 
 
 @contextmanager
-def masking_secrets(root: Path) -> "Iterator[Secrets]":
-    """Mask the secrets of the environment and of a project's `.env`, which may be newer than its journals."""
+def opened(project: Path) -> "Iterator[tuple[Path, Secrets]]":
+    """The root of a project, and its secrets, which may be newer than its journals and other files."""
+    from atp.base.project import project_at
     from atp.base.secrets import masking
     from atp.engine.prepare.settings import environment, environment_secrets
 
+    root = project_at(project)
     secrets = environment_secrets(environment(root, None))
     with masking(secrets):
-        yield secrets
+        yield root, secrets
+
+
+def say(text: str, secrets: "Secrets", *, err: bool = False) -> None:
+    """Print a text without secrets and without what could steer a terminal."""
+    click.echo(printable(secrets.mask_text(text)), err=err)
