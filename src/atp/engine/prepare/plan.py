@@ -55,6 +55,7 @@ class Plan:
     """Which cases run first; None for the order of the files."""
     variations: dict[tuple[int, int], Variations] = field(default_factory=dict)
     """By source and case: the prompts of cases that ask for more than they list, once these are made."""
+    _repetitions: "dict[AskedGate, Repetition]" = field(default_factory=dict)
 
     def trials(self) -> Iterator[Trial]:
         """All trials, case by case."""
@@ -165,8 +166,8 @@ class Plan:
         Where the number of runs is not fixed, those of the first run.
         """
         varied = self.variations.get((id(unit.source), case.index)) or listed(case)
-        min_runs = self.options.min_runs if is_adaptive(case.runs, self.options) else 0
-        shared = self._shared(case, varied, self._runs(case.runs), min_runs)
+        asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, len(varied))
+        shared = self._shared(case, varied, self._repetition(asked))
         for tested in unit.agents if only is None else (only,):
             if tested.is_among(case.agents) and self.filter.wants_pair(tested.name, case):
                 before = self._before(unit, tested, case.before_sequence) if case.before_sequence else None
@@ -210,14 +211,21 @@ class Plan:
                     quarantine=quarantine,
                 )
 
-    def _shared(self, case: Case, varied: Variations, runs: int, min_runs: int = 0) -> "Shared":
+    def _repetition(self, asked: AskedGate) -> "Repetition":
+        """How the trials of a case are repeated. Worked out once for all cases that ask for the same."""
+        found = self._repetitions.get(asked)
+        if found is None:
+            min_runs = self.options.min_runs if is_adaptive(asked.runs, self.options) else 0
+            found = Repetition(self._runs(asked.runs), min_runs, gate_of(asked, self.options))
+            self._repetitions[asked] = found
+        return found
+
+    def _shared(self, case: Case, varied: Variations, repetition: "Repetition") -> "Shared":
         limits = case.limits.given()
         timeout = limits.get("timeout_seconds", self.options.timeout)
-        asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, len(varied))
-        gate = gate_of(asked, self.options)
         snapshots = bool(snapshots_of(case))
         context = self.identities.of(case)
-        return Shared(case_text(case), context, limits, case.mode, snapshots, timeout, varied, runs, gate, min_runs)
+        return Shared(case_text(case), context, limits, case.mode, snapshots, timeout, varied, *repetition)
 
     def _digests(
         self, unit: Unit, tested: AgentUnderTest, case: Case, shared: "Shared", before: Trial | None
@@ -245,9 +253,21 @@ class Plan:
         """
         before = self._before(unit, tested, sequence[:-1]) if len(sequence) > 1 else None
         case = unit.source.suite.cases[sequence[-1]]
-        trial = next(self._against(unit, tested, case, self._shared(case, listed(case)[:1], 1), before))
+        asked = AskedGate(case.pass_rate, case.confidence, case.margin, case.runs, 1)
+        once = Repetition(1, 0, gate_of(asked, self.options))
+        trial = next(self._against(unit, tested, case, self._shared(case, listed(case)[:1], once), before))
         trial.is_before = True
         return trial
+
+
+class Repetition(NamedTuple):
+    """How the trials of a case are repeated, and what is asked of them."""
+
+    runs: int
+    """How often; at most, where the number is not fixed."""
+    min_runs: int
+    """The least number of runs, where it is not fixed; else 0."""
+    gate: Gate
 
 
 class Shared(NamedTuple):
@@ -262,9 +282,8 @@ class Shared(NamedTuple):
     timeout: float
     varied: Variations
     runs: int
-    gate: Gate
     min_runs: int
-    """The least number of runs, where it is not fixed; else 0."""
+    gate: Gate
 
 
 def make_plan(
