@@ -68,7 +68,9 @@ class ScriptAssertion(Assertion):
 
 def named_scripts(assertions: Iterable[Assertion]) -> list[str]:
     """The scripts that assertions name, those in groups included."""
-    judged = (one for one in assertions if one.needs_judge)  # scripts are, and so are groups with a script
+    judged = [one for one in assertions if one.needs_judge]  # scripts are, and so are groups with a script
+    if not judged:
+        return []
     return [one.script for one in each_assertion(judged) if isinstance(one, ScriptAssertion)]
 
 

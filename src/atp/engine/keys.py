@@ -31,7 +31,11 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 def digest(*parts: Any) -> str:
     """Hash JSON values."""
-    return blake2b(b"\0".join([*map(_ENCODER.encode, parts), b""]), digest_size=16).hexdigest()
+    text = bytearray()
+    for part in parts:
+        text += _ENCODER.encode(part)
+        text += b"\0"
+    return blake2b(text, digest_size=16).hexdigest()
 
 
 def case_text(case: Case) -> msgspec.Raw:

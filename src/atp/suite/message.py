@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, SerializeAsAny, Tag
 
 from atp.suite.record import Json, JsonObject, Record, Text
 
@@ -90,7 +90,9 @@ class AudioPart(Record):
 
 
 Part = Annotated[TextPart | ImagePart | ImageUrlPart | FilePart | AudioPart, Field(discriminator="type")]
-Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
+Content = SerializeAsAny[  # as what it is: else each message that is written asks for its form once more
+    Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_content_form)]
+]
 
 
 ATTACHMENT_TYPES = ("image", "image_url", "file", "audio")

@@ -50,7 +50,9 @@ class Defaulting(Record):
     @model_validator(mode="before")
     @classmethod
     def _leave_out_nulls(cls, raw: Any) -> Any:
-        return {key: value for key, value in raw.items() if value is not None} if type(raw) is dict else raw
+        if type(raw) is not dict or None not in raw.values():
+            return raw
+        return {key: value for key, value in raw.items() if value is not None}
 
     def given(self) -> dict[str, Any]:
         """The values that are given, without defaults."""
