@@ -3,10 +3,14 @@
 Both run the same cases in turn, so that a slow or busy machine is slow for both; each figure is the least of several
 rounds. pydantic-evals keeps results in memory and writes nothing; ATP writes a journal. `tools/peers-env.sh` installs
 pydantic-evals. Each argument `NAME=PYTHON`, the interpreter of another version of ATP, adds a column.
+
+With `--instructions`, only the instructions that a trivial case takes are counted, by valgrind: a figure that is the
+same on a machine that is busy.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +23,9 @@ ROOT = Path(__file__).parents[1]
 PEER = ROOT / ".venv/envs/peers/bin/python"
 CASES, SLOW, AT_A_TIME = 5_000, 2_000, 100
 ROUNDS = 5
+FEW, MANY = 200, 1_200
+"""The cases of the two runs whose instructions are counted: the difference has nothing of the start-up."""
+VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 
 AGENT = """
 import asyncio
@@ -128,11 +135,34 @@ def measure(folder: Path, columns: dict[str, Runs]) -> dict[str, Figures]:
     return found
 
 
+def instructions(folder: Path, command: Runs) -> float:
+    """The instructions that a trivial case takes, in millions."""
+    counts = []
+    for count in (FEW, MANY):
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        line = [*VALGRIND, *command(folder, count, "echo", 10)]
+        done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+        found = re.findall(r"I\s+refs:\s+([\d,]+)", done.stderr)
+        counts.append(max(int(one.replace(",", "")) for one in found))
+    return (counts[1] - counts[0]) / (MANY - FEW) / 1e6
+
+
+def print_instructions(columns: dict[str, Runs]) -> int:
+    """Print what a trivial case takes in each column. Returns 1 if ATP takes more than the peer."""
+    found = {}
+    for name, command in columns.items():
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder))
+            found[name] = instructions(Path(folder), command)
+        print(f"{name:20}{found[name]:8.3f} million instructions a trivial case")
+    return int(found["atp"] > found["pydantic-evals"])
+
+
 def write(folder: Path) -> None:
     """Put the agent, the peer's program and the cases into a folder."""
     (folder / "agent.py").write_text(AGENT)
     (folder / "peer.py").write_text(PYDANTIC_EVALS)
-    for count in (1, CASES, SLOW):
+    for count in (1, FEW, MANY, CASES, SLOW):
         lines = (
             json.dumps({"id": f"T{n:06}", "input": f"hello {n}", "assert": {"type": "contains", "value": "hello"}})
             for n in range(count)
@@ -142,9 +172,12 @@ def write(folder: Path) -> None:
 
 def main() -> int:
     subprocess.run([ROOT / "tools/peers-env.sh"], check=True)
-    others = dict(one.split("=", 1) for one in sys.argv[1:])
+    counts_only = "--instructions" in sys.argv
+    others = dict(one.split("=", 1) for one in sys.argv[1:] if one != "--instructions")
     columns: dict[str, Runs] = {"atp": atp(sys.executable), "pydantic-evals": pydantic_evals}
     columns |= {name: atp(python) for name, python in others.items()}
+    if counts_only:
+        return print_instructions(columns)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder)
