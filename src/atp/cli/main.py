@@ -28,6 +28,7 @@ COMMANDS = {
     "baseline": "Keep what a run came to, to compare later runs with it.",
     "labels": "Export and import what people said of a run.",
     "calibrate": "Measure how right a judge is, by labels of people.",
+    "history": "Say what runs come to over time: cases, cost, trend.",
     "show": "Show what ATP understood of test files.",
     "fmt": "Bring .test.md files into their canonical form.",
     "convert": "Turn a suite into another format.",

@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Speed and limits": (
         *("parallel", "timeout", "retries", "fail_fast", "max_errors", "max_time", "budget_usd", "budget_tokens"),
     ),
-    "Reports and output": ("output", "reporter", "verbose", "quiet", "json_events"),
+    "Reports and output": ("output", "reporter", "history", "verbose", "quiet", "json_events"),
     "Plan, resume, record": (
         *("dry_run", "strict", "resume", "resume_from", "record", "replay", "keep_workspaces", "keep_failed"),
     ),
@@ -99,6 +99,7 @@ def _metavar(name: str) -> str:
         "baseline": "NAME",
         "baseline_margin": "SHARE",
         "fail_on": "WHAT",
+        "history": "PLACE",
         "order": "ORDER",
         "resume_from": "RUN",
         "tags": "TAGS",
@@ -172,7 +173,7 @@ def run_to_report(prepare: "Callable[[], Run]") -> int:
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
         return INCOMPLETE
     read.protected.remember_reports()
-    for problem in run.problems:
+    for problem in [*run.problems, *run.remarks]:
         click.echo(f"atp: {printable(run.secrets.mask_text(problem))}", err=True)
     return code
 

@@ -29,6 +29,7 @@ from atp.engine.trial.deadline import GRACE
 from atp.engine.trial.hooks import HookError
 from atp.engine.trial.trial import TrialRunner
 from atp.history.calibrations import Calibrations
+from atp.history.index.index import IndexListener, is_off
 from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
@@ -76,11 +77,14 @@ class Run:
         """Why the run ends early, and the switch for it."""
         self.problems: list[str] = []
         """Reports that could not be written, and what could not be closed."""
+        self.remarks: list[str] = []
+        """What else a person should know when the run has ended. None of it is in the exit code."""
         self.baseline: Baseline | None = None
         """What the run is compared with when it is over, if anything."""
         self.calibrations = Calibrations()
         """How right the judges were measured to be, from the files of the project."""
         self._figures: FigureCollector | None = None
+        self._index = IndexListener(context.root, context.options.history)
         self._started: _Started | None = None
         self._before_all_done = False
         self._counted = True
@@ -158,6 +162,8 @@ class Run:
 
             self._figures = FigureCollector(hider(self.secrets))
             listeners = [self._figures, *listeners]
+        if not is_off(self.options.history):
+            listeners = [*listeners, self._index]
         self._started = started = _Started(self, folder, done, info, Listeners(listeners))
         try:
             started.journal.write(info)
@@ -245,6 +251,7 @@ class Run:
         await self._finish_listeners(end)
         started.listeners.end(end)
         self.problems += started.listeners.problems
+        self.remarks += [] if self._index.warning is None else [self._index.warning]
         if self.stop.interrupted:
             return INTERRUPTED
         return INCOMPLETE if self.problems and code in (PASSED, INCONCLUSIVE) else code

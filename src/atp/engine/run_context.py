@@ -14,6 +14,7 @@ from typing import Any
 from atp.agents.leftovers import Forks, end_leftovers
 from atp.base.diagnostics import load_error
 from atp.base.project import find_root, keeping_working_directory, working_directory
+from atp.base.secret_values import secret_settings
 from atp.base.secrets import Secrets, masking
 from atp.checks.golden_files import TrialGoldenFiles, Updates, golden_agent, golden_names
 from atp.engine.case_source import CaseSource
@@ -56,6 +57,7 @@ class RunContext:
         self.env = env
         self.secrets = environment_secrets(env) if known is None else known
         """What no output may show: the environment's at first; suites, agents and connectors add theirs."""
+        self.secrets.add(secret_settings(options.history))  # a password in its address
         self.filter = Filter(options)
         """Which cases are wanted."""
         self.marker = secrets.token_hex(8)

@@ -40,7 +40,7 @@ def make_info(run: "Run", folder: RunFolder, done: FinishedTrials, *, counted: b
     """The start record. A run that is not `counted` does not know how many of the plan's cases it will run."""
     options, plan, context = run.options, run.plan, run.context
     cases, trials = plan.counts() if counted else (0, 0)
-    settings = options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run"})
+    settings = options.model_dump(mode="json", exclude_unset=True, exclude={"dry_run", "history"})
     agents, run_counts = plan.agents(), plan.run_counts()
     return RunInfo(
         format=FORMAT,

@@ -14,8 +14,8 @@ from msgspec import Meta, Struct, field
 from atp.base.project import project_of_run
 from atp.base.secrets import Hide
 from atp.journal.listeners import Listener, RunEnd
-from atp.journal.recorded_run import RecordedRun
 from atp.journal.records import RunInfo
+from atp.stats.averages import median
 from atp.stats.case_counts import case_counts
 from atp.stats.stability import is_judged
 from atp.suite.metrics import LARGEST, metrics_of, values_by_name
@@ -165,6 +165,8 @@ class FigureCollector(Listener):
 
 def run_figures(run: Path, hide: Hide, *, answers: bool = False) -> RunFigures:
     """The figures of a run, from its journal. Raises `LoadError`."""
+    from atp.journal.recorded_run import RecordedRun  # a run imports this module, and reads no other run
+
     collector = FigureCollector(hide, answers=answers)
     end: RunEnd = RecordedRun(run, relocate=False).repeat(collector)
     return collector.figures(end.reason)
@@ -210,13 +212,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
 def _figures(judged: list[TrialResult]) -> dict[str, Figure]:
     """The medians of all metrics of the runs."""
     values = values_by_name(map(metrics_of, judged))
-    return {name: Figure(median=round(_median(found), 9), runs=len(found)) for name, found in values.items()}
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return {name: Figure(median=round(median(found) or 0.0, 9), runs=len(found)) for name, found in values.items()}
 
 
 def _answers(judged: list[TrialResult]) -> dict[str, Answer]:

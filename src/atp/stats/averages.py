@@ -31,3 +31,11 @@ def deviation(values: Sequence[float], *, sample: bool = False) -> float | None:
 
 def _sum_of_squares(values: Iterable[float]) -> float:
     return fsum(value**2 for value in values)
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The middle value, or the mean of the two in the middle; None without values."""
+    if not values:
+        return None
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -89,6 +89,14 @@ def _run_groups(numbers: RunNumbers, _cases: int) -> RunGroups:
 
 def group_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
     """The figures of the cases in these rows."""
+    found = rate_figures(numbers, rows)
+    metrics = {name: metric_figures(numbers, name, rows) for name in numbers.metrics}
+    found.metrics = {name: of for name, of in metrics.items() if of is not None}
+    return found
+
+
+def rate_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
+    """The pass rate of the cases in these rows, without their metrics."""
     rates, lowest, highest, runs, counts = [], [], [], [], []
     for case in numbers.cases(rows):
         found = [one for row in case if (one := numbers.rates(row)) is not None]
@@ -111,7 +119,6 @@ def group_figures(numbers: RunNumbers, rows: Sequence[int]) -> GroupFigures:
         pass_rate=mean(rates),
         interval=suite_interval(lowest, runs, highest) if rates else None,
         se_runs=se_runs(counts),
-        metrics={name: of for name in numbers.metrics if (of := metric_figures(numbers, name, rows)) is not None},
     )
 
 

@@ -121,6 +121,9 @@ class Options(Record):
     keep_failed: bool = setting("Keep the folders of trials that did not pass", default=False)
     dry_run: bool = setting("Show the plan, run nothing", default=False, only_flag=True)
     strict: bool = setting("Warnings are errors", default=False)
+    history: str | None = setting(
+        "Index of all runs: a path, postgresql://…, or off (.atp/history.sqlite); see `atp history`"
+    )
     verbose: bool = setting("List every case, with its conversation", "-v", default=False)
     quiet: bool = setting("Print only the summary", "-q", default=False)
     json_events: bool = setting(
