@@ -1,8 +1,8 @@
 """The index of runs: how long a million trials take to be taken in, and each question; what a run pays at its end.
 
 The journals are made up, but written as a run writes them: 500 runs of 2,000 cases, each run once, so that every trial
-is a row of its own, which is the most rows that a million trials can come to. Times are CPU seconds of this process. The
-server of PostgreSQL, started as the tests do, is another process: for questions to it the time that passes is measured.
+is a row of its own, which is the most rows that a million trials can come to. Times are CPU seconds of this process.
+The server of PostgreSQL, started as the tests do, is another process: for its answers the time that passes is measured.
 """
 
 import resource

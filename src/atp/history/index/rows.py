@@ -163,7 +163,7 @@ class RunRows(Listener):
             return None if value is None else storable(mask(value))
 
         return (
-            *(key_of(info.id), storable(info.id), source, size, changed),
+            *(key_of(self._id), self._id, source, size, changed),
             *("finished" if end.reason is None or end.damaged else "stopped", _kind(info)),
             *(info.started_at, end.ended_at, end.duration_ms),
             *(text(info.commit), text(info.branch), None if info.dirty is None else int(info.dirty)),
@@ -174,17 +174,22 @@ class RunRows(Listener):
 
     def total_rows(self) -> Iterator[tuple[Any, ...]]:
         """The totals of the run and of each of its agents, as `TOTAL_COLUMNS` has them."""
-        info, end = self._whole
+        _, end = self._whole
         numbers, mask = end.numbers, current_secrets().mask_text
         for name, spent in [(None, _sum(self.spent.values())), *self.spent.items()]:
             rows = range(len(numbers)) if name is None or len(self.spent) == 1 else numbers.select(agent=name)
             found = rate_figures(numbers, rows)
             yield (
-                *(key_of(info.id), ALL_AGENTS if name is None else storable(mask(name))),
+                *(key_of(self._id), ALL_AGENTS if name is None else storable(mask(name))),
                 *(spent.cases, spent.passed, spent.runs, spent.passed_runs),
                 *(found.pass_rate, *(found.interval or (None, None))),
                 *(_rounded(one) for one in (spent.cost_usd, spent.roles_usd, spent.tokens)),
             )
+
+    @property
+    def _id(self) -> str:
+        """The name of the run's folder: a copy of a folder, or a damaged journal, may have the id of another run."""
+        return storable(Path(self._whole[0].folder).name)
 
     @property
     def _whole(self) -> tuple[RunInfo, RunEnd]:
