@@ -62,11 +62,12 @@ coverage: ready ## Show which lines the tests don't reach
 ready:
 	@$(MAKE) --no-print-directory --jobs=4 $(if $(filter output-sync,$(.FEATURES)),--output-sync) parts lint
 
-parts: packages crewai ## Install what tests need beside Python: a container engine, a browser, CrewAI in its own environment
+parts: packages crewai ## Install what tests need beside Python: a container engine, a browser, PostgreSQL, CrewAI in its own environment
 
 packages:
 	tools/docker-engine.sh
 	tools/chromium.sh
+	tools/postgresql.sh
 
 crewai: | $(BIN)/python
 	tools/crewai-env.sh

@@ -133,7 +133,7 @@ def test_an_unknown_case_is_an_error_with_what_was_meant(tmp_path: Path, run: Ru
     make_run(tmp_path, [trial()])
     done = run("history", "refnud")
     assert done.returncode == 2
-    assert "error[no-case]" in done.stderr
+    assert "error[no-result]" in done.stderr
     assert "did you mean `refund`?" in done.stderr
     assert "did you mean `flaky`?" in run("history", "flakey").stderr
 
@@ -215,7 +215,7 @@ def test_no_index(project: Project, off: str) -> None:
     assert not (project.folder / ".atp" / "history.sqlite").exists()
     done = project.atp("history")
     assert done.code == 2
-    assert "error[no-history]" in done.err
+    assert "error[history-off]" in done.err
 
 
 def test_an_index_that_can_t_be_written_is_a_warning(project: Project) -> None:

@@ -63,7 +63,7 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
         secrets.add(secret_settings(setting))
         if is_off(setting):
             raise load_error(
-                "no-history", "`history` is off, so there is no index", "set it to a path, or leave it out"
+                "history-off", "`history` is off, so there is no index", "set it to a path, or leave it out"
             )
         with Index(root, setting) as index:
             if unread := index.update():
@@ -135,7 +135,7 @@ def _results(index: "Index", name: str, scope: "Scope") -> "list[CaseRun]":
     known = case_names(index)
     meant = near_miss(name, [*known, *QUESTIONS])
     hint = f"did you mean `{meant}`?" if meant else "run it: atp test" if not known else "atp show lists the cases"
-    raise load_error("no-case", f"there is no result of a case `{name}` in {runs_folder(index.root)}", hint)
+    raise load_error("no-result", f"there is no result of a case `{name}` in {runs_folder(index.root)}", hint)
 
 
 def _nothing(index: "Index", what: str) -> str:

@@ -184,7 +184,7 @@ class Postgres(Database):
             import psycopg
         except ImportError as error:
             message = "an index in PostgreSQL needs psycopg"
-            raise load_error("missing-package", message, install_extra("postgres")) from error
+            raise load_error("missing-extra", message, install_extra("postgres")) from error
         self._error = psycopg.Error
         try:
             self._connection = psycopg.connect(url, autocommit=True, connect_timeout=WAIT_SECONDS)
