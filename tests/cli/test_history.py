@@ -1,6 +1,7 @@
 """`atp history`: the index as users meet it: filled by runs, asked by the command, switched off, out of reach."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -144,7 +145,17 @@ def test_a_case_that_only_a_filter_leaves_out_is_no_error(tmp_path: Path, run: R
     assert (done.returncode, json.loads(done.stdout)["results"]) == (0, [])
 
 
-def test_a_project_without_runs_has_a_history(tmp_path: Path, run: Run) -> None:
+def test_a_folder_without_runs_is_told_and_left_as_it_is(tmp_path: Path, run: Run) -> None:
+    done = run("history")
+    assert done.returncode == 2
+    assert f"there are no runs in {runs_folder(tmp_path)}" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_project_whose_runs_were_deleted(tmp_path: Path, run: Run) -> None:
+    folder = make_run(tmp_path, [trial()])
+    run("history")
+    shutil.rmtree(folder)
     done = run("history")
     assert (done.returncode, done.stdout.strip()) == (0, f"No such runs in {runs_folder(tmp_path)}.")
     assert json.loads(run("history", "flaky", "--json").stdout) == {"rows": []}

@@ -367,6 +367,13 @@ def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path: Path)
     assert "very-secret-word" not in error.value.with_hint
 
 
+def test_an_address_that_can_t_be_read_is_refused_without_the_password(tmp_path: Path) -> None:
+    with pytest.raises(LoadError) as error:
+        Index(tmp_path, "postgresql://atp:very-secret%word@127.0.0.1/none")
+    assert "very-secret" not in str(error.value)
+    assert "bad-history" in str(error.value)
+
+
 def test_a_listener_that_fails_says_so_and_never_raises(tmp_path: Path) -> None:
     run = make_run(tmp_path, [trial()])
     (tmp_path / "folder.sqlite").mkdir()

@@ -51,10 +51,13 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
     from atp.base.secret_values import secret_settings, secret_variables
     from atp.base.secrets import Secrets, hider, masking
     from atp.engine.prepare.settings import environment, resolve_options
-    from atp.history.index.index import Index, is_off
+    from atp.history.index.index import DEFAULT, Index, is_off
+    from atp.journal.find import no_runs
+    from atp.journal.folder import all_runs
 
     if by is not None and what != "cost":
         raise click.UsageError("--by is for cost: atp history cost --by week")
+    about = _scope(**scope)
     root = project_at(project)
     env = environment(root, None)
     secrets = Secrets(secret_variables(env))  # they may be newer than the journals
@@ -65,10 +68,12 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
             raise load_error(
                 "history-off", "`history` is off, so there is no index", "set it to a path, or leave it out"
             )
+        if setting is None and not (root / DEFAULT).exists() and not all_runs(root):
+            raise no_runs(root)  # a folder that is no project gets no index
         with Index(root, setting) as index:
             if unread := index.update():
                 click.echo(render(unread, sys.stderr.isatty(), secrets), err=True)
-            answer, lines = _answer(index, what, by or "week", _scope(**scope))
+            answer, lines = _answer(index, what, by or "week", about)
             if as_json:
                 print_json(hider(secrets)(answer))
             for line in lines if not as_json else ():

@@ -61,9 +61,14 @@ def _newest(root: Path, back: int) -> Path:
     if runs:
         verb = "is" if len(runs) == 1 else "are"
         raise _no_run(f"last~{back}: there {verb} only {counted(len(runs), 'run')} in {runs_folder(root)}")
+    raise no_runs(root)
+
+
+def no_runs(root: Path) -> LoadError:
+    """The error for a project without runs; its hint names a project further down that has some."""
     below = [shlex.quote(os.path.relpath(one)) for one in projects_below(root)]
     hint = f"there are runs in {below[0]}: --project {below[0]}" if below else "run something: atp test"
-    raise _no_run(f"there are no runs in {runs_folder(root)}", hint)
+    return _no_run(f"there are no runs in {runs_folder(root)}", hint)
 
 
 def _of_commit(root: Path, commit: str) -> Path:

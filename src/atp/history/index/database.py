@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import psycopg
 
 WAIT_SECONDS = 30
-"""How long a writer waits for others, and a client for its server."""
+"""How long a writer waits for others."""
+_CONNECT_SECONDS = 10
+"""How long the end of a run waits for a server that does not answer."""
 _APPLICATION = 0x41545048
 """Marks a file of SQLite as an index of ATP's."""
 _MEMORY_KB = 64 * 1024
@@ -30,7 +32,7 @@ class IndexFailure(Error):
 
 
 class Database(ABC):
-    """A connection to the index. SQL has `?` for parameters."""
+    """A connection to the index, for the thread that opened it. SQL has `?` for parameters."""
 
     @abstractmethod
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -187,11 +189,14 @@ class Postgres(Database):
             raise load_error("missing-extra", message, install_extra("postgres")) from error
         self._error = psycopg.Error
         try:
-            self._connection = psycopg.connect(url, autocommit=True, connect_timeout=WAIT_SECONDS)
+            limits: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "tcp_user_timeout": 1000 * WAIT_SECONDS}
+            self._connection = psycopg.connect(url, autocommit=True, **limits)
+        except psycopg.ProgrammingError:  # its message may have a part of the password
+            hint = "write postgresql://USER:PASSWORD@HOST/DATABASE, with %40 for an @ in the password"
+            raise load_error("bad-history", "`history` is no address of a database of PostgreSQL", hint) from None
         except psycopg.Error as error:
-            # The message of a server has no password, that of a URL that can't be read may have it.
-            message = "`history` is no address of a database" if "://" in str(error) else _one_line(error)
-            raise IndexFailure(f"PostgreSQL can't be reached: {message}", "check `history`, and the server") from None
+            hint = "check `history`, and the server"
+            raise IndexFailure(f"PostgreSQL can't be reached: {_one_line(error)}", hint) from None
         try:
             self._make()
         except BaseException:
@@ -201,6 +206,7 @@ class Postgres(Database):
     def _make(self) -> None:
         with self._failing(), self._connection.transaction():
             self.execute(f"SET work_mem = {_MEMORY_KB}")
+            self.execute(f"SET lock_timeout = {1000 * WAIT_SECONDS}")
             self.execute("SELECT pg_advisory_xact_lock(?)", (_APPLICATION,))
             if not self.query("SELECT to_regclass('atp_history')::text")[0][0]:
                 self.execute("CREATE TABLE atp_history (version BIGINT NOT NULL)")

@@ -1,9 +1,9 @@
 """Makes the rows of a run: while the run runs, or from its journal. One class for both, so that they can't differ."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from math import isnan
+from math import fsum, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from atp.history.index.schema import ALL_AGENTS, CaseRow, key_of, storable
 from atp.journal.listeners import Listener, RunEnd
 from atp.journal.records import RunInfo
 from atp.stats.averages import mean, median
-from atp.stats.case_counts import CaseCounts, case_counts
+from atp.stats.case_counts import case_counts
 from atp.stats.group_figures import rate_figures
 from atp.stats.stability import is_judged
 from atp.suite.metrics import measured
@@ -61,13 +61,17 @@ class RunRows(Listener):
         """Cases of which no trial is missing."""
         self.spent: dict[str, Spent] = {}
         """By agent."""
+        self._is_recheck = False
         self._packed = bytearray()
-        self._numbers: Counter[int] = Counter()
+        self._keys: set[int] = set()
+        self._doubles: Counter[int] = Counter()
+        """By the key of a case: how many others have the same file, id and agent."""
         self._file = lru_cache(64)(self._find_file)
 
     def start(self, info: RunInfo) -> None:
         """Remember where the run came from."""
         self.info = info
+        self._is_recheck = info.rechecks is not None
 
     def skipped(self, *_: Any) -> None:
         """Count a case that its file leaves out: there is nothing left to do for it."""
@@ -79,30 +83,27 @@ class RunRows(Listener):
         if result.status == "skipped" or self.info is None:
             return
         counts = case_counts(result)
+        passed, judged, errors = counts.total
+        runs = len(result.counted)
         spent = self.spent.get(result.agent)
         if spent is None:
             spent = self.spent[result.agent] = Spent()
         spent.cases += 1
         spent.passed += result.status == "passed"
-        spent.runs += len(result.counted)
-        spent.passed_runs += counts.passed
+        spent.runs += runs
+        spent.passed_runs += passed
         row = (
             self._case_row(result),
             (
-                result.status,
-                len(result.counted),
-                counts.passed,
-                counts.judged,
-                counts.errors,
-                counts.rate,
-                *(result.interval or (None, None)),
-                _blame(result, counts),
+                *(result.status, runs, passed, judged, errors, counts.rate, *(result.interval or (None, None))),
+                _blame(result) if 0 < passed < judged else 0,
                 _version(result),
                 *self._measured(result, spent),
             ),
         )
         packed = _PACK.encode(row)
-        self._packed += len(packed).to_bytes(4, "big") + packed
+        self._packed += len(packed).to_bytes(4, "big")
+        self._packed += packed
 
     def end(self, end: RunEnd) -> None:
         """Remember how the run ended."""
@@ -120,9 +121,12 @@ class RunRows(Listener):
         mask = current_secrets().mask_text  # a run's own results have them, a journal has not
         file, case, agent = self._file(result.file or ""), storable(mask(result.case)), storable(mask(result.agent))
         key = key_of(file, case, agent)
-        number = self._numbers[key]
-        self._numbers[key] += 1
-        return CaseRow(key_of(file, case, agent, str(number)) if number else key, file, case, agent, number)
+        if key not in self._keys:
+            self._keys.add(key)
+            return CaseRow(key, file, case, agent, 0)
+        self._doubles[key] += 1
+        number = self._doubles[key]
+        return CaseRow(key_of(file, case, agent, str(number)), file, case, agent, number)
 
     def _find_file(self, file: str) -> str:
         assert self.info is not None
@@ -130,27 +134,25 @@ class RunRows(Listener):
 
     def _measured(self, result: CaseResult, spent: Spent) -> tuple[float | None, ...]:
         """What the runs of a case took: the median duration, the money, the tokens, the mean score."""
-        took: list[float] = []
-        scores: list[float] = []
-        usd: float | None = None
-        used: float | None = None
-        is_new = self.info is not None and self.info.rechecks is None  # what a recheck judges was paid for before
+        took, scores, costs, used = [], [], [], []
         for trial in result.trials:
             duration, _, _, tokens, cost, score = measured(trial)
             if is_judged(trial) and not trial.surplus:
-                took += () if isnan(duration) else (duration,)
-                scores += () if isnan(score) else (score,)
-            if is_new and not isnan(cost):
-                usd = (usd or 0.0) + cost
-            if is_new and not isnan(tokens):
-                used = (used or 0.0) + tokens
+                took.append(duration)
+                scores.append(score)
+            costs.append(cost)
+            used.append(tokens)
             if trial.role_usage is not None and (role := trial.role_usage.cost_usd) is not None:
                 spent.roles_usd = (spent.roles_usd or 0.0) + role
+        if self._is_recheck:  # what it judges was paid for before
+            return _of_known(took, median), None, None, _of_known(scores, mean)
+        usd, tokens_used = _of_known(costs, fsum), _of_known(used, fsum)
         if usd is not None:
+            usd = round(usd, 9)
             spent.cost_usd = (spent.cost_usd or 0.0) + usd
-        if used is not None:
-            spent.tokens = (spent.tokens or 0.0) + used
-        return median(took), _rounded(usd), used, mean(scores)
+        if tokens_used is not None:
+            spent.tokens = (spent.tokens or 0.0) + tokens_used
+        return _of_known(took, median), usd, tokens_used, _of_known(scores, mean)
 
     def run_row(self, source: str, size: int, changed: int) -> tuple[Any, ...]:
         """The run as `RUN_COLUMNS` has it. `source` is the folder of runs, `size` and `changed` are the journal's."""
@@ -207,9 +209,15 @@ def read_rows(run: Path) -> RunRows:
     return rows
 
 
-def _blame(case: CaseResult, counts: CaseCounts) -> int:
-    if not 0 < counts.passed < counts.judged:
-        return 0
+def _of_known(values: list[float], of_several: Callable[[list[float]], float | None]) -> float | None:
+    """What the known values come to; None without any. Most cases have one, which is what it comes to."""
+    if len(values) == 1:
+        return None if isnan(values[0]) else values[0]
+    known = [one for one in values if not isnan(one)]
+    return of_several(known) if known else None
+
+
+def _blame(case: CaseResult) -> int:
     from atp.stats.flaky import flakiness  # few cases need it
 
     found = flakiness(case)
