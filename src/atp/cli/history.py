@@ -48,9 +48,9 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
     command adds what is missing. The setting `history` names another place for it.
     """
     from atp.base.exit_codes import INCOMPLETE
-    from atp.base.secret_values import secret_settings, secret_variables
-    from atp.base.secrets import Secrets, hider, masking
-    from atp.engine.prepare.settings import environment, resolve_options
+    from atp.base.secret_values import secret_settings
+    from atp.base.secrets import hider, masking
+    from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
     from atp.history.index.index import DEFAULT, Index, is_off
     from atp.journal.find import no_runs
     from atp.journal.folder import all_runs
@@ -60,7 +60,7 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
     about = _scope(**scope)
     root = project_at(project)
     env = environment(root, None)
-    secrets = Secrets(secret_variables(env))  # they may be newer than the journals
+    secrets = environment_secrets(env)  # they may be newer than the journals
     with masking(secrets):
         setting = resolve_options({}, root, env).history
         secrets.add(secret_settings(setting))
