@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atp.base.diagnostics import load_error
-from atp.base.diagnostics_text import printable, render
+from atp.base.diagnostics_text import render
 from atp.base.numbers import between_text, counted, percent_text
-from atp.base.project import project_at, runs_folder
+from atp.base.project import runs_folder
+from atp.cli.project import in_project, opened, say
 from atp.cli.streams import print_json
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ _DAYS = re.compile(r"(\d{1,5})d")
 @click.option("--since", metavar="DAY", help="Only runs since that day: 2026-11-18, or 30d for the last 30 days")
 @click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="At most N rows (20); 0: all")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout")
-@click.option(
-    "--project", default=".", metavar="PATH", type=click.Path(exists=True, path_type=Path), help="The project (.)"
-)
+@in_project
 def command(what: str, by: "Period | None", project: Path, as_json: bool, **scope: Any) -> int:
     """Say what the runs of a project come to over time.
 
@@ -49,8 +48,8 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
     """
     from atp.base.exit_codes import INCOMPLETE
     from atp.base.secret_values import secret_settings
-    from atp.base.secrets import hider, masking
-    from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
+    from atp.base.secrets import hider
+    from atp.engine.prepare.settings import environment, resolve_options
     from atp.history.index.index import DEFAULT, Index, is_off
     from atp.journal.find import no_runs
     from atp.journal.folder import all_runs
@@ -58,11 +57,8 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
     if by is not None and what != "cost":
         raise click.UsageError("--by is for cost: atp history cost --by week")
     about = _scope(**scope)
-    root = project_at(project)
-    env = environment(root, None)
-    secrets = environment_secrets(env)  # they may be newer than the journals
-    with masking(secrets):
-        setting = resolve_options({}, root, env).history
+    with opened(project) as (root, secrets):
+        setting = resolve_options({}, root, environment(root, None)).history
         secrets.add(secret_settings(setting))
         if is_off(setting):
             raise load_error(
@@ -77,7 +73,7 @@ def command(what: str, by: "Period | None", project: Path, as_json: bool, **scop
             if as_json:
                 print_json(hider(secrets)(answer))
             for line in lines if not as_json else ():
-                click.echo(printable(secrets.mask_text(line)))
+                say(line, secrets)
     return INCOMPLETE if unread else 0
 
 
