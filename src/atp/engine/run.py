@@ -33,6 +33,7 @@ from atp.history.index.index import IndexListener, is_off
 from atp.journal.folder import BusyRun, RunFolder, new_run, sweep
 from atp.journal.listeners import Listener, Listeners, RunEnd
 from atp.journal.records import NAME, RunInfo, Skipped, Summary
+from atp.journal.running import RunningTrials
 from atp.journal.write import Journal, JournalError, cut_torn_line
 from atp.stats.comparison import combined_exit_code
 from atp.stats.suite_gates import evaluate_gates
@@ -164,6 +165,7 @@ class Run:
             listeners = [self._figures, *listeners]
         if not is_off(self.options.history):
             listeners = [*listeners, self._index]
+        listeners = [RunningTrials(), *listeners]
         self._started = started = _Started(self, folder, done, info, Listeners(listeners))
         try:
             started.journal.write(info)

@@ -34,6 +34,8 @@ class RunEnd:
     """What the process should end with."""
     damaged: bool = False
     """The run was not stopped: its journal was damaged since, so that parts of the run are missing. See the reason."""
+    running: bool = False
+    """The run has not ended: its journal was read while it ran."""
     exhausted: str | None = None
     """The setting, a budget, that has to be raised before it is any use to go on."""
     comparison: "Comparison | None" = None

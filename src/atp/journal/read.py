@@ -31,18 +31,24 @@ def read_lines(
     with path.open("rb") as file:
         file.seek(begin)
         for raw in file:
-            if raw.startswith(_START):
-                _check_format(raw, path)
             if trials or not raw.startswith(_TRIALS):
-                try:
-                    line = _DECODER.decode(raw) if raw.endswith(b"\n") else None
-                except UNREADABLE:
-                    line = None
+                line = decode_line(raw, path) if raw.endswith(b"\n") else None
                 if line is not None:
                     yield offset, line
                 elif damaged is not None:
                     damaged.append(offset)
             offset += len(raw)
+
+
+def decode_line(raw: bytes, path: Path) -> Line | None:
+    """The record of a line of the journal at `path`; None for a damaged line. Raises `LoadError`, as `read_lines`."""
+    if raw.startswith(_START):
+        _check_format(raw, path)
+    try:
+        line: Line = _DECODER.decode(raw)
+    except UNREADABLE:
+        return None
+    return line
 
 
 def _check_format(raw: bytes, path: Path) -> None:
@@ -59,6 +65,14 @@ def decode_trial(raw: bytes) -> Trial:
     """The record of a trial's line. Raises one of `UNREADABLE` for any other line."""
     line = _DECODER.decode(raw)
     if not isinstance(line, Trial):
+        raise msgspec.ValidationError("not the line of a trial")
+    return line
+
+
+def decode_trial_line(raw: bytes) -> Trial | Kept:
+    """The record of a trial's line, or of one that takes a trial over. Raises one of `UNREADABLE` for others."""
+    line = _DECODER.decode(raw)
+    if not isinstance(line, Trial | Kept):
         raise msgspec.ValidationError("not the line of a trial")
     return line
 

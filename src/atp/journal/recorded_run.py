@@ -13,13 +13,13 @@ from atp.base.project import project_of_run, unreadable
 from atp.journal.collect import Collector
 from atp.journal.folder import is_running
 from atp.journal.listeners import Listener, RunEnd
-from atp.journal.read import decode_trial, read_lines
+from atp.journal.read import decode_trial, decode_trial_line, read_lines
 from atp.journal.records import NAME, Kept, Line, RunInfo, Skipped, Summary, Trial
 from atp.journal.records import Case as CaseLine
 from atp.stats.suite_gates import evaluate_gates
 from atp.stats.summary import Summary as Counts
 from atp.suite.case import Case
-from atp.suite.result import CaseInfo, TrialResult
+from atp.suite.result import CaseInfo, CaseResult, TrialResult
 
 _COUNTED = (
     "total",
@@ -37,14 +37,21 @@ _COUNTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadTrial:
+class ReadTrial:
     """A trial of the journal, and the case it belongs to."""
 
     result: TrialResult
+    """Everything about the trial."""
     file: str
+    """The file of its case, from the directory of the run."""
     index: int
+    """Where its case stands in the file."""
     about: CaseInfo | None
+    """Its case, where the line has that."""
     offset: int
+    """Where the line of the result begins."""
+    line: int
+    """Where the line begins that makes the trial one of the run: another where it was taken over from above."""
 
 
 class RecordedRun:
@@ -54,10 +61,10 @@ class RecordedRun:
         """`relocate`: give the paths of test files from the working directory, and not as the journal has them."""
         self._journal = run / NAME
         self._running = is_running(run)
-        self._earlier: dict[str, int] = {}
+        self.earlier: dict[str, int] = {}
         """The offsets of the trials that were done before the run was last resumed, by key."""
         try:
-            self._begin, self.info = self._find_start()
+            self.begin, self.info = self._find_start()
         except OSError as error:
             raise unreadable(self._journal, error) from error
         self.info.folder = str(run)
@@ -69,9 +76,12 @@ class RecordedRun:
 
     def trials(self) -> Iterator[tuple[int, str, TrialResult, CaseInfo | None]]:
         """The trials that count, each with the offset of its line, its file, and its case where the line has that."""
-        for line in self._lines([]):
-            if isinstance(line, _ReadTrial):
-                yield line.offset, self._path(line.file), line.result, line.about
+        counting = _Counting(self)
+        for offset, line in read_lines(self._journal, begin=self.begin):
+            if (one := counting.trial(offset, line)) is not None:
+                yield one.offset, self._path(one.file), one.result, one.about
+        for one in counting.rest():
+            yield one.offset, self._path(one.file), one.result, one.about
 
     def path(self, file: str) -> str:
         """The path of a test file from the working directory; the journal has it from the directory of the run."""
@@ -95,46 +105,157 @@ class RecordedRun:
             raise unreadable(self._journal, error) from error
 
     def _repeat(self, listener: Listener) -> RunEnd:
-        listener.start(self.info)
-        collector, counts, summary = Collector(), Counts(), None
-        damaged: list[int] = []
-        last = self.info.at
-        for line in self._lines(damaged):
-            if isinstance(line, Skipped):
-                counts.add_skipped()
-                listener.skipped(self._path(line.file) or None, _case(line))
-            elif isinstance(line, Summary):
-                summary = line
-            elif isinstance(line, CaseLine):
-                with suppress(KeyError):  # its trials are damaged
-                    closed = collector.close_read((line.file, line.agent, line.index), line)
-                    counts.add_case(closed)
-                    listener.case(closed)
-            elif isinstance(line, _ReadTrial):
-                last = max(last, line.result.started_at + line.result.duration_ms / 1000)
-                place = (line.file, line.result.agent, line.index)
-                file = self._path(line.file) or None
-                case = collector.add_read(place, file, line.index, line.result, line.about)
-                if case is not None:
-                    counts.add_case(case)
-                    listener.case(case)
-        for case in collector.rest():
-            counts.add_case(case)
-            listener.case(case)
-        return self._ended(summary or self._unfinished(last, counts), counts, len(damaged))
+        repetition = Repetition(self, listener)
+        for offset, line in read_lines(self._journal, begin=self.begin, damaged=repetition.damaged):
+            repetition.add(offset, line)
+        repetition.add_rest()
+        return repetition.end(running=self._running)
 
-    def _unfinished(self, last: float, counts: Counts) -> Summary:
+    def read(self, offset: int) -> "ReadTrial":
+        """The trial whose line begins at an offset: its own, or the one by which a run that went on took it over.
+
+        Raises one of `UNREADABLE` if there is no such line by now, and `OSError`.
+        """
+        with self._journal.open("rb") as file:
+            file.seek(offset)
+            return self.resolve(offset, decode_trial_line(file.readline()))
+
+    def resolve(self, offset: int, line: Trial | Kept) -> "ReadTrial":
+        """The trial of a line. Raises `KeyError` for a trial that was taken over, and does not stand above."""
+        if isinstance(line, Trial):
+            return ReadTrial(line.result, line.file, line.result.index, line.about, offset, offset)
+        at = self.earlier[line.key]
+        with self._journal.open("rb") as file:
+            file.seek(at)
+            return ReadTrial(decode_trial(file.readline()).result, line.file, line.index, line.about, at, offset)
+
+    def _find_start(self) -> tuple[int, RunInfo]:
+        """The last start record: a resumed run has several."""
+        lines = read_lines(self._journal, trials=False)
+        starts = [(offset, line) for offset, line in lines if isinstance(line, RunInfo)]
+        if not starts:
+            notes = Diagnostics(str(self._journal))
+            notes.error("no-run", f"{self._journal} has no run in it", hint="atp runs lists those that there are")
+            raise LoadError(notes)
+        if len(starts) > 1:
+            for offset, line in read_lines(self._journal):
+                if offset < starts[-1][0] and isinstance(line, Trial):
+                    self.earlier[line.result.key] = offset
+        return starts[-1]
+
+
+class _Counting:
+    """Tells which trials of a journal count: those since the run last went on, and earlier ones as far as they do."""
+
+    def __init__(self, recorded: RecordedRun) -> None:
+        self._recorded = recorded
+        self._seen: set[tuple[str, str, int, int, int]] = set()
+        self._ended = False
+
+    def trial(self, offset: int, line: Line) -> ReadTrial | None:
+        """The trial of a line; None for lines of other kinds. Raises `KeyError` for one that is not there."""
+        if not isinstance(line, Trial | Kept):
+            self._ended = self._ended or isinstance(line, Summary)
+            return None
+        try:
+            one = self._recorded.resolve(offset, line)
+        except KeyError:
+            return None
+        if self._recorded.earlier:
+            self._seen.add(_identity(one))
+        return one
+
+    def rest(self) -> Iterator[ReadTrial]:
+        """Earlier trials that the run did not come to again, if it did not end."""
+        for at in self._recorded.earlier.values() if not self._ended else ():
+            one = self._recorded.read(at)
+            if _identity(one) not in self._seen:
+                yield one
+
+
+class Repetition:
+    """Repeats a run for a listener line by line: all calls but the last two, `finish` and `end`."""
+
+    def __init__(self, recorded: RecordedRun, listener: Listener) -> None:
+        self._recorded = recorded
+        self._listener = listener
+        self._collector = Collector()
+        self._counting = _Counting(recorded)
+        self._last = recorded.info.at
+        self._open: dict[int, int] = {}
+        self.counts = Counts()
+        """The counts of the cases so far."""
+        self.summary: Summary | None = None
+        """The end of the run, once it was read."""
+        self.damaged: list[int] = []
+        """The offsets of lines that could not be read."""
+        listener.start(recorded.info)
+
+    def add(self, offset: int, line: Line) -> ReadTrial | None:
+        """Take in the line at an offset. Returns its trial, if it has one that counts."""
+        if isinstance(line, Skipped):
+            self.counts.add_skipped()
+            self._listener.skipped(self._recorded.path(line.file) or None, _case(line))
+        elif isinstance(line, Summary):
+            self.summary = line
+            self._counting.trial(offset, line)
+        elif isinstance(line, CaseLine):
+            with suppress(KeyError):  # its trials are damaged
+                self._close(self._collector.close_read((line.file, line.agent, line.index), line))
+        elif isinstance(line, Trial | Kept):
+            one = self._counting.trial(offset, line)
+            if one is None:
+                self.damaged.append(offset)
+            else:
+                self._add(one)
+            return one
+        return None
+
+    def add_rest(self) -> None:
+        """Take in what a run that ended without its last lines leaves: earlier trials, and incomplete cases."""
+        for one in self._counting.rest():
+            self._add(one)
+        for case in self._collector.rest():
+            self._close(case)
+
+    def line_of(self, trial: TrialResult) -> int:
+        """Where the line of a trial begins, while the listener is called with its case."""
+        return self._open[id(trial)]
+
+    def _add(self, one: ReadTrial) -> None:
+        self._last = max(self._last, one.result.started_at + one.result.duration_ms / 1000)
+        self._open[id(one.result)] = one.line
+        place = (one.file, one.result.agent, one.index)
+        file = self._recorded.path(one.file) or None
+        case = self._collector.add_read(place, file, one.index, one.result, one.about)
+        if case is not None:
+            self._close(case)
+
+    def _close(self, case: CaseResult) -> None:
+        self.counts.add_case(case)
+        self._listener.case(case)
+        for trial in case.trials:
+            del self._open[id(trial)]
+
+    def end(self, *, running: bool) -> RunEnd:
+        """The end of the run as far as it was read."""
+        running = running and self.summary is None
+        return replace(self._ended(self.summary or self._unfinished(running)), running=running)
+
+    def _unfinished(self, running: bool) -> Summary:
         """The summary of a run without one: the run is still running, or was killed."""
-        why = "unfinished: it is still running" if self._running else "unfinished: it ended without a summary"
+        why = "unfinished: it is still running" if running else "unfinished: it ended without a summary"
+        counts = self.counts
         code = counts.exit_code(stopped=True)
-        return Summary(at=last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
+        return Summary(at=self._last, complete=False, reason=why, counts=counts.counts(), exit_code=code)
 
-    def _ended(self, summary: Summary, found: Counts, damaged: int) -> RunEnd:
-        """The end of the run; `found` counts the lines. A finished run that lost lines must not look whole."""
+    def _ended(self, summary: Summary) -> RunEnd:
+        """The end of the run; the counts are of the lines. A finished run that lost lines must not look whole."""
+        found, info, damaged = self.counts, self._recorded.info, len(self.damaged)
         counts = found.counts()
         told = {name: _valid_count(summary.counts.get(name), count) for name, count in counts.items()}
-        end = replace(RunEnd.of(self.info, summary, found.numbers), counts=told)
-        end = replace(end, gates=evaluate_gates(self.info.gates, found.numbers, complete=summary.complete))
+        end = replace(RunEnd.of(info, summary, found.numbers), counts=told)
+        end = replace(end, gates=evaluate_gates(info.gates, found.numbers, complete=summary.complete))
         if not summary.complete:
             return end
         differs = next((name for name in _COUNTED if told[name] != counts[name]), None)
@@ -148,54 +269,8 @@ class RecordedRun:
             )
         else:
             return end
-        gates = evaluate_gates(self.info.gates, found.numbers, complete=False)
+        gates = evaluate_gates(info.gates, found.numbers, complete=False)
         return replace(end, counts=counts, reason=reason, damaged=True, gates=gates)
-
-    def _lines(self, damaged: list[int]) -> Iterator[Line | _ReadTrial]:
-        """The lines since the run was last resumed, and earlier trials as far as they still count."""
-        seen: set[tuple[str, str, int, int, int]] = set()
-        ended = False
-        with self._journal.open("rb") as file:
-
-            def earlier(key: str) -> Trial:
-                file.seek(self._earlier[key])
-                return decode_trial(file.readline())
-
-            for offset, line in read_lines(self._journal, begin=self._begin, damaged=damaged):
-                if isinstance(line, Kept):
-                    if line.key not in self._earlier:
-                        damaged.append(self._begin)
-                        continue
-                    at = self._earlier[line.key]
-                    one = _ReadTrial(earlier(line.key).result, line.file, line.index, line.about, at)
-                elif isinstance(line, Trial):
-                    one = _ReadTrial(line.result, line.file, line.result.index, line.about, offset)
-                else:
-                    ended = ended or isinstance(line, Summary)
-                    yield line
-                    continue
-                if self._earlier:
-                    seen.add(_identity(one))
-                yield one
-            for key in self._earlier if not ended else ():
-                before = earlier(key)
-                one = _ReadTrial(before.result, before.file, before.result.index, before.about, self._earlier[key])
-                if _identity(one) not in seen:
-                    yield one
-
-    def _find_start(self) -> tuple[int, RunInfo]:
-        """The last start record: a resumed run has several."""
-        lines = read_lines(self._journal, trials=False)
-        starts = [(offset, line) for offset, line in lines if isinstance(line, RunInfo)]
-        if not starts:
-            notes = Diagnostics(str(self._journal))
-            notes.error("no-run", f"{self._journal} has no run in it", hint="atp runs lists those that there are")
-            raise LoadError(notes)
-        if len(starts) > 1:
-            for offset, line in read_lines(self._journal):
-                if offset < starts[-1][0] and isinstance(line, Trial):
-                    self._earlier[line.result.key] = offset
-        return starts[-1]
 
 
 def _started_in(info: RunInfo) -> str | None:
@@ -212,7 +287,7 @@ def _valid_count(recorded: Any, found: Any) -> Any:
     return recorded if type(recorded) is type(found) else found
 
 
-def _identity(one: _ReadTrial) -> tuple[str, str, int, int, int]:
+def _identity(one: ReadTrial) -> tuple[str, str, int, int, int]:
     return one.file, one.result.agent, one.index, one.result.variation, one.result.run
 
 

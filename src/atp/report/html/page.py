@@ -45,19 +45,25 @@ _HERE = "<!-- data -->"
 
 def page_parts(end: RunEnd, listed: Sequence[tuple[str, str]], hide: Hide) -> tuple[bytes, bytes]:
     """The page before the data that the script needs at once, and after it."""
-    from jinja2 import Environment
-
     style, script = assets()
     kind, words = verdict(end)
-    template = Environment(autoescape=True).from_string(_asset("page.html"))
-    page = template.render(
+    return page_around_data(
+        style,
+        script,
         title=one_line(f"{words} – {hide(', '.join(end.info.input))}", 200),
-        policy=_policy(style, script),
+        policy=policy(style, script),
         kind=kind,
         verdict=words,
         counts=[(name, number) for name, number in end.counts.items() if number and name in _COUNTED],
         listed=[*listed, *((one["gate"], one["text"]) for one in _missed_gates(end, hide))],
     )
+
+
+def page_around_data(style: str, script: str, **shown: Any) -> tuple[bytes, bytes]:
+    """The page with this style and script before the data, and after it; `shown` is what the template shows."""
+    from jinja2 import Environment
+
+    page = Environment(autoescape=True).from_string(_asset("page.html")).render(**shown)
     head, _, tail = page.partition(_HERE)
     # Not escaped: these are our own files, and the hashes in the policy are of exactly these bytes.
     head = head.replace("/* style */", style, 1)
@@ -179,9 +185,11 @@ _COUNTED = ("passed", "failed", "errors", "blocked", "cancelled", "inconclusive"
 
 
 def verdict(end: RunEnd) -> tuple[str, str]:
-    """The verdict on the run: `passed`, `failed`, `incomplete` or `empty`, and a sentence."""
+    """The verdict on the run: `passed`, `failed`, `incomplete`, `empty` or `running`, and a sentence."""
     counts, missing = end.counts, not_run(end)
     ran = counts["total_cases"] + missing
+    if end.running:
+        return "running", f"Running: {counts['total_cases']:,} of {counted(ran, 'case')} done"
     failed, broken = counts["failed"], counts["errors"] + counts["blocked"] + counts["cancelled"]
     unfinished = f"{broken + missing} could not be completed" if broken + missing else ""
     if failed:
@@ -215,18 +223,28 @@ def _gates_verdict(end: RunEnd) -> tuple[str, str] | None:
 @cache
 def assets() -> tuple[str, str]:
     """The style and the script of the page."""
-    script = "\n".join(_asset(name) for name in SCRIPTS)
-    return f"\n{_asset('report.css')}", f'\n(() => {{\n"use strict";\n{script}}})();\n'
+    return f"\n{_asset('report.css')}", page_script()
+
+
+def page_script(further: Sequence[str] = ()) -> str:
+    """The script of the page, with `further` parts before the last, which begins. Nothing is seen from outside."""
+    *parts, last = map(_asset, SCRIPTS)
+    script = "\n".join([*parts, *further, last])
+    return f'\n(() => {{\n"use strict";\n{script}}})();\n'
 
 
 def _asset(name: str) -> str:
     return files("atp.report.html").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
-    """The content security policy: our style and script, by their hashes, and pictures in the file; no requests."""
+def policy(style: str, script: str, connect: str = "'none'") -> str:
+    """The content security policy: our style and script, by their hashes, and pictures in the page.
+
+    `connect` is where the page may send requests: a file from the disk needs none.
+    """
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        f"connect-src {connect}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
