@@ -24,6 +24,7 @@ ORDER = [
         "history",
         "engine",
         "report",
+        "view",
     ),
     *("testing", "pytest_plugin", "cli"),
 ]

@@ -22,6 +22,7 @@ COMMANDS = {
     "test": "Run tests.",
     "validate": "Say what is wrong with test files, without running anything.",
     "runs": "List the runs of this project.",
+    "view": "Look at runs in the browser, while they run and afterwards.",
     "report": "Write reports on an earlier run.",
     "compare": "Say what got better and worse from one run to another.",
     "recheck": "Judge an earlier run again, and call no agent.",

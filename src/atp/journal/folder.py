@@ -155,7 +155,7 @@ def sweep(root: Path) -> None:
     A run of another host may live although its lock can be taken: not all network file systems share locks.
     """
     _sweep_temporary()
-    for lock in _in_all_runs(root, _LOCK):
+    for lock in _in_runs(runs_folder(root), _LOCK):
         with contextlib.suppress(OSError):
             handle = os.open(lock, os.O_RDWR)
             try:
@@ -184,8 +184,13 @@ def is_running(run: Path) -> bool:
 
 
 def all_runs(root: Path) -> list[Path]:
-    """The folders of all runs, newest first."""
-    return sorted((path.parent for path in _in_all_runs(root, NAME)), reverse=True)
+    """The folders of all runs of a project, newest first."""
+    return runs_in(runs_folder(root))
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folders of the runs in a folder, newest first."""
+    return sorted((path.parent for path in _in_runs(folder, NAME)), reverse=True)
 
 
 def projects_below(folder: Path) -> list[Path]:
@@ -194,9 +199,8 @@ def projects_below(folder: Path) -> list[Path]:
     return sorted(runs.parents[1] for runs in found if all_runs(runs.parents[1]))
 
 
-def _in_all_runs(root: Path, name: str) -> list[Path]:
-    """The files of this name in the folders of runs."""
-    folder = runs_folder(root)
+def _in_runs(folder: Path, name: str) -> list[Path]:
+    """The files of this name in the folders of runs in `folder`."""
     try:
         found = [Path(one.path, name) for one in os.scandir(folder)]
     except (FileNotFoundError, NotADirectoryError):

@@ -183,6 +183,8 @@ class Repetition:
         self._counting = _Counting(recorded)
         self._last = recorded.info.at
         self._open: dict[int, int] = {}
+        self.closing: CaseLine | None = None
+        """The line that closed the case with which the listener is called, if its number of runs was not fixed."""
         self.counts = Counts()
         """The counts of the cases so far."""
         self.summary: Summary | None = None
@@ -201,7 +203,7 @@ class Repetition:
             self._counting.trial(offset, line)
         elif isinstance(line, CaseLine):
             with suppress(KeyError):  # its trials are damaged
-                self._close(self._collector.close_read((line.file, line.agent, line.index), line))
+                self._close(self._collector.close_read((line.file, line.agent, line.index), line), line)
         elif isinstance(line, Trial | Kept):
             one = self._counting.trial(offset, line)
             if one is None:
@@ -231,7 +233,8 @@ class Repetition:
         if case is not None:
             self._close(case)
 
-    def _close(self, case: CaseResult) -> None:
+    def _close(self, case: CaseResult, line: CaseLine | None = None) -> None:
+        self.closing = line
         self.counts.add_case(case)
         self._listener.case(case)
         for trial in case.trials:

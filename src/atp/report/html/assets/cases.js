@@ -3,6 +3,7 @@
 const casesView = { grid: null, element: null };
 
 function makeCases() {
+  casesView.grid?.close();
   const columns = [
     { name: "case", label: "Case", sort: "case", class: "c-case", cell: caseCell },
     { name: "status", label: "Status", sort: "status", class: "c-status", cell: statusCell },
@@ -65,7 +66,7 @@ function typed() {
   typing = setTimeout(render, 80);
 }
 
-function updateCases() {
+function updateCases(grown = false) {
   const at = state();
   const rows = chosen(at);
   if (document.activeElement !== casesView.search || !casesView.search.value !== !at.q) casesView.search.value = at.q;
@@ -73,13 +74,13 @@ function updateCases() {
   if (casesView.agent) casesView.agent.value = at.agent;
   const counts = tally(chosen({ ...at, status: "", blame: "", sort: "" }));
   casesView.statuses.replaceChildren(...RANK.filter((name) => data.counts[name]).map((name) => chip(name, counts[name] ?? 0, at)));
-  casesView.grid.show(rows);
+  casesView.grid.show(rows, grown);
   const filtered = Object.keys(NO_FILTER).some((name) => at[name]);
   casesView.found.replaceChildren(
     filtered ? `${number(rows.length)} of ${plural(data.rows.length, "case")}` : plural(rows.length, "case"),
     filtered ? h("button", { type: "button", class: "quiet", on: { click: () => go(NO_FILTER) } }, "Clear") : "",
   );
-  casesView.none.textContent = rows.length ? "" : data.rows.length ? "No case fits these filters." : "There are no cases.";
+  casesView.none.textContent = rows.length ? "" : data.rows.length ? "No case fits these filters." : data.run.verdict.kind === "running" ? "No case has ended yet." : "There are no cases.";
 }
 
 function chip(name, count, at) {

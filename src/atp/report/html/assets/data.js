@@ -1,8 +1,43 @@
-// The data in the page: one block about the run, one of rows, and chunks of details that are unpacked when asked for.
+// The data of a run: an object about the run, rows of cases, and details that are got when asked for.
 
 const CHUNKS_KEPT = 8;
 
-const data = { run: null, rows: [], chunks: new Map() };
+const data = { run: null, rows: [] };
+
+/**
+ * Where the data comes from. A report has all of it in the page (`Embedded`); the live view asks its server (`Fetched`).
+ * `begin()` gets ready, `view(at)` names the view of an address, `show(at)` gets what that view needs, and `detail(at)`
+ * the details of a case or a trial.
+ */
+class Embedded {
+  /** Chunks that were unpacked, the one used last at the end. */
+  chunks = new Map();
+
+  async begin() {
+    const [run, ran, skipped] = await Promise.all(["run", "rows", "skipped"].map((id) => unpack(document.getElementById(id))));
+    data.run = run;
+    addRows(ran);
+    addRows(skipped);
+    digest();
+  }
+
+  view(at) {
+    return at.case ? "case" : at.view;
+  }
+
+  show() {}
+
+  async detail([chunk, place]) {
+    if (!this.chunks.has(chunk)) this.chunks.set(chunk, element(`chunk-${chunk}`).then(unpack));
+    const found = this.chunks.get(chunk);
+    this.chunks.delete(chunk);
+    this.chunks.set(chunk, found);
+    if (this.chunks.size > CHUNKS_KEPT) this.chunks.delete(this.chunks.keys().next().value);
+    return (await found)[place];
+  }
+}
+
+let source = new Embedded();
 
 async function unpack(element) {
   const packed = fromBase64(element.textContent);
@@ -26,12 +61,16 @@ function parse(text) {
   );
 }
 
-/** Read what the table needs. */
-async function load() {
-  const [run, ran, skipped] = await Promise.all(["run", "rows", "skipped"].map((id) => unpack(document.getElementById(id))));
-  data.run = run;
-  data.rows = [...ran, ...skipped];
-  data.rows.forEach((row, place) => complete(row, place));
+function addRows(rows) {
+  for (const row of rows) {
+    complete(row, data.rows.length);
+    data.rows.push(row);
+  }
+}
+
+/** Work out what the views need of all rows together. */
+function digest() {
+  const { run } = data;
   data.counts = tally(data.rows);
   data.agents = run.summary.agents;
   data.several = data.agents.length > 1;
@@ -76,13 +115,8 @@ function complete(row, place) {
 }
 
 /** The details at a place: a case's or a trial's. */
-async function detail([chunk, place]) {
-  if (!data.chunks.has(chunk)) data.chunks.set(chunk, element(`chunk-${chunk}`).then(unpack));
-  const found = data.chunks.get(chunk);
-  data.chunks.delete(chunk);
-  data.chunks.set(chunk, found); // the one used last stands last
-  if (data.chunks.size > CHUNKS_KEPT) data.chunks.delete(data.chunks.keys().next().value);
-  return (await found)[place];
+function detail(at) {
+  return source.detail(at);
 }
 
 /** An element that the browser may not have read yet: the details are the end of a long file. */

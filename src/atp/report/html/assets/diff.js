@@ -4,20 +4,20 @@ const MOST_CELLS = 4_000_000;
 const ALIKE = 0.3;
 
 /** Two panes; where the texts are alike, what differs in them is marked. */
-function versus(expected, found) {
+function versus(expected, found, labels = ["Expected", "Found"]) {
   const [left, right] = [words(expected), words(found)];
   const parts = compare(left, right);
   return h(
     "div",
     { class: "versus" },
-    pane("Expected", expected, parts?.left),
-    pane("Found", found, parts?.right),
+    pane(labels[0], "expected", expected, parts?.left),
+    pane(labels[1], "found", found, parts?.right),
   );
 }
 
-function pane(label, value, parts) {
+function pane(label, side, value, parts) {
   const body = value === undefined ? h("div", { class: "text nothing" }, "nothing") : parts ? h("div", { class: `text ${typeof value === "string" ? "" : "is-json"}`, dir: "auto" }, parts.map(part)) : block(value);
-  return h("figure", { class: `pane is-${label.toLowerCase()}` }, h("figcaption", null, label), body);
+  return h("figure", { class: `pane is-${side}` }, h("figcaption", null, label), body);
 }
 
 function part({ text, differs, kind }) {

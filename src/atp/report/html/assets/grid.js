@@ -24,10 +24,17 @@ class Grid {
       this.body,
     );
     this.draw = this.draw.bind(this);
-    addEventListener("scroll", this.draw, { passive: true });
-    addEventListener("resize", this.draw, { passive: true });
-    addEventListener("beforeprint", () => this.element.isConnected && this.render(0, Math.min(this.rows.length, MOST_PRINTED)));
-    addEventListener("afterprint", this.draw);
+    this.gone = new AbortController();
+    const until = { passive: true, signal: this.gone.signal };
+    addEventListener("scroll", this.draw, until);
+    addEventListener("resize", this.draw, until);
+    addEventListener("beforeprint", () => this.element.isConnected && this.render(0, Math.min(this.rows.length, MOST_PRINTED)), until);
+    addEventListener("afterprint", this.draw, until);
+  }
+
+  /** Let go of the window. */
+  close() {
+    this.gone.abort();
   }
 
   head(column) {
@@ -42,10 +49,11 @@ class Grid {
     render();
   }
 
-  show(rows) {
+  /** Show these rows. `grown`: the address is the same as before, so that rows that are still at their place stay. */
+  show(rows, grown = false) {
+    for (const place of this.made.keys()) if (!grown || rows[place] !== this.rows[place]) this.made.delete(place);
     this.rows = rows;
-    this.made.clear();
-    this.body.replaceChildren();
+    if (!grown) this.body.replaceChildren();
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
     const by = state().sort;
     this.columns.forEach((column, place) => {
@@ -85,8 +93,8 @@ class Grid {
     const row = this.rows[place];
     const cells = this.columns.map((column, number) => h(number ? "td" : "th", { scope: number ? null : "row", class: column.class }, column.cell(row)));
     const open = (event) => {
-      if (event.target.closest("a, button") || String(getSelection())) return;
-      cells[0].querySelector("a")?.click();
+      if (event.target.closest("a, button, input") || String(getSelection())) return;
+      event.currentTarget.querySelector("a.open")?.click();
     };
     return h("tr", { class: `row is-${row.status}`, "aria-rowindex": place + 2, "data-place": place, on: { click: open } }, cells);
   }

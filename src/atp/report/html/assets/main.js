@@ -1,13 +1,13 @@
 // The frame: the bar at the top, which view is shown, the keyboard.
 
-const title = document.title;
+let title = document.title;
 const page = document.getElementById("page");
 let shown = "";
 let left = null; // how far the list was scrolled when a case was opened from it
 let opened = null;
 
 function makeBar() {
-  const views = [["", "Results"], data.repeated && ["stability", "Stability"], data.several && ["agents", "Agents"], ["run", "Run"]].filter(Boolean);
+  const views = data.run ? [["", "Results"], data.repeated && ["stability", "Stability"], data.several && ["agents", "Agents"], ["run", "Run"]].filter(Boolean) : [];
   const tabs = views.map(([view, label]) => h("a", { href: link({ ...NO_CASE, view }), "data-view": view }, label));
   const menu = h(
     "div",
@@ -21,10 +21,10 @@ function makeBar() {
     menu.hidePopover();
     act();
   };
-  document.getElementById("bar").append(
-    h("a", { class: "brand", href: "#" }, icon(data.run.verdict.kind, data.run.verdict.kind), "ATP"),
-    h("nav", { class: "tabs", "aria-label": "Views" }, tabs),
-    h("span", { class: "tools" }, h("button", { type: "button", class: "tool-button", popovertarget: "export", "aria-label": "Export" }, icon("export"), h("span", { class: "wide" }, "Export")), h("button", { type: "button", class: "tool-button", "aria-label": "Light or dark", title: "Light or dark (t)", id: "theme", on: { click: toggleTheme } }, icon("theme")), h("button", { type: "button", class: "tool-button keys", "aria-label": "Keyboard", title: "Keyboard (?)", on: { click: help } }, h("kbd", null, "?"))),
+  document.getElementById("bar").replaceChildren(
+    h("a", { class: "brand", href: link({ run: state().run }, {}) }, data.run && icon(data.run.verdict.kind, data.run.verdict.kind), "ATP"),
+    h("nav", { class: "tabs", "aria-label": "Views" }, source.tabs?.(), tabs),
+    h("span", { class: "tools" }, data.run && h("button", { type: "button", class: "tool-button", popovertarget: "export", "aria-label": "Export" }, icon("export"), h("span", { class: "wide" }, "Export")), h("button", { type: "button", class: "tool-button", "aria-label": "Light or dark", title: "Light or dark (t)", id: "theme", on: { click: toggleTheme } }, icon("theme")), h("button", { type: "button", class: "tool-button keys", "aria-label": "Keyboard", title: "Keyboard (?)", on: { click: help } }, h("kbd", null, "?"))),
     menu,
   );
 }
@@ -80,7 +80,11 @@ async function render() {
 
 async function draw() {
   const at = state();
-  const view = at.case ? "case" : at.view;
+  const view = source.view(at);
+  const wanted = location.hash;
+  const getting = source.show(at);
+  if (getting) await getting;
+  if (location.hash !== wanted) return; // somebody went on meanwhile
   if (shown === "" && view !== "" && page.contains(casesView.element)) left = scrollY;
   document.title = at.case ? `${visible(at.case).slice(0, 80)} – ${title}` : title;
   for (const tab of document.querySelectorAll("#bar [data-view]")) {
@@ -99,18 +103,28 @@ async function draw() {
   }
   looking++;
   if (view === "") return showResults(before, at);
-  const known = { stability: data.repeated && makeStability, agents: data.several && makeAgents, run: makeRun }[view];
+  const known = { stability: data.repeated && makeStability, agents: data.several && makeAgents, run: makeRun, ...source.views }[view];
   if (!known) {
     amend({ view: "" });
     return render();
   }
   otherViews[view] ??= known();
   if (page.firstElementChild !== otherViews[view].element) page.replaceChildren(otherViews[view].element);
-  otherViews[view].update();
+  await otherViews[view].update(at);
   if (before !== view) scrollTo(0, 0);
 }
 
 let results = null;
+
+/** Make the views that show a run anew, because another run is shown or there are more rows. */
+function remake() {
+  for (const [name, view] of Object.entries(otherViews)) {
+    if (source.views?.[name]) continue; // of all runs
+    view.grid?.close();
+    delete otherViews[name];
+  }
+  results = null;
+}
 
 function showResults(before, at) {
   results ??= [...summaryView(), casesView.element];
@@ -142,7 +156,7 @@ function onKey(event) {
   const inField = event.target.matches("input, select, textarea");
   if (inField && event.key !== "Escape" && !(event.target === casesView.search && event.key === "ArrowDown")) return;
   if (typing) render();
-  const act = state().case ? CASE_KEYS[event.key] : LIST_KEYS[event.key];
+  const act = source.view(state()) === "case" ? CASE_KEYS[event.key] : otherViews[shown]?.keys?.[event.key] ?? LIST_KEYS[event.key];
   const any = act ?? ANY_KEYS[event.key];
   if (any && any(event) !== false) event.preventDefault();
 }
@@ -195,6 +209,7 @@ function move(step) {
 }
 
 function search() {
+  if (otherViews[shown]?.search) return otherViews[shown].search();
   if (state().view || state().case) go({ view: "", ...NO_CASE });
   toCases();
   casesView.search.focus({ preventScroll: true });
@@ -217,9 +232,9 @@ function nextTrial(step) {
 
 async function begin() {
   rememberTheme();
-  await load();
+  await source.begin();
   makeBar();
-  makeCases();
+  if (data.run) makeCases();
   addEventListener("hashchange", render);
   addEventListener("keydown", onKey);
   addEventListener("click", onClick);

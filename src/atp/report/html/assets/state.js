@@ -1,6 +1,6 @@
 // What is shown is in the address, so that every view can be linked to, and the browser's back button works.
 
-const SETTINGS = ["view", "q", "status", "blame", "tag", "agent", "file", "why", "sort", "case", "by", "in", "trial"];
+const SETTINGS = ["run", "with", "view", "q", "status", "blame", "tag", "agent", "file", "why", "sort", "case", "by", "in", "trial"];
 
 /** The address as an object; what isn't there is the empty text. */
 function state() {
@@ -8,10 +8,10 @@ function state() {
   return Object.fromEntries(SETTINGS.map((name) => [name, given.get(name) ?? ""]));
 }
 
-/** An address like this one, but with these changes. */
+/** An address like this one, but with these changes. It stays in the same run. */
 function link(changes, from = state()) {
   const wanted = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...from, ...changes })) if (value) wanted.set(name, value);
+  for (const [name, value] of Object.entries({ run: state().run, ...from, ...changes })) if (value) wanted.set(name, value);
   return `#${wanted}`;
 }
 

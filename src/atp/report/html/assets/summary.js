@@ -13,15 +13,15 @@ const GROUPS_PRINTED = 100;
 const CASES_FIRST = 4;
 
 function summaryView() {
-  return [verdictPart(), gatesPart(), baselinePart(), whyPart(), figuresPart(), ratesPart(), judgesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
+  return [verdictPart(), source.progressPart?.(), gatesPart(), baselinePart(), whyPart(), figuresPart(), ratesPart(), judgesPart(), metricsPart(), data.several && agentsPart(), data.repeated && stabilityPart()].filter(Boolean);
 }
 
 function verdictPart() {
   const { verdict, summary, metadata } = data.run;
   const { counts } = data;
   const parts = RANK.map((name) => ({ name, label: NAMES[name], count: counts[name] ?? 0 })).sort((a, b) => ORDER.indexOf(a.name) - ORDER.indexOf(b.name));
-  if (summary.not_run) parts.push({ name: "unrun", label: "not run", count: summary.not_run });
-  const stopped = summary.stopped && h("p", { class: "stopped" }, icon("error"), h("span", null, data.run.damaged ? "" : "The run ended early: ", say(summary.stopped), "."));
+  if (summary.not_run) parts.push({ name: "unrun", label: verdict.kind === "running" ? "to come" : "not run", count: summary.not_run });
+  const stopped = summary.stopped && verdict.kind !== "running" && h("p", { class: "stopped" }, icon("error"), h("span", null, data.run.damaged ? "" : "The run ended early: ", say(summary.stopped), "."));
   return h(
     "section",
     { class: `verdict is-${verdict.kind}` },

@@ -18,7 +18,7 @@ async function showCase(page, at) {
       "article",
       { class: "view case-view" },
       caseHead(row, trial, seen, about),
-      h("div", { class: "case-body" }, h("div", { class: "case-main" }, [() => checksPart(seen), () => talkPart(seen, about), () => logsPart(seen), () => besidePart(row, trial)].map(guarded)), guarded(() => factsPart(row, seen, about))),
+      h("div", { class: "case-body" }, h("div", { class: "case-main" }, [() => checksPart(seen), () => talkPart(seen, about), () => logsPart(seen), () => besidePart(row, trial), () => source.pastPart?.(row)].map(guarded)), guarded(() => factsPart(row, seen, about))),
     ),
   );
   settleQuotes(page);
