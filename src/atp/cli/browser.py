@@ -1,9 +1,12 @@
-"""Opens a page in the user's browser."""
+"""Opens pages in the user's browser."""
 
-import sys
 import webbrowser
+from collections.abc import Iterable, Sequence
 
 import click
+
+from atp.journal.listeners import Listener
+from atp.report.reporter import Reporter
 
 
 def open_page(address: str) -> None:
@@ -13,4 +16,16 @@ def open_page(address: str) -> None:
     except webbrowser.Error:
         opened = False
     if not opened:
-        click.echo("atp: no browser could be opened", file=sys.stderr)
+        click.echo("atp: no browser could be opened", err=True)
+
+
+def html_reports(listeners: Iterable[Listener]) -> Sequence[Reporter]:
+    """The HTML reports among them that go into a file."""
+    return [one for one in listeners if isinstance(one, Reporter) and one.path and one.format == "report.html"]
+
+
+def open_reports(pages: Iterable[Reporter]) -> None:
+    """Open those reports in the browser that were written."""
+    for page in pages:
+        if page.target is not None and not page.problems:
+            open_page(page.target.absolute().as_uri())

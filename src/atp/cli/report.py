@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 )
 @click.option("-r", "--reporter", metavar="TEXT", help="Reporter: an agent's id, or report.json, report.summary …")
 @click.option("-v", "--verbose", is_flag=True, help="Show every case, with conversations")
+@click.option("--open", "opens", is_flag=True, help="Open the HTML report of -o in the browser")
 @click.option("--project", default=".", metavar="PATH", type=click.Path(exists=True), help="The run's project (.)")
-def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bool, project: str) -> int:
+def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bool, opens: bool, project: str) -> int:
     """Report on an earlier run, from its journal alone.
 
     RUN is a run's id, the beginning of one, `last`, `last~1` (the one before), `commit:SHA` (the newest run of that
@@ -31,14 +32,17 @@ def command(run: str, output: tuple[str, ...], reporter: str | None, verbose: bo
     """
     from atp.cli.streams import stdout_reserved
 
+    if opens and not any(Path(one).suffix.lower() in (".html", ".htm") for one in output):
+        raise click.UsageError("--open has nothing to open: add -o report.html.")
     flags = {"output": list(output), "reporter": reporter, "verbose": verbose}
     with stdout_reserved():
-        return _report(run, Path(project), {name: value for name, value in flags.items() if value})
+        return _report(run, Path(project), {name: value for name, value in flags.items() if value}, opens=opens)
 
 
-def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
+def _report(name: str, project: Path, flags: dict[str, Any], *, opens: bool) -> int:
     from atp.base.project import project_at
     from atp.base.secrets import masking
+    from atp.cli.browser import html_reports, open_reports
     from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
     from atp.engine.run_context import RunContext
     from atp.engine.signals import run_to_end
@@ -68,6 +72,8 @@ def _report(name: str, project: Path, flags: dict[str, Any]) -> int:
         if one.path and not one.problems:
             shown = printable(secrets.mask_text(str(one.path)))
             click.echo(f"Report: {shown}", err=any(other.path is None for other in listeners))
+    if opens:
+        open_reports(html_reports(listeners))
     return _exit_code(problems, secrets)
 
 

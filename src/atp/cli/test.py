@@ -18,6 +18,7 @@ from atp.engine.prepare.options import settings
 
 if TYPE_CHECKING:
     from atp.engine.run import Run
+    from atp.journal.listeners import Listener
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,7 +113,9 @@ def _metavar(name: str) -> str:
 @click.command("test", cls=_GroupedCommand, epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @settings_options(list(settings()))
-def command(paths: tuple[str, ...], **flags: Any) -> int:
+@click.option("--view", is_flag=True, help="Show the run in the browser while it runs (atp view)")
+@click.option("--open", "opens", is_flag=True, help="Open the page of --view, or the HTML report of -o, in the browser")
+def command(paths: tuple[str, ...], view: bool, opens: bool, **flags: Any) -> int:
     """Run tests.
 
     PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
@@ -128,20 +131,27 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     if not texts and not paths:
         raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
     with stdout_reserved(), keeping_working_directory():
-        return _test(texts, paths, flags_given(flags))
+        return _test(texts, paths, flags_given(flags), view=view, opens=opens)
 
 
-def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any]) -> int:
+def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any], *, view: bool, opens: bool) -> int:
+    from atp.cli.view_beside import ViewBeside
     from atp.engine.prepare.prepare import prepare
     from atp.engine.prepare.sources import Input
 
-    return run_to_report(lambda: prepare(Input(texts, paths), flags, own_process=True))
+    beside = [ViewBeside(opens=opens)] if view else []
+    given = Input(texts, paths)
+    return run_to_report(lambda: prepare(given, flags, own_process=True), beside, opens=opens and not view)
 
 
-def run_to_report(prepare: "Callable[[], Run]") -> int:
-    """Prepare a run, run it in this process, and write its reports. Returns the exit code."""
+def run_to_report(prepare: "Callable[[], Run]", beside: "Sequence[Listener]" = (), *, opens: bool = False) -> int:
+    """Prepare a run, run it in this process, and write its reports. Returns the exit code.
+
+    `beside` are listeners that are no reports; `opens`: open the HTML report in the browser at the end.
+    """
     from atp.base.project import unreadable
     from atp.base.streams import streams_for_user_code
+    from atp.cli.browser import html_reports, open_reports
     from atp.engine.signals import ended_by_sigterm, run_to_end
     from atp.loader.load import no_collection
     from atp.report.choose import choose, reads
@@ -163,11 +173,13 @@ def run_to_report(prepare: "Callable[[], Run]") -> int:
             return _show_plan(run)
         read = reads(run.given_input, [unit.source for unit in run.plan.units], files_of_run(run))
         listeners = choose(run.options, read, run.secrets, _command(sys.argv), roles=run.roles)
+        if opens and not html_reports(listeners):
+            raise click.UsageError("--open has nothing to open: add --view, or -o report.html.")
         gc.freeze()  # what is loaded by now stays
     try:
         watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.plan.longest_timeout, leave=run.context.leave)
         with streams_for_user_code():
-            code = run_to_end(run.run(listeners), run.stop.interrupt, run.context.leave, watchdog)
+            code = run_to_end(run.run([*listeners, *beside]), run.stop.interrupt, run.context.leave, watchdog)
     except asyncio.CancelledError:
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)
@@ -175,6 +187,8 @@ def run_to_report(prepare: "Callable[[], Run]") -> int:
     read.protected.remember_reports()
     for problem in [*run.problems, *run.remarks]:
         click.echo(f"atp: {printable(run.secrets.mask_text(problem))}", err=True)
+    if opens:
+        open_reports(html_reports(listeners))
     return code
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from atp.base.diagnostics import LoadError
 from atp.base.secrets import Hide
+from atp.journal.find import run_at
 from atp.journal.folder import is_running, runs_in
 from atp.journal.follow import Signature
 from atp.journal.read import bounds
@@ -38,7 +39,7 @@ class Runs:
     def folder_of(self, ident: str) -> Path:
         """The folder of a run. Raises `NoRun`: an id is a name in the folder of runs, and never a path."""
         found = self.folder / ident
-        if found.name != ident or found.parent != self.folder or not (found / "journal.jsonl").is_file():
+        if found.name != ident or found.parent != self.folder or run_at(found) is None:
             raise NoRun(ident)
         return found
 
@@ -72,7 +73,7 @@ class Runs:
         """What is known of a run; None if it has not begun. A run that runs is read on for a moment."""
         if is_running(folder):
             self._about.pop(folder.name, None)
-            if not (folder / "journal.jsonl").stat().st_size:
+            if not Signature.of(folder).size:
                 return None
             run = self.open(folder.name)
             run.read(0.02)
