@@ -60,7 +60,7 @@ source.views.compare = () => {
     keys: {
       j: (event) => step(1) ?? LIST_KEYS.j(event),
       k: (event) => step(-1) ?? LIST_KEYS.k(event),
-      Escape: () => (state().case ? go(NO_CASE) : history.length > 1 ? history.back() : false),
+      Escape: () => (state().case ? go(NO_CASE) : goTo("#")),
       f: () => only.click(),
     },
     async update(at) {

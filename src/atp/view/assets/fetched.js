@@ -16,6 +16,7 @@ class Fetched {
   #timer = 0;
   #first = null;
   #features = "";
+  #hasRun = null;
 
   /** Take the token out of the address, so that no link, picture or history has it. */
   async begin() {
@@ -92,6 +93,10 @@ class Fetched {
 
   /** Get the run of an address; nothing to wait for if it is there. */
   show(at) {
+    if (this.#hasRun !== Boolean(at.run)) {
+      this.#hasRun = Boolean(at.run);
+      makeBar();
+    }
     if (at.run === this.run || (at.run && at.view === "compare")) return null;
     return this.#open(at.run);
   }
@@ -155,13 +160,13 @@ class Fetched {
     const features = JSON.stringify([data.several, data.repeated, data.runs, data.scored, data.priced, data.tags, data.agents, data.run.verdict.kind, data.files.length > 1]);
     title = `${data.run.verdict.words} – ${data.run.metadata?.input.join(", ") ?? this.run}`;
     if (features !== this.#features) {
-      const searching = document.activeElement === casesView.search;
       this.#features = features;
-      makeBar();
-      makeCases();
-      remake();
-      if (searching) casesView.search.focus({ preventScroll: true });
-      if (this.run === state().run && source.view(state()) !== "case") render();
+      keepingFocus(() => {
+        makeBar();
+        makeCases();
+        remake();
+        if (this.run === state().run && this.view(state()) !== "case") render();
+      });
     } else grow();
     this.pause = Math.max(LEAST_PAUSE, 8 * (performance.now() - began));
   }

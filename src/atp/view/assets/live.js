@@ -43,6 +43,16 @@ function updateProgress() {
   );
 }
 
+/** Make parts of the page anew, and give the focus to what stands now where it was. */
+function keepingFocus(act) {
+  const focused = document.activeElement;
+  const [tag, id, address, name] = [focused.localName, focused.id, focused.getAttribute("href"), focused.textContent];
+  act();
+  if (focused.isConnected || focused === document.body) return;
+  const alike = [...document.querySelectorAll(tag)].find((one) => (id ? one.id === id : one.getAttribute("href") === address && (address || one.textContent === name)));
+  alike?.focus({ preventScroll: true });
+}
+
 let told = 0;
 
 /** Draw what a run has by now, without taking the focus, what was typed, or the place from the reader. */
@@ -51,14 +61,12 @@ function grow() {
   const view = source.view(state());
   document.title = view === "case" ? document.title : title;
   if (view === "" && results) {
-    const focused = document.activeElement?.closest?.("a[href], button");
-    const [before, name] = [focused?.getAttribute("href"), focused?.textContent];
-    const inSummary = focused && results.some((one) => one !== casesView.element && one.contains(focused));
-    for (const one of results) if (one !== casesView.element) one.remove();
-    results = [...summaryView(), casesView.element];
-    if (page.contains(casesView.element)) casesView.element.before(...results.slice(0, -1));
-    if (inSummary) [...page.querySelectorAll("a[href], button")].find((one) => one.getAttribute("href") === before && one.textContent === name)?.focus({ preventScroll: true });
-    updateCases(true);
+    keepingFocus(() => {
+      for (const one of results) if (one !== casesView.element) one.remove();
+      results = [...summaryView(), casesView.element];
+      if (page.contains(casesView.element)) casesView.element.before(...results.slice(0, -1));
+      updateCases(true);
+    });
   } else if (view !== "case" && !source.views[view]) {
     remake();
     render();
