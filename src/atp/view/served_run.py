@@ -98,7 +98,8 @@ class ServedRun:
         now = time.time()
         ran = done - rows.kept
         left = None
-        if self.state == "running" and ran > 0 and planned > done:
+        runs = self.state == "running" and self.is_read
+        if runs and ran > 0 and planned > done:
             left = round((now - info.at) * 1000 / ran * (planned - done))
         return {
             "trials": done,
@@ -106,10 +107,10 @@ class ServedRun:
             "cases": len(self.rows),
             "planned_cases": info.cases,
             "cost_usd": round(rows.cost, 9) if rows.priced else None,
-            "elapsed_ms": round((now - info.at) * 1000) if self.state == "running" else None,
+            "elapsed_ms": round((now - info.at) * 1000) if runs else None,
             "left_ms": left,
             "read": self.is_read,
-            "running": self.hide(running_trials(self.folder)) if self.state == "running" and self.is_read else [],
+            "running": self.hide(running_trials(self.folder)) if runs else [],
         }
 
     def rows_of(self, ident: str) -> list[dict[str, Any]]:

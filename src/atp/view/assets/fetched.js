@@ -168,7 +168,7 @@ class Fetched {
         if (this.run === state().run && this.view(state()) !== "case") render();
       });
     } else grow();
-    this.pause = Math.max(LEAST_PAUSE, 8 * (performance.now() - began));
+    this.pause = Math.max(LEAST_PAUSE, 3 * (performance.now() - began));
   }
 
   async detail([number, place]) {
