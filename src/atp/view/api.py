@@ -8,7 +8,7 @@ from aiohttp import web
 
 from atp.base.diagnostics import LoadError
 from atp.base.json.text import encode
-from atp.view.compared import Comparisons
+from atp.view.compared import MOST_RUNS, Comparisons
 from atp.view.events import Events
 from atp.view.past import Past
 from atp.view.runs import NoRun, Runs
@@ -142,7 +142,10 @@ class Api:
 
     async def compare(self, request: web.Request) -> web.StreamResponse:
         """Each further run compared with the first, as `atp compare` does."""
-        return _json(await self.comparisons.of(request.query.getall("run", [])))
+        idents = list(dict.fromkeys(request.query.getall("run", [])))
+        if not 2 <= len(idents) <= MOST_RUNS:
+            raise web.HTTPBadRequest(reason=f"name 2 to {MOST_RUNS} runs")
+        return _json(await self.comparisons.of(idents))
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         """What a case came to in each run, newest first."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from atp.base.diagnostics import load_error
 from atp.history.compare import compare_runs
 from atp.history.figures import RunFigures, run_figures
 from atp.journal.follow import Signature
@@ -26,10 +25,7 @@ class Comparisons:
         self._figures: OrderedDict[tuple[str, Signature], RunFigures] = OrderedDict()
 
     async def of(self, idents: list[str]) -> dict[str, Any]:
-        """Each further run compared with the first. Raises `NoRun` and `LoadError`."""
-        idents = list(dict.fromkeys(idents))
-        if not 2 <= len(idents) <= MOST_RUNS:
-            raise load_error("no-comparison", f"{len(idents)} runs can't be compared", f"name 2 to {MOST_RUNS} runs")
+        """Each of 2 to `MOST_RUNS` runs but the first compared with the first. Raises `NoRun` and `LoadError`."""
         # One after the other: each may take a second and its memory.
         figures = [await asyncio.to_thread(self._figures_of, ident) for ident in idents]
         made = await asyncio.to_thread(self._compare, idents, figures)
