@@ -192,6 +192,33 @@ def test_the_history_of_a_case_leads_to_a_comparison(
     expect(page.locator(".past .square[aria-current]")).to_have_count(1)
 
 
+def test_labels_survive_a_restart(
+    project: Project, suite: str, visit: Callable[..., Visitor], shoot: Callable[..., None]
+) -> None:
+    let(project, 1, 2, 3)
+    project.test(suite)
+    place = f"#run={project.runs()[0].name}&case=case-2"
+    visitor = visit()
+    page = visitor.open(place)
+    check, answer = page.locator(".verdict-item .label-part"), page.locator(".part > .label-part")
+    check.get_by_role("button", name="In my judgement: passed").click()
+    expect(check.locator("[aria-pressed=true]")).to_have_count(1)
+    answer.get_by_role("button", name="Good").click()
+    expect(answer.locator("[aria-pressed=true]")).to_have_count(1)
+    answer.get_by_label("Comment").fill("<b>fine</b> to me")
+    answer.get_by_label("Comment").press("Enter")
+    until(lambda: "fine" in (project.runs()[0] / "labels.jsonl").read_text("utf-8"))
+    shoot(page, "view-labels", full_page=True)
+    page.close()
+    visitor.view.process.terminate()
+    assert project.finish(visitor.view.process).code == 0
+    page = visit().open(place)
+    check, answer = page.locator(".verdict-item .label-part"), page.locator(".part > .label-part")
+    expect(check.locator("[aria-pressed=true]")).to_have_text("passed")
+    expect(answer.get_by_role("button", name="Good")).to_have_attribute("aria-pressed", "true")
+    expect(answer.get_by_label("Comment")).to_have_value("<b>fine</b> to me")
+
+
 def test_a_search_over_everything(project: Project, suite: str, visit: Callable[..., Visitor]) -> None:
     let(project, 1, 2, 3)
     project.test(suite)

@@ -151,6 +151,30 @@ def test_a_search_that_finds_nothing(view: Callable[..., Any], finished: str) ->
     assert started.get(f"/api/search?q=hello&run={finished}")["found"][0]["text"] == "You said: hello"[10:]
 
 
+def test_labels(project: Project, view: Callable[..., Any], finished: str) -> None:
+    started = view()
+    number = started.get(f"/api/runs/{finished}/cases?case=bad")["cases"][0]["at"][0]
+    path = f"/api/runs/{finished}/cases/{number}/trials/0/labels"
+    right = {"Authorization": f"Bearer {started.token}"}
+    assert started.get(path)["labels"] == []
+    given = {"check": [0], "thumb": "up", "verdict": "passed", "comment": "it <b>is</b> right", "by": "ada"}
+    answer = started.ask(path, "POST", json.dumps(given), **right)
+    assert answer.status == 200
+    (label,) = answer.json["labels"]
+    assert {name: label[name] for name in given} == given
+    started.process.terminate()
+    project.finish(started.process)
+    again = view()
+    assert again.get(path)["labels"] == [label]
+    right = {"Authorization": f"Bearer {again.token}"}
+    assert again.ask(path, "POST", json.dumps({"check": [0], "by": "ada"}), **right).json["labels"] == []
+    for wrong in ('{"check": [7]}', '{"check": [-1]}', '{"verdict": "maybe"}', "nonsense", '{"other": 1}', "[]"):
+        assert again.ask(path, "POST", wrong, **right).status == 400, wrong
+    assert again.ask(f"{path}?token={again.token}", "POST", "{}").status == 403
+    assert again.ask(path, "POST", "{}", **right, Origin="http://evil.example").status == 403
+    assert again.ask(path.replace("/trials/0", "/trials/9"), "POST", "{}", **right).status == 404
+
+
 def test_a_folder_of_runs(project: Project, view: Callable[..., Any], finished: str) -> None:
     moved = project.folder / "archive"
     (project.folder / ".atp" / "runs").rename(moved)

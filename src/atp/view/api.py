@@ -8,8 +8,10 @@ from aiohttp import web
 
 from atp.base.diagnostics import LoadError
 from atp.base.json.text import encode
+from atp.suite.result import TrialResult
 from atp.view.compared import MOST_RUNS, Comparisons
 from atp.view.events import Events
+from atp.view.labelled import give, labels_of
 from atp.view.past import Past
 from atp.view.runs import NoRun, Runs
 from atp.view.search import search
@@ -50,6 +52,8 @@ class Api:
             web.get(f"{run}/cases", self.cases),
             web.get(f"{run}/cases/{{number}}", self.case),
             web.get(f"{run}/cases/{{number}}/trials/{{place}}", self.trial),
+            web.get(f"{run}/cases/{{number}}/trials/{{place}}/labels", self.labels),
+            web.post(f"{run}/cases/{{number}}/trials/{{place}}/labels", self.give_label),
             web.get("/api/compare", self.compare),
             web.get("/api/history", self.history),
             web.get("/api/search", self.search),
@@ -139,6 +143,26 @@ class Api:
         """The details of a trial of a case."""
         run = await self._read(request, enough=_number(request, "number"))
         return _found(run.trial(_number(request, "number"), _number(request, "place")))
+
+    async def labels(self, request: web.Request) -> web.StreamResponse:
+        """What people said of a trial and its checks."""
+        run, trial = await self._trial(request)
+        return _json(labels_of(run.folder, trial, run.hide))
+
+    async def give_label(self, request: web.Request) -> web.StreamResponse:
+        """Keep what somebody says of a trial or a check. Answers with all labels of the trial."""
+        run, trial = await self._trial(request)
+        if (wrong := give(run.folder, trial, await request.read())) is not None:
+            return _json({"error": wrong}, 400)
+        return _json(labels_of(run.folder, trial, run.hide))
+
+    async def _trial(self, request: web.Request) -> tuple[ServedRun, TrialResult]:
+        number, place = _number(request, "number"), _number(request, "place")
+        run = await self._read(request, enough=number)
+        found = run.place_of(number, place)
+        if found is None:
+            raise web.HTTPNotFound
+        return run, found.result
 
     async def compare(self, request: web.Request) -> web.StreamResponse:
         """Each further run compared with the first, as `atp compare` does."""

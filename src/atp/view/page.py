@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from atp.report.html.page import assets, page_around_data, page_script, policy
 
-SCRIPTS = ("fetched.js", "live.js", "runs.js", "beside.js", "past.js", "anywhere.js")
+SCRIPTS = ("fetched.js", "live.js", "runs.js", "beside.js", "past.js", "anywhere.js", "labels.js")
 """The parts of the script that only the live page has."""
 
 

@@ -195,6 +195,18 @@ class Fetched {
     return progressPart();
   }
 
+  looksAt(at) {
+    looksAt(at);
+  }
+
+  labelPart(name) {
+    return labelPart(name);
+  }
+
+  answerLabels() {
+    return answerLabels();
+  }
+
   pastPart(row) {
     return pastPart(row);
   }

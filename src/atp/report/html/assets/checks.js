@@ -46,6 +46,7 @@ function verdictItem(verdict, name) {
       message && h("p", { class: "message", dir: "auto" }, verdict.outcome === "unjudged" && h("b", null, "Not judged: "), say(message, 4000)),
       bad && compared(verdict),
       quotations(verdict, name),
+      source.labelPart?.(name),
       verdict.parts && h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`))),
     ),
   );

@@ -12,13 +12,14 @@ async function showCase(page, at) {
   const trial = wantedTrial(row, at.trial);
   const [about, found] = await Promise.all([row.at ? detail(row.at) : {}, trial ? detail(trial.at) : {}]);
   if (mine !== looking) return; // somebody went on before it was unpacked
+  source.looksAt?.(trial?.at);
   const seen = { ...found, status: found.status ?? row.status, verdicts: found.verdicts };
   page.replaceChildren(
     h(
       "article",
       { class: "view case-view" },
       caseHead(row, trial, seen, about),
-      h("div", { class: "case-body" }, h("div", { class: "case-main" }, [() => checksPart(seen), () => talkPart(seen, about), () => logsPart(seen), () => besidePart(row, trial), () => source.pastPart?.(row)].map(guarded)), guarded(() => factsPart(row, seen, about))),
+      h("div", { class: "case-body" }, h("div", { class: "case-main" }, [() => checksPart(seen), () => talkPart(seen, about), () => source.answerLabels?.(), () => logsPart(seen), () => besidePart(row, trial), () => source.pastPart?.(row)].map(guarded)), guarded(() => factsPart(row, seen, about))),
     ),
   );
   settleQuotes(page);
