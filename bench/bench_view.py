@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,24 @@ MEMORY = 300
 STATIC = 1_000_000
 """Bytes of the report of `FEW` cases."""
 ATP = [sys.executable, "-m", "atp"]
-INSPECT = Path(__file__).parents[1] / ".venv" / "envs" / "inspect" / "bin" / "inspect"
+INSPECT = Path(__file__).parents[1] / ".venv" / "envs" / "inspect" / "bin"
+LOG = """
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.scorer import includes
+
+count = int(sys.argv[1])
+said = ("please cancel" if number % 20 == 0 else "please book it" for number in range(count))
+answers = (ModelOutput.from_content("mockllm/model", one) for one in said)
+data = [Sample(id=f"case-{number:06}", input=f"refund order hotel {number}?", target="book") for number in range(count)]
+eval(
+    Task(dataset=data, scorer=includes()), model=get_model("mockllm/model", custom_outputs=answers),
+    log_dir=sys.argv[2], display="none",
+)
+"""
+"""Writes a log of Inspect with so many samples, by a model that is none."""
 WORDS = [
     "refund",
     "order",
@@ -171,6 +189,46 @@ def search(page: Any) -> float:
     return seconds
 
 
+def few(browser: Browser, folder: Path, run: Path) -> float:
+    """Seconds until the first case of a run of `FEW` is shown, from the address of `atp view`."""
+    server = subprocess.Popen([*ATP, "view"], cwd=folder, stdout=subprocess.PIPE, encoding="utf-8")
+    assert server.stdout is not None
+    try:
+        page = browser.new_page()
+        began = time.perf_counter()
+        page.goto(f"{server.stdout.readline().strip()}#run={run.name}", wait_until="commit")
+        page.get_by_text("case-000000").first.wait_for(state="attached")
+        return time.perf_counter() - began
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def inspect(browser: Browser, folder: Path) -> float:
+    """Seconds until the first of `FEW` samples is shown, from the address of Inspect's viewer."""
+    logs = folder / "logs"
+    subprocess.run([INSPECT / "python", "-c", LOG, str(FEW), logs], check=True, stdout=subprocess.DEVNULL)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    viewer = [INSPECT / "inspect", "view", "start", "--log-dir", logs, "--host", "127.0.0.1", "--port", port]
+    server = subprocess.Popen(
+        list(map(str, viewer)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    )
+    assert server.stdout is not None
+    try:
+        next(line for line in server.stdout if "Running on" in line)
+        (log,) = logs.iterdir()
+        page = browser.new_page()
+        began = time.perf_counter()
+        page.goto(f"http://127.0.0.1:{port}/#/tasks/{log.name}", wait_until="commit")
+        page.get_by_text("case-000001").first.wait_for(state="attached")
+        return time.perf_counter() - began
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def static(folder: Path, run: Path) -> int:
     """Bytes of the report in one file."""
     target = folder / "report.html"
@@ -185,14 +243,22 @@ def main() -> int:
         run = write_run(folder, MANY)
         browser = driver.chromium.launch(executable_path=chromium(), args=["--headless", "--no-sandbox"])
         found = view(browser, folder, run)
+        small = write_run(folder, FEW)
+        size = static(folder, small)
+        shown = few(browser, folder, small)
+        beside = inspect(browser, folder) if INSPECT.exists() else None
         browser.close()
-        size = static(folder, write_run(folder, FEW))
     limits = {"first: usable": INTERACTIVE, "again: usable": INTERACTIVE, "search": SEARCH, "memory": MEMORY}
     for what, value in found.items():
         unit = "MB" if what == "memory" else "s"
         limit = f"  (limit {limits[what]:g} {unit})" if what in limits else ""
         print(f"{MANY:,} cases, {what:<18} {value:8.2f} {unit}{limit}")
     print(f"{FEW:,} cases, the static file    {size / 1e6:8.2f} MB  (limit {STATIC / 1e6:g} MB)")
+    print(f"{FEW:,} cases, the first is shown {shown:8.2f} s")
+    if beside is None:
+        print("Inspect's viewer: not measured, tools/inspect-env.sh makes its environment")
+    else:
+        print(f"{FEW:,} samples in Inspect's   {beside:8.2f} s")
     print(json.dumps({**found, "static": size}))
     return int(size > STATIC or any(found[what] > limit for what, limit in limits.items()))
 

@@ -167,6 +167,8 @@ def test_labels(project: Project, view: Callable[..., Any], finished: str) -> No
     again = view()
     assert again.get(path)["labels"] == [label]
     right = {"Authorization": f"Bearer {again.token}"}
+    exported = project.atp("labels", "export", finished)  # what atp calibrate reads, too
+    assert json.loads(exported.out)["comment"] == "it <b>is</b> right", exported.err
     assert again.ask(path, "POST", json.dumps({"check": [0], "by": "ada"}), **right).json["labels"] == []
     for wrong in ('{"check": [7]}', '{"check": [-1]}', '{"verdict": "maybe"}', "nonsense", '{"other": 1}', "[]"):
         assert again.ask(path, "POST", wrong, **right).status == 400, wrong

@@ -24,15 +24,13 @@ def command(run: str | None, port: int, opens: bool, idle: float | None) -> int:
     first line of stdout is the address; it holds a token, without which nothing is answered. Ends with exit code 0 when
     it is interrupted.
     """
-    from atp.base.secrets import masking
-    from atp.engine.prepare.settings import environment, environment_secrets
+    from atp.cli.project import opened
     from atp.report.files import open_stdout
 
     open_stdout()
-    root, folder, opened = _find(run)
-    secrets = environment_secrets(environment(root, None))  # they may be newer than the journals
-    with masking(secrets):
-        asyncio.run(_serve(folder, opened, secrets, port, opens=opens, idle=idle))
+    root, folder, first = _find(run)
+    with opened(root) as (_, secrets):
+        asyncio.run(_serve(folder, first, secrets, port, opens=opens, idle=idle))
     return 0
 
 

@@ -45,6 +45,7 @@ class FollowedRun:
     def __init__(self, run: Path, listener: Callable[["FollowedRun"], Listener]) -> None:
         """`listener` makes one for each beginning. Raises `LoadError` if the journal has no run."""
         self.folder = run
+        self._journal = run / NAME
         self.generation = 0
         """How often the run was begun to be repeated."""
         self.progress = 0
@@ -56,7 +57,7 @@ class FollowedRun:
         try:
             self._file = self._identity()
         except OSError as error:
-            raise unreadable(self.folder / NAME, error) from error
+            raise unreadable(self._journal, error) from error
         self.recorded = RecordedRun(self.folder)
         """The run, as of its last beginning."""
         self.generation += 1
@@ -96,7 +97,7 @@ class FollowedRun:
                     self._settle(running)
                     return False
         except OSError as error:
-            raise unreadable(self.folder / NAME, error) from error
+            raise unreadable(self._journal, error) from error
         return True
 
     def _is_replaced(self) -> bool:
@@ -105,7 +106,7 @@ class FollowedRun:
 
     def _next_lines(self) -> list[bytes]:
         """The next whole lines, without their ends."""
-        with (self.folder / NAME).open("rb") as file:
+        with self._journal.open("rb") as file:
             file.seek(self._offset)
             data = file.read(AT_ONCE)
             if b"\n" not in data:
@@ -117,7 +118,7 @@ class FollowedRun:
         for raw in lines:
             offset = self._offset
             self._offset += len(raw) + 1
-            line = decode_line(raw, self.folder / NAME)
+            line = decode_line(raw, self._journal)
             if line is None:
                 self.repetition.damaged.append(offset)
             elif isinstance(line, RunInfo):

@@ -25,15 +25,15 @@ function labelPart(name) {
   const draw = ({ labels, by }) => {
     const here = labels.filter((one) => String(one.check ?? []) === String(check));
     const own = here.find((one) => one.by === by) ?? {};
-    const say1 = (changes) => give(path, { check, ...(own.thumb && { thumb: own.thumb }), ...(own.verdict && { verdict: own.verdict }), ...(own.comment && { comment: own.comment }), ...changes });
+    const keep = (changes) => give(path, { check, ...(own.thumb && { thumb: own.thumb }), ...(own.verdict && { verdict: own.verdict }), ...(own.comment && { comment: own.comment }), ...changes });
     const toggle = (kind, value, text, label) =>
-      h("button", { type: "button", class: `chip is-${value}`, "aria-pressed": String(own[kind] === value), "aria-label": label, title: label, "data-kind": kind, on: { click: () => say1({ [kind]: own[kind] === value ? null : value }) } }, text);
-    const comment = h("input", { type: "text", class: "comment", placeholder: "Comment", "aria-label": "Comment", maxlength: "10000", on: { change: (event) => say1({ comment: event.target.value.trim() || null }) } });
+      h("button", { type: "button", class: `chip is-${value}`, "aria-pressed": String(own[kind] === value), "aria-label": label, title: label, "data-kind": kind, on: { click: () => keep({ [kind]: own[kind] === value ? null : value }) } }, text);
+    const comment = h("input", { type: "text", class: "comment", placeholder: "Comment", "aria-label": "Comment", maxlength: "10000", on: { change: (event) => keep({ comment: event.target.value.trim() || null }) } });
     comment.value = own.comment ?? "";
     const focused = box.contains(document.activeElement) ? [...box.querySelectorAll("button, input")].indexOf(document.activeElement) : -1;
     box.replaceChildren(
-      toggle("thumb", "up", "\u{1F44D}\uFE0E", "Good"),
-      toggle("thumb", "down", "\u{1F44E}\uFE0E", "Bad"),
+      toggle("thumb", "up", icon("up"), "Good"),
+      toggle("thumb", "down", icon("down"), "Bad"),
       toggle("verdict", "passed", [icon("passed"), "passed"], "In my judgement: passed"),
       toggle("verdict", "failed", [icon("failed"), "failed"], "In my judgement: failed"),
       comment,
