@@ -6,6 +6,10 @@ const DETAILS_KEPT = 200;
 
 class Fetched {
   views = {};
+  keys = [
+    ["x", "mark a run (list of runs)"],
+    ["c", "compare the runs that are marked"],
+  ];
   run = "";
   generation = 0;
   progress = null;

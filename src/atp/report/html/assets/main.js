@@ -63,7 +63,7 @@ const KEYS = [
 function help() {
   let dialog = document.getElementById("help");
   if (!dialog) {
-    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keyboard"), h("dl", null, KEYS.map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
+    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keyboard"), h("dl", null, [...KEYS, ...(source.keys ?? [])].map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
     document.body.append(dialog);
   }
   if (!dialog.open) dialog.showModal();
