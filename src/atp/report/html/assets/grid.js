@@ -10,6 +10,7 @@ class Grid {
     this.columns = columns;
     this.height = height;
     this.rows = [];
+    this.current = null; // the row that last had the focus: scrolling may take it out of the page
     this.made = new Map();
     this.body = h("tbody");
     // One cell each: a wider one would bring back the columns that a narrow window leaves out.
@@ -43,7 +44,9 @@ class Grid {
   }
 
   show(rows) {
+    const focused = this.active === null ? -1 : rows.indexOf(this.rows[this.active]);
     this.rows = rows;
+    this.current = null;
     this.made.clear();
     this.body.replaceChildren();
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
@@ -54,6 +57,7 @@ class Grid {
       else this.heads[place].removeAttribute("aria-sort");
     });
     this.draw();
+    if (focused >= 0) this.focus(focused);
   }
 
   /** Put the rows near the window into the page. */
@@ -91,6 +95,12 @@ class Grid {
     return h("tr", { class: `row is-${row.status}`, "aria-rowindex": place + 2, "data-place": place, on: { click: open } }, cells);
   }
 
+  /** Give the next row the focus, or the one before; the first if none has had it. */
+  move(step) {
+    const place = this.active ?? (this.current ? this.rows.indexOf(this.current) : -1);
+    this.focus(place < 0 ? 0 : place + step);
+  }
+
   /** The row with the focus, or nothing. */
   get active() {
     const row = document.activeElement?.closest?.("tr.row");
@@ -101,6 +111,7 @@ class Grid {
   focus(place) {
     if (!this.rows.length) return;
     const wanted = Math.max(0, Math.min(place, this.rows.length - 1));
+    this.current = this.rows[wanted];
     const top = this.body.getBoundingClientRect().top + wanted * this.height;
     const [low, high] = [160, innerHeight - 2 * this.height];
     if (top < low || top > high) scrollBy({ top: top < low ? top - low : top - high, behavior: "instant" });
