@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 )
 @click.option("-r", "--reporter", metavar="TEXT", help="Reporter: an agent's id, or report.json, report.summary …")
 @click.option("-k", "--search", metavar="QUERY", help="Only cases that match: 'status:failed tag:refund cost>0.01'")
-@click.option("-v", "--verbose", is_flag=True, help="Show every case, with conversations")
+@click.option("-v", "--verbose", count=True, help="List every case, those that passed too; -vv: with its conversation")
 @click.option("--project", default=".", metavar="PATH", type=click.Path(exists=True), help="The run's project (.)")
 def command(
-    run: str, output: tuple[str, ...], reporter: str | None, search: str | None, verbose: bool, project: str
+    run: str, output: tuple[str, ...], reporter: str | None, search: str | None, verbose: int, project: str
 ) -> int:
     """Report on an earlier run, from its journal alone.
 
@@ -63,7 +63,7 @@ def _report(name: str, project: Path, search: str | None, flags: dict[str, Any])
         recorded = whole if search is None else _part(whole, search, secrets)
         calibrations = load_calibrations(root)
         if not flags.get("output") and not flags.get("reporter"):
-            return _exit_code(_show(recorded, secrets, calibrations, verbose=bool(flags.get("verbose"))), secrets)
+            return _exit_code(_show(recorded, secrets, calibrations, verbose=flags.get("verbose", 0)), secrets)
         context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
     options, roles, secrets = context.options, context.roles, context.secrets
     with masking(secrets):
@@ -121,7 +121,7 @@ async def _report_all(
 
 
 def _show(
-    recorded: "RecordedRun | PartOfRun", secrets: "Secrets", calibrations: "Calibrations", *, verbose: bool
+    recorded: "RecordedRun | PartOfRun", secrets: "Secrets", calibrations: "Calibrations", *, verbose: int
 ) -> Sequence[str]:
     """Print the summary. Returns what could not be printed."""
     from atp.history.judge_figures import with_calibrations
