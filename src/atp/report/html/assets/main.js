@@ -80,7 +80,7 @@ const SEARCHES = [
 function help() {
   let dialog = document.getElementById("help");
   if (!dialog) {
-    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keyboard"), h("dl", null, KEYS.map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("h2", null, "Search"), h("dl", { class: "searches" }, SEARCHES.map(([query, what]) => [h("dt", null, h("code", null, query)), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
+    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title", tabindex: "-1", autofocus: true }, "Keyboard"), h("dl", null, KEYS.map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("h2", null, "Search"), h("dl", { class: "searches" }, SEARCHES.map(([query, what]) => [h("dt", null, h("code", null, query)), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
     document.body.append(dialog);
   }
   if (!dialog.open) dialog.showModal();
