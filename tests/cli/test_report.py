@@ -43,7 +43,11 @@ def test_the_console_shows_what_matches(project: Project) -> None:
     assert "[bad]" not in out
     assert "  Total:   1 test\n" in out
     assert "Not run" not in out
-    assert "only 1 of 4 cases: those that match `-tag:refund`" in project.atp("report", "-v", "-k", "-tag:refund").out
+    assert "only 1 of 4 cases: those that match `-tag:refund`" in out
+    good = project.atp("report", "-k", "status:passed").out
+    assert "✓ [good]" in good
+    assert "user: pay now" not in good
+    assert "user: pay now" in project.atp("report", "-k", "status:passed", "-vv").out
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,9 @@ def command(
     """Report on an earlier run, from its journal alone.
 
     RUN is a run's id, the beginning of one, `last`, `last~1` (the one before), `commit:SHA` (the newest run of that
-    commit), or the path of its folder; `atp runs` lists them. Without -o and -r, its summary is printed. Exit 0 when
-    all is written, 2 when there is no such run or no case matches, 3 when a report can't be written.
+    commit), or the path of its folder; `atp runs` lists them. Without -o and -r, its summary is printed, with -k the
+    cases that match, too. Exit 0 when all is written, 2 when there is no such run or no case matches, 3 when a report
+    can't be written.
 
     QUERY is what the search of the HTML report takes: texts ("no rate"), status: tag: tool: blame: id: name: agent:
     file: error:, numbers (cost tokens turns duration score, as in duration>1m30s), and - before what must not match.
@@ -63,7 +64,9 @@ def _report(name: str, project: Path, search: str | None, flags: dict[str, Any])
         recorded = whole if search is None else _part(whole, search, secrets)
         calibrations = load_calibrations(root)
         if not flags.get("output") and not flags.get("reporter"):
-            return _exit_code(_show(recorded, secrets, calibrations, verbose=flags.get("verbose", 0)), secrets)
+            return _exit_code(
+                _show(recorded, secrets, calibrations, verbose=flags.get("verbose", 0 if search is None else 1)), secrets
+            )
         context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
     options, roles, secrets = context.options, context.roles, context.secrets
     with masking(secrets):
