@@ -31,7 +31,12 @@ def test_every_command_is_in_a_group_and_has_two_examples() -> None:
 
 
 @pytest.mark.parametrize("example", [one for examples in EXAMPLES.values() for one in examples])
-def test_examples_are_commands_that_are_understood(example: str) -> None:
+def test_examples_are_commands_that_are_understood(
+    example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").mkdir()  # some commands look whether what they are given is there
+    (tmp_path / "labels.jsonl").touch()
     name, *words = shlex.split(example.partition(" > ")[0])
     assert name == "atp"
     command, context, rest = _command(words)

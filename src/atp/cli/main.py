@@ -42,7 +42,7 @@ COMMANDS = {
 
 GROUPS = {
     "Run": ("test", "recheck", "chat"),
-    "Results": ("runs", "report", "compare", "baseline"),
+    "Results": ("runs", "report", "compare", "baseline", "labels", "calibrate"),
     "Test files": ("init", "validate", "show", "fmt", "convert", "schema"),
     "Agents and models": ("agents", "models"),
 }
@@ -65,6 +65,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "convert": ("atp convert suite.yaml -o suite.jsonl", "atp convert expense.jsonl -o expense.test.md"),
     "init": ("atp init", "atp init md --dir tests"),
     "chat": ("atp chat agent.py:answer", "atp chat agents/greeter.md --save greeting.jsonl"),
+    "labels": ("atp labels export last -o labels.jsonl", "atp labels import last labels.jsonl"),
+    "calibrate": ("atp calibrate sample last -n 100", "atp calibrate measure last"),
     "agents": ("atp agents", "atp agents check suite.yaml"),
     "models": ("atp models", "atp models install smollm2"),
     "schema": ("atp schema yaml", "atp schema jsonl > jsonl.schema.json"),

@@ -65,7 +65,8 @@ def _report(name: str, project: Path, search: str | None, flags: dict[str, Any])
         calibrations = load_calibrations(root)
         if not flags.get("output") and not flags.get("reporter"):
             return _exit_code(
-                _show(recorded, secrets, calibrations, verbose=flags.get("verbose", 0 if search is None else 1)), secrets
+                _show(recorded, secrets, calibrations, verbose=flags.get("verbose", 0 if search is None else 1)),
+                secrets,
             )
         context = RunContext(resolve_options({"output": [], "reporter": None, **flags}, root, env), root, env)
     options, roles, secrets = context.options, context.roles, context.secrets
