@@ -42,7 +42,7 @@ COMMANDS = {
 
 GROUPS = {
     "Run": ("test", "recheck", "chat"),
-    "Results": ("runs", "report", "compare", "baseline", "labels", "calibrate"),
+    "Results": ("runs", "history", "report", "compare", "baseline", "labels", "calibrate"),
     "Test files": ("init", "validate", "show", "fmt", "convert", "schema"),
     "Agents and models": ("agents", "models"),
 }
@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "validate": ("atp validate tests/", "atp validate suite.yaml --strict"),
     "runs": ("atp runs", "atp runs examples --json"),
+    "history": ("atp history flaky", "atp history cost --by week"),
     "report": ("atp report -o report.html", "atp report last~1 -k 'status:failed cost>0.01' -vv"),
     "compare": ("atp compare last~1 last", "atp compare main last -o comparison.html"),
     "recheck": ("atp recheck last", "atp recheck last suite.yaml --assessor openai.gpt-4o --runs 3"),
