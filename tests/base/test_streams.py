@@ -45,7 +45,7 @@ def test_the_output_of_atp_is_whole(project: Project, act: str) -> None:
     project.write("agent.py", AGENT)
     file = project.cases("before", act, "after")
     for at_import in ("", act):
-        ran = project.atp("test", file, "-n", "agent.py:run", env={"AT_IMPORT": at_import})
+        ran = project.atp("test", file, "-n", "agent.py:run", "-v", env={"AT_IMPORT": at_import})
         assert "fault of ATP" not in ran.err, ran.err
         assert "✓ [before]" in ran.out
         assert "✓ [after]" in ran.out, ran.out

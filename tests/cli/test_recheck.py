@@ -620,7 +620,9 @@ def judged(project: Project, *words: str) -> None:
 
 def test_the_judge_alone_is_repeated_and_its_instability_told(project: Project) -> None:
     judged(project, "it is kind", "it is clear")
-    ran = project.atp("recheck", "last", "--runs", "4", "-o", "report.json", "-o", "report.md", "-o", "report.html")
+    ran = project.atp(
+        "recheck", "last", "--runs", "4", "-v", "-o", "report.json", "-o", "report.md", "-o", "report.html"
+    )
     assert len(project.lines("judged.txt")) == 8
     assert project.lines("calls.txt") == []
     fickle, steady = project.trials()

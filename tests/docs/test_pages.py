@@ -145,7 +145,8 @@ class PageRun:
         for path in sorted(self.folder.rglob("*")):
             inside = path.relative_to(self.folder)
             if (
-                inside.parts[0] in ("examples", ".atp", "tapes")
+                inside.parts[0] in ("examples", "tapes")
+                or ".atp" in inside.parts
                 or not path.is_file()
                 or dialect_of(path) in (None, "json")
             ):

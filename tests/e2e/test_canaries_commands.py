@@ -209,12 +209,12 @@ def test_no_command_shows_a_secret(name: str, tmp_path: Path) -> None:
         reports = [part for ending in ("json", "html", "xml", "csv") for part in ("-o", f"out/r.{ending}")]
         flags = ("--role-connector", "openai.any", "--retries", "0")
         hooks = ("--before-all", "hooks.py:prints", "--after-all", "hooks.py:fails")
-        project.atp("test", "suite.yaml", "-v", "--keep-failed", *flags, *hooks, *reports, code=1)
+        project.atp("test", "suite.yaml", "-vv", "--keep-failed", *flags, *hooks, *reports, code=1)
         project.atp("test", "suite.yaml", "--json", "--only-failed", *flags, code=1)
-        project.atp("test", "suite.yaml", "--dry-run", "-v", *flags, code=0)
-        project.atp("test", "models.jsonl", "-n", "desk", "-v", "--record", "out/cassette", code=1)
-        project.atp("test", "-i", "scripts:tests.test_told", "-v", code=1)
-        project.atp("report", "-v", code=0)
+        project.atp("test", "suite.yaml", "--dry-run", "-vv", *flags, code=0)
+        project.atp("test", "models.jsonl", "-n", "desk", "-vv", "--record", "out/cassette", code=1)
+        project.atp("test", "-i", "scripts:tests.test_told", "-vv", code=1)
+        project.atp("report", "-vv", code=0)
         project.atp("agents", "check", "suite.yaml", "--json", code=3)
         talk = "keys\nchained\nlines\n/quit\n"
         project.atp("chat", "agent.py:answer", "-s", "out/c.jsonl", "--name", secret, code=0, said=talk)
@@ -229,7 +229,7 @@ def test_no_command_shows_a_secret(name: str, tmp_path: Path) -> None:
         for words in (("test", "suite.yaml", "--runs", secret), ("report", secret), ("init", secret), (secret,)):
             project.atp(*words, code=2)
         if name != "quoted":
-            project.atp("test", "models.jsonl", "-n", "asks", "-v", *reports, code=1)
+            project.atp("test", "models.jsonl", "-n", "asks", "-vv", *reports, code=1)
             project.atp("test", "-i", "hello", "-n", "crash", code=3)
     assert os.listdir(folder / ".atp" / "runs")
     assert project.leaks()[:5] == []
@@ -260,8 +260,8 @@ def test_no_container_shows_a_secret_of_its_environment(name: str, tmp_path: Pat
     project.write("suite.yaml", {"test_suite": "s", "agents": agents, "tests": tests})
     reports = [part for ending in ("json", "html", "xml", "csv") for part in ("-o", f"out/r.{ending}")]
     (tmp_path / "out").mkdir()
-    project.atp("test", "suite.yaml", "-v", "--retries", "0", *reports, code=1)
-    project.atp("report", "-v", code=0)
+    project.atp("test", "suite.yaml", "-vv", "--retries", "0", *reports, code=1)
+    project.atp("report", "-vv", code=0)
     results = json.loads((tmp_path / "out/r.json").read_text())["results"]
     assert {one["id"] for one in results if "***" in one["error"]} == commands.keys() - {"prints"}
     assert project.leaks()[:5] == []

@@ -59,7 +59,7 @@ def test_secrets_are_masked_in_every_output(project: Project) -> None:
     )
     config = {"entry": "agent.py:run", "api_key": "${API_KEY}"}
     file = project.suite([{"name": "leaks", "type": "custom", "config": config}], [{"id": "a", "assertions": [HELLO]}])
-    ran = project.atp("test", file, "-v", "-o", "r.json", "-o", "r.jsonl", env={"API_KEY": "very-secret-key"})
+    ran = project.atp("test", file, "-vv", "-o", "r.json", "-o", "r.jsonl", env={"API_KEY": "very-secret-key"})
     assert ran.code == 1
     journal = (project.runs()[-1] / "journal.jsonl").read_text()
     reports = [(project.folder / name).read_text() for name in ("r.json", "r.jsonl")]
@@ -82,7 +82,7 @@ def test_a_number_that_is_a_secret_is_masked_among_what_the_agent_gave(project: 
     )
     reports = [part for ending in ("json", "jsonl", "html", "xml", "csv", "md") for part in ("-o", f"out/r.{ending}")]
     (project.folder / "out").mkdir()
-    ran = project.atp("test", file, "-v", *reports, env={"MY_PIN_KEY": "842913577"})
+    ran = project.atp("test", file, "-vv", *reports, env={"MY_PIN_KEY": "842913577"})
     assert ran.code == 1, ran.err
     outputs = Outputs({"stdout": ran.out, "stderr": ran.err})
     for part in ("out", ".atp"):
@@ -96,7 +96,7 @@ def test_a_variable_that_a_hook_sets_is_masked(project: Project) -> None:
     config = {"entry": "agent.py:run"}
     case = {"id": "a", "before_hook": "hooks.py:before", "assertions": [HELLO]}
     file = project.suite([{"name": "told", "type": "custom", "config": config}], [case])
-    ran = project.atp("test", file, "-v", "-o", "r.json")
+    ran = project.atp("test", file, "-vv", "-o", "r.json")
     journal = (project.runs()[-1] / "journal.jsonl").read_text()
     texts = (ran.out, ran.err, journal, (project.folder / "r.json").read_text())
     assert [text for text in texts if "token-of-this-trial" in text] == []
@@ -128,7 +128,7 @@ def test_a_secret_number_is_masked_as_json_writes_it_wherever_it_is_in_a_text(pr
     expects = '**Prompts:**\n\n- x\n\n**Expectations:**\n\n- the response contains "y"\n'
     project.write("t.test.md", f"---\ntarget: agents/own.md\n---\n# A\n\n{expects}")
     for given in (("cases.jsonl", "-n", "agent.py:run", "-o", "out.md", "-o", "out.csv"), ("t.test.md",)):
-        ran = project.atp("test", *given, "-v", env={"PIN_TOKEN": "0x12345678"})
+        ran = project.atp("test", *given, "-vv", env={"PIN_TOKEN": "0x12345678"})
         assert ran.code in (1, 3), ran.err
         assert "305419896" not in ran.out + ran.err
     written = [path for path in project.folder.rglob("*") if path.is_file() and path.name != "agent.py"]
@@ -193,7 +193,7 @@ def test_a_secret_that_is_newer_than_the_journal_is_masked_in_its_reports(projec
     project.write("agent.py", f"def run(prompt): return 'x {SECRET}'")
     project.atp("test", project.cases({"id": "a", "input": "x", "expected": SECRET}), "-n", "agent.py:run")
     project.write(".env", f"MY_TOKEN={SECRET}\n")
-    for flags in ((), ("-v",), ("-o", f"{SECRET}.md"), ("-r", "report.markdown"), ("-o", f"{SECRET}/x.md")):
+    for flags in ((), ("-vv",), ("-o", f"{SECRET}.md"), ("-r", "report.markdown"), ("-o", f"{SECRET}/x.md")):
         ran = project.atp("report", "last", *flags)
         assert Outputs({"printed": ran.out + ran.err}).leaks(SECRET) == [], flags
     assert Outputs({"report": (project.folder / f"{SECRET}.md").read_text()}).leaks(SECRET) == []

@@ -81,7 +81,7 @@ def test_identity_as_in_document_4(project: Project, server: Server) -> None:
 
 def test_console_and_files_as_in_the_documents(project: Project, examples: list[str]) -> None:
     name = "document-5-points-in-a-conversation.jsonl"
-    ran = project.atp("test", "-i", f"tests/{name}", "-n", f"{EXPENSE}:sync")
+    ran = project.atp("test", "-i", f"tests/{name}", "-n", f"{EXPENSE}:sync", "-v")
     assert ran.code == 0
     lines = [line for line in ran.out.splitlines() if line.strip()]
     shown = [line.partition(" (")[0] if line.startswith("✓") else line for line in lines]

@@ -452,13 +452,17 @@ def test_strict_turns_warnings_into_errors(project: Project) -> None:
 def test_quiet_and_verbose(project: Project) -> None:
     file = project.cases("hello", "good-bye")
     call = ["test", file, "-n", "agent.py:other"]
-    quiet, normal, verbose = together(
-        lambda: project.atp(*call, "--quiet"), lambda: project.atp(*call), lambda: project.atp(*call, "-v")
+    quiet, normal, listed, verbose = together(
+        lambda: project.atp(*call, "--quiet"),
+        lambda: project.atp(*call),
+        lambda: project.atp(*call, "-v"),
+        lambda: project.atp(*call, "-vv"),
     )
     assert "Passed:  2" in quiet.out
     assert "hello" not in quiet.out
-    assert "✓ [hello]" in normal.out
-    assert "other hello" not in normal.out
+    assert "hello" not in normal.out, "what passed is counted"
+    assert "✓ [hello]" in listed.out
+    assert "other hello" not in listed.out
     assert "other hello" in verbose.out
 
 

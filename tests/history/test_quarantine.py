@@ -106,7 +106,7 @@ def test_all_that_is_wrong_may_be_in_quarantine(project: Project, name: str) -> 
 def test_a_quarantined_case_that_passes_is_marked_and_not_counted(project: Project) -> None:
     file = cases(project, "fine")
     project.write(NAME, [entry("fine")])
-    ran = project.atp("test", file, *FLAGS)
+    ran = project.atp("test", file, *FLAGS, "-v")
     assert ran.code == 0
     assert "it passed: a known bug" in ran.out
     assert "Excused:" not in ran.out

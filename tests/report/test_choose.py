@@ -69,7 +69,7 @@ def test_a_message_gets_its_answer_on_stdout(tmp_path: Path, story: Any, capsys:
     story.tell(listeners, [case, failed], story.end())
     printed = capsys.readouterr()
     assert printed.out == 'one\n\ttwo \ufffd[1mbold\n{"keywords":["AI"]}\n'
-    assert "Agent Test" in printed.err
+    assert "Agent: " in printed.err
     assert kinds(choose(Options(output=[str(tmp_path / "a.json")]), Reads(message=True))) == [JsonReport, Console]
     assert kinds(choose(Options(json_events=True), Reads(message=True))) == [JsonlReport]
 
@@ -87,7 +87,7 @@ def test_named_reporters(tmp_path: Path, story: Any, capsys: pytest.CaptureFixtu
     story.tell(listeners, [story.case()], story.end())
     printed = capsys.readouterr()
     assert json.loads(printed.out)["results"][0]["id"] == "c"
-    assert "Agent Test" in printed.err
+    assert "Agent: " in printed.err
 
 
 def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def hostile_case(x: Any, status: Any = "failed") -> CaseResult:
 
 def run_everything(story: Any, folder: Path, case: CaseResult, text: str, secrets: list[str]) -> dict[str, str]:
     plain, live = io.StringIO(), io.StringIO()
-    look = ConsoleOptions(verbose=True, command=text, secrets=secrets)
+    look = ConsoleOptions(verbose=2, command=text, secrets=secrets)
     reporters: list[Reporter] = [
         MarkdownReport(folder / "out.md", secrets),
         JunitReport(folder / "out.xml", secrets),
@@ -243,7 +243,7 @@ def test_agent_output_is_never_a_template_nor_markup(project: Project) -> None:
     secret = {"API_KEY": "very-secret-key"}
     ran, shown = together(
         lambda: project.test(file, "-n", "agent.py:run", env=secret),
-        lambda: project.atp("test", file, "-n", "agent.py:run", "-v", env=secret),
+        lambda: project.atp("test", file, "-n", "agent.py:run", "-vv", env=secret),
     )
     assert ran.statuses == {"a": "passed", "b": "failed"}
     assert ran.results["a"]["output"] == HOSTILE

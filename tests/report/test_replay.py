@@ -129,7 +129,7 @@ def test_blocked_cases_have_nothing_to_show(project: Project) -> None:
     head = f"---\ntarget: agents/a.md\nruns: 2\n---\n# First\n**Prompts:**\n- raises\n{expected}"
     project.write("q.test.md", f"{head}# Second\n**Before:** First\n**Prompts:**\n- b\n{expected}")
     project.atp("test", "q.test.md")
-    shown = project.atp("report", "-v").out
+    shown = project.atp("report", "-vv").out
     blocked = shown.partition("[second]")[2].partition("\n\n")[0]
     assert "blocked" in blocked, shown
     assert "\n  run 2:" not in blocked
@@ -197,7 +197,7 @@ def test_the_summary_of_an_earlier_run(project: Project) -> None:
     assert told.out.startswith("─" * 63 + "\n  Summary\n")
     assert "  (cases.jsonl:1)\n" in told.out
     assert f"Only what failed: atp test {file} -n agent.py:run --only-failed\n" in told.out
-    assert "assistant: {" in project.atp("report", "--verbose").out
+    assert "assistant: {" in project.atp("report", "-vv").out
 
 
 def test_a_damaged_journal_does_not_look_whole(project: Project) -> None:
@@ -335,7 +335,7 @@ def test_a_run_of_a_project_further_down_is_found_by_what_is_printed(project: Pr
     agents = [{"name": "a", "type": "custom", "config": {"entry": "agent.py:answer"}}]
     task = {"description": "count", "input_data": {"log": "one two"}}
     test = {"id": "t", "task": task, "assertions": [{"type": "contains", "value": "hello"}]}
-    ran = project.atp("test", project.suite(agents, [test], file="examples/s.yaml"), "-v")
+    ran = project.atp("test", project.suite(agents, [test], file="examples/s.yaml"), "-vv")
     assert (ran.code, 'input data: {"log":"one two"}' in ran.out) == (1, True)
     (line,) = [one for one in ran.out.splitlines() if "Full report: " in one]
     named = line.partition("atp report ")[2].split()[0]

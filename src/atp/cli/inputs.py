@@ -19,7 +19,7 @@ from atp.loader.load import Loaded, load_path
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = [
-    click.argument("paths", nargs=-1, required=True, metavar="PATH..."),
+    click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path()),
     click.option("-n", "--name", multiple=True, help="An agent is named at run time: the file needs none."),
     click.option("--simulator", help="A simulator is named at run time: cases need none."),
     click.option("--assessor", help="An assessor is named at run time: the file needs none."),

@@ -41,6 +41,41 @@ COMMANDS = {
 }
 """Each command, a module of its own name in this folder, with the line that `--help` shows for it."""
 
+GROUPS = {
+    "Run": ("test", "recheck", "chat"),
+    "Results": ("view", "runs", "history", "report", "compare", "baseline", "labels", "calibrate"),
+    "Test files": ("init", "validate", "show", "fmt", "convert", "schema"),
+    "Agents and models": ("agents", "models"),
+}
+"""The commands in `--help`, by what they are about. A command that is in no group is listed last."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "test": (
+        "atp test",
+        "atp test tests/ -n agent.py:answer --parallel 8 -o report.html",
+        'atp test -i "What may a hotel cost?" -n http://localhost:8000',
+    ),
+    "validate": ("atp validate tests/", "atp validate suite.yaml --strict"),
+    "runs": ("atp runs", "atp runs examples --json"),
+    "view": ("atp view", "atp view last --open"),
+    "history": ("atp history flaky", "atp history cost --by week"),
+    "report": ("atp report -o report.html", "atp report last~1 -k 'status:failed cost>0.01' -vv"),
+    "compare": ("atp compare last~1 last", "atp compare main last -o comparison.html"),
+    "recheck": ("atp recheck last", "atp recheck last suite.yaml --assessor openai.gpt-4o --runs 3"),
+    "baseline": ("atp baseline save main", "atp baseline show main"),
+    "show": ("atp show suite.yaml", "atp show tests/ --json"),
+    "fmt": ("atp fmt tests/", "atp fmt tests/ --check"),
+    "convert": ("atp convert suite.yaml -o suite.jsonl", "atp convert expense.jsonl -o expense.test.md"),
+    "init": ("atp init", "atp init md --dir tests"),
+    "chat": ("atp chat agent.py:answer", "atp chat agents/greeter.md --save greeting.jsonl"),
+    "labels": ("atp labels export last -o labels.jsonl", "atp labels import last labels.jsonl"),
+    "calibrate": ("atp calibrate sample last -n 100", "atp calibrate measure last"),
+    "agents": ("atp agents", "atp agents check suite.yaml"),
+    "models": ("atp models", "atp models install smollm2"),
+    "schema": ("atp schema yaml", "atp schema jsonl > jsonl.schema.json"),
+}
+"""At least two for each command, at the end of its help."""
+
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """Imports and trials make little garbage. With Python's default of 700, collecting takes a tenth of a case's time."""
 # As in `base/exit_codes.py`, which `--help` need not load.
@@ -65,6 +100,7 @@ class _Commands(click.Group):
             return None
         command = import_module(f"atp.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
+        command.epilog = "\n".join(["Examples:", "", "\b", *(f"  {one}" for one in EXAMPLES.get(cmd_name, ()))])
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -77,8 +113,13 @@ class _Commands(click.Group):
             return code
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        left = dict(COMMANDS)
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, left.pop(name)) for name in names])
+        if left:
+            with formatter.section("Other"):
+                formatter.write_dl(list(left.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -120,7 +161,11 @@ def _known_secrets() -> "Secrets":
     return secrets
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="atp COMMAND --help lists the flags of a command, with examples.",
+)
 @click.version_option(__version__, "--version", prog_name="atp", message="%(prog)s %(version)s")
 def cli() -> None:
     """ATP, the Agent Test Platform: one tool for every kind of agent test."""
@@ -156,6 +201,8 @@ def _run_command() -> int:
         (error if shown == said else click.UsageError(shown, getattr(error, "ctx", None))).show()
         return UNUSABLE
     except SystemExit as left:
+        if os.environ.get("_ATP_COMPLETE"):  # click has printed the completion of a shell, and ran no command
+            return left.code if isinstance(left.code, int) else 0
         if left.code == 1:  # click's, when the reader (`| head`) has seen enough; to us it would mean a failed test
             return READER_GONE
         _say(f"atp: the code under test has tried to end the tests: {type(left).__name__}: {left}\n")

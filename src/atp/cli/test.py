@@ -42,14 +42,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 """The flags in `--help`, by what they are about. A setting that is in no group is listed last."""
-EXAMPLES = """\
-Examples:
-
-\b
-  atp test suite.yaml
-  atp test tests/ -n agent.py:answer --parallel 8 -o report.html
-  atp test -i "What may a hotel cost?" -n http://localhost:8000
-"""
 
 
 class _GroupedCommand(click.Command):
@@ -83,6 +75,8 @@ def setting_option(name: str, about: dict[str, Any]) -> Callable[[Command], Comm
     flags = about["flags"]
     if not any(flag.startswith("--") for flag in flags):
         flags = [*flags, f"--{name.replace('_', '-')}"]
+    if name == "verbose":
+        return click.option(*flags, name, count=True, callback=lambda _c, _p, given: given or None, help=about["help"])
     kind = about["field"].annotation
     if kind is bool:
         if not about["only_flag"]:  # a file or the environment may have set it
@@ -110,15 +104,17 @@ def _metavar(name: str) -> str:
     return "N" if name in numbers else known.get(name, "TEXT")
 
 
-@click.command("test", cls=_GroupedCommand, epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.command("test", cls=_GroupedCommand)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @settings_options(list(settings()))
 @click.option("--view", is_flag=True, help="Show the run in the browser while it runs (atp view)")
 @click.option("--open", "opens", is_flag=True, help="Open the page of --view, or the HTML report of -o, in the browser")
 def command(paths: tuple[str, ...], view: bool, opens: bool, **flags: Any) -> int:
     """Run tests.
 
-    PATH is a file, a folder or a pattern; -i takes those too, and a message. Exit 0: all passed. 1: some failed.
+    PATH is a file, a folder or a pattern; -i takes those too, and a message. Without either, the test files of this
+    folder and those below it are run: *.test.md, *.jsonl, and *.yaml with a `test_suite`. Exit 0: all passed. 1: some
+    failed.
     2: nothing could be run. 3: something else broke. 4: a case or a gate is inconclusive. 130:
     interrupted. With --fail-on-regression, also 1: something is
     worse than in the baseline, 2: no case could be compared, 3: runs came to no verdict in either, 4: not shown to be
@@ -129,9 +125,23 @@ def command(paths: tuple[str, ...], view: bool, opens: bool, **flags: Any) -> in
 
     texts = tuple(flags.get("input") or ())
     if not texts and not paths:
-        raise click.UsageError("Nothing to test: give a PATH, or -i with a file or a message.")
+        paths = _this_folder()
     with stdout_reserved(), keeping_working_directory():
         return _test(texts, paths, flags_given(flags), view=view, opens=opens)
+
+
+def _this_folder() -> tuple[str, ...]:
+    """The working directory as PATH. Raises `UsageError` if there are no test files in it."""
+    from atp.base.diagnostics import Diagnostics
+    from atp.loader.inputs import find_files
+
+    here, notes = ".", Diagnostics()
+    if not find_files([here], notes) and all(one.code == "no-test-files" for one in notes):
+        raise click.UsageError(
+            "Nothing to test: there are no test files in this folder or below it (*.test.md, *.jsonl, *.yaml with a "
+            "`test_suite`).\n  help: give a PATH, or -i with a message; `atp init` writes a suite to start from"
+        )
+    return (here,)
 
 
 def _test(texts: tuple[str, ...], paths: tuple[str, ...], flags: dict[str, Any], *, view: bool, opens: bool) -> int:

@@ -156,7 +156,7 @@ class CaseItem(pytest.Item):
             return super().repr_failure(excinfo, *args, **more)
         result = excinfo.value.result
         hide, several = hider(self.planned.run.secrets), len(self.planned.unit.agents) > 1
-        _, *lines = case_lines(result, hide, name_agent=several, verbose=True)  # pytest has printed the name
+        _, *lines = case_lines(result, hide, name_agent=several, detail=2)  # pytest has printed the name
         return "\n".join([hide(reason(result)), *(text for text, _ in lines)])
 
     def reportinfo(self) -> tuple[Path, int, str]:

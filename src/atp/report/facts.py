@@ -175,6 +175,11 @@ def stability_text(case: CaseResult) -> str:
     return text
 
 
+def judge_differs(case: CaseResult) -> bool:
+    """True if the judge contradicts itself on the same conversations of a case."""
+    return trial_flips(case.trials).differing > 0
+
+
 def judge_flips(case: CaseResult, hide: Hide) -> list[tuple[str, str]]:
     """How often the judge contradicts itself on the same conversations, then on which checks; empty if judged once."""
     flips = trial_flips(case.trials)

@@ -71,7 +71,7 @@ def run_command(info: RunInfo, hide: Hide) -> str:
     """The command for a whole run."""
     words = ["atp", "test"]
     for text in hide(info.input):
-        words += [_given_path(text, info)] if Path(text).exists() else ["-i", text]
+        words += [_given_path(text, info)] if os.path.exists(text) else ["-i", text]
     words += [word for name in info.given_options.get("name", ()) for word in ("-n", hide(name))]
     words += _flags(info, (*_OF_RUN, *_DECIDING), hide)
     return _in_directory(info, words)

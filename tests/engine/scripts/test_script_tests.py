@@ -506,7 +506,7 @@ def test_a_test_that_skips_itself_is_skipped_in_every_report(desk: Project) -> N
         """,
     )
     names = ["r.json", "r.jsonl", "r.md", "r.html", "r.xml", "r.csv", "r.ctrf.json"]
-    ran = desk.atp("test", "-i", "scripts:test_two", *[word for name in names for word in ("-o", name)])
+    ran = desk.atp("test", "-i", "scripts:test_two", "-v", *[word for name in names for word in ("-o", name)])
     assert ran.code == 0
     assert "- [test_not_today] (skipped)\n  not on Mondays\n" in ran.out
     assert "  Total:   4 tests\n  Passed:  1\n  Failed:  0\n  Skipped: 3\n  Time:" in ran.out

@@ -452,7 +452,7 @@ def test_min_score(project: Project) -> None:
     without = {"quality": "no judged or behavioural checks", "cost": "no budget_usd or max_tokens"}
     assert ran.results["low"]["left_out"] == without
     assert (ran.results["high"]["pass_rate"], ran.results["low"]["pass_rate"]) == (0.0, 100.0)
-    shown = project.atp("test", "suite.yaml", "-v", "-o", "report.md").out
+    shown = project.atp("test", "suite.yaml", "-vv", "-o", "report.md").out
     assert "left out of the score: quality (no judged" in shown
     assert "- Score: 64 (left out: quality, `no judged" in (project.folder / "report.md").read_text()
     assert "64" in ran.results["high"]["error"]

@@ -12,7 +12,7 @@ from tests.waiting import until_async
 from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import PlainPage
 from atp.report.formats.jsonl import JsonlReport
-from atp.suite.result import CaseResult, Transcript, Usage, Verdict
+from atp.suite.result import NO_ASSERTIONS, CaseResult, Transcript, Usage, Verdict
 
 DOCUMENT = """\
 ═══════════════════════════════════════════════════════════════
@@ -45,8 +45,9 @@ DOCUMENT = """\
 
 
 def shown(story: Any, cases: list[CaseResult], *, end: Any = None, **look: Any) -> str:
+    """What the console prints, with every case listed unless the test asks for less or more."""
     stream = io.StringIO()
-    console = Console(PlainPage(stream), ConsoleOptions(**look))
+    console = Console(PlainPage(stream), ConsoleOptions(**{"verbose": 0 if look.get("quiet") else 1} | look))
     story.tell([console], cases, end or story.end())
     assert list(console.problems) == []
     return stream.getvalue()
@@ -76,7 +77,7 @@ def test_golden_of_repeated_cases(story: Any, repeated: list[CaseResult], golden
 
 
 def test_golden_of_verbose(story: Any, troubles: list[CaseResult], golden: Callable[[str, str], None]) -> None:
-    golden("verbose.txt", shown(story, [*troubles[:1], *troubles[-2:]], verbose=True))
+    golden("verbose.txt", shown(story, [*troubles[:1], *troubles[-2:]], verbose=2))
 
 
 def test_quiet_prints_only_the_summary(story: Any, troubles: list[CaseResult]) -> None:
@@ -128,7 +129,7 @@ def test_reports_are_named_when_they_are_written(tmp_path: Path, story: Any, doc
 def test_a_stream_without_the_signs(story: Any, document: list[CaseResult]) -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    story.tell([Console(PlainPage(stream), ConsoleOptions())], document, story.end())
+    story.tell([Console(PlainPage(stream), ConsoleOptions(verbose=1))], document, story.end())
     text = raw.getvalue().decode("ascii")
     assert "+ [expense-turn1] First turn - ask type (1.2s)" in text
     assert "=" * 63 in text
@@ -172,7 +173,7 @@ def test_lines_come_soon_but_together(story: Any) -> None:
 
     async def run() -> tuple[int, str]:
         stream = Counting()
-        console = Console(PlainPage(stream), ConsoleOptions())
+        console = Console(PlainPage(stream), ConsoleOptions(verbose=1))
         console.start(story.info())
         for number in range(1000):
             console.case(story.case(f"T{number}"))
@@ -186,7 +187,7 @@ def test_lines_come_soon_but_together(story: Any) -> None:
 
 @pytest.mark.parametrize("output", [None, "", {}])
 def test_an_empty_answer(story: Any, output: Any) -> None:
-    assert "✓ [c] (1.2s)" in shown(story, [story.case("c", story.trial(output))], verbose=True)
+    assert "✓ [c] (1.2s)" in shown(story, [story.case("c", story.trial(output))], verbose=2)
 
 
 def test_a_case_without_trials(story: Any) -> None:
@@ -201,7 +202,7 @@ def test_nothing_was_said(story: Any) -> None:
 def test_variations_are_told_apart_from_runs(story: Any) -> None:
     trials = [story.trial(variation=variation, run=run) for variation in range(2) for run in (1, 2)]
     trials[3].status, trials[3].error = "timeout", "timeout after 30s"
-    text = shown(story, [story.case("c", *trials, status="timeout")], verbose=True)
+    text = shown(story, [story.case("c", *trials, status="timeout")], verbose=2)
     rate = "  Trials: 3/4 passed (75%) of 2 variations × 2 runs, unstable, consistency 0.75\n"
     rate += "  Rate: passed 3 of 4; between 30% and 95% in the long run\n"
     rate += "  flaky, blame: agent\n"
@@ -283,7 +284,7 @@ def test_a_text_that_differs_is_shown_once_as_a_difference(story: Any) -> None:
     found = PARAGRAPH.replace("142", "152")
     message = f'expected "{PARAGRAPH[:99]}…" at output, found "{found[:99]}…"'
     verdict = Verdict(type="equals", outcome="failed", message=message, expected=PARAGRAPH, found=found, where="output")
-    text = shown(story, [wrong(story, verdict)])
+    text = shown(story, [wrong(story, verdict)]).partition("  Summary\n")[0]
     assert f"  equals: output differs (- expected, + found)\n    - {PARAGRAPH}\n    + {found}\n" in text
     assert text.count("congress centre") == 2
     quiet = shown(story, [wrong(story, verdict)], quiet=True)
@@ -297,7 +298,7 @@ def test_what_several_checks_found_is_shown_with_the_first(story: Any) -> None:
 
     group = Verdict(type="any_of", outcome="failed", parts=[check("contains", "x"), check("contains", "y")])
     group.message = f"at least one of 2 should hold, but 2 do not hold: contains: {group.parts[0].message}; contains: …"
-    text = shown(story, [wrong(story, check("regex", "z"), group)])
+    text = shown(story, [wrong(story, check("regex", "z"), group)]).partition("  Summary\n")[0]
     assert text.count("congress centre") == 1
     assert '  regex: expected "z", found …\n    found:    "The cheapest' in text
     assert '  any_of: at least one of 2 should hold, but 2 do not hold\n    contains: expected "x", found …\n' in text
@@ -321,23 +322,80 @@ def many(story: Any, passed: int, failed: int) -> list[CaseResult]:
     ]
 
 
-def test_of_many_cases_only_those_that_did_not_pass_are_listed(story: Any) -> None:
-    text = shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)))
-    running = text.partition("  Running Tests\n")[2].partition("  Summary\n")[0]
+def test_only_cases_that_did_not_pass_are_listed(story: Any) -> None:
+    text = shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)), verbose=0)
+    running = text.partition("  Summary\n")[0]
+    assert "Running Tests" not in running
     assert "P1" not in running
-    assert "✗ [F0] (1.2s)\n  Messages: 1, Assertions: 0/1 passed\n  contains: no\n" in running
+    assert "✗ [F0] (1.2s)\n  contains: no\n\n" in running
     assert "  10 of 100 cases, 0 not passed\n  20 of 100 cases, 0 not passed\n" in running
-    assert "  100 of 100 cases, 3 not passed\n" in running
-    assert "Cases that pass are counted, not listed; -v lists all\n" in text
-    assert "✓ [P1] (1.2s)\n" in shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)), verbose=True)
-    assert "✓ [P1] (1.2s)\n" in shown(story, many(story, 40, 3), end=story.end(story.info(cases=43)))
+    assert "  90 of 100 cases, 0 not passed\n" in running
+    assert "  100 of 100" not in running, "the summary says it"
+    assert "✓ [P1] (1.2s)\n" in shown(story, many(story, 97, 3), end=story.end(story.info(cases=100)))
+
+
+def test_golden_of_compact(story: Any, troubles: list[CaseResult], golden: Callable[[str, str], None]) -> None:
+    counts = story.counts(passed=1, failed=4, errors=2, blocked=1, cancelled=1, skipped=1)
+    end = story.end(story.info(cases=10, trials=10, parallel=4), counts=counts, exit_code=1)
+    golden("compact.txt", shown(story, troubles, end=end, verbose=0, command="atp test -i tests/expense.jsonl"))
+
+
+def test_few_cases_are_not_counted_up(story: Any) -> None:
+    def counting(cases: int) -> str:
+        return shown(story, many(story, cases, 0), end=story.end(story.info(cases=cases)), verbose=0)
+
+    assert " cases, 0 not passed" not in counting(10)
+    assert "  10 of 12 cases, 0 not passed\n" in counting(12)
+
+
+def test_what_is_not_listed_is_counted(story: Any) -> None:
+    """A case that passed with a warning, or that checks nothing, must not go unseen."""
+    bare = story.trial(verdicts=[], warnings=[NO_ASSERTIONS])
+    warned = story.trial(warnings=["the agent reported no tokens"])
+    cases = [story.case("a", bare), story.case("b", warned), story.case("c")]
+    text = shown(story, cases, verbose=0)
+    assert "  Warned:  1 case passed with warnings; -v shows them\n" in text
+    assert "  Checks:  none in 1 case that passed; -v shows which\n" in text
+    assert "-v shows" not in shown(story, cases)
+
+
+def test_a_message_too_long_for_a_path_is_an_input(story: Any) -> None:
+    for message in ("word " * 2000, "\0"):
+        assert "Found:" not in shown(story, [], end=story.end(story.info(input=[message], files=["a"])), verbose=0)
+
+
+def test_what_was_found_in_a_folder_is_said(story: Any, tmp_path: Path) -> None:
+    files = [f"t/{number}.yaml" for number in range(7)]
+    text = shown(story, [], end=story.end(story.info(input=[str(tmp_path)], files=files)), verbose=0)
+    assert "(3 test cases in 7 files)\n" in text
+    assert "Found: t/0.yaml, t/1.yaml, t/2.yaml, t/3.yaml, t/4.yaml and 2 more\n" in text
+    named = shown(story, [], end=story.end(story.info(input=["t/0.yaml"], files=["t/0.yaml"])), verbose=0)
+    assert "Found:" not in named
 
 
 @pytest.mark.parametrize(("passed", "failed", "most"), [(5000, 0, 40), (4990, 10, 120), (0, 5000, 700)])
 def test_5000_cases_print_few_lines(story: Any, passed: int, failed: int, most: int) -> None:
-    text = shown(story, many(story, passed, failed), end=story.end(story.info(cases=5000)))
+    text = shown(story, many(story, passed, failed), end=story.end(story.info(cases=5000)), verbose=0)
     assert len(text.splitlines()) < most
-    assert f"  5,000 of 5,000 cases, {failed:,} not passed\n" in text
+    assert f"  4,500 of 5,000 cases, {min(failed, 4500) if not passed else 0:,} not passed\n" in text
+
+
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_no_control_characters_leave_for_a_log(story: Any, verbose: int) -> None:
+    evil = "\x1b[2J\x07\r\x08::error::\u202e"
+    trial = story.trial(
+        evil,
+        evil,
+        status="failed",
+        error=evil,
+        verdicts=[
+            Verdict(
+                type="equals", outcome="failed", message=evil, expected=evil + PARAGRAPH, found=evil + PARAGRAPH + "x"
+            )
+        ],
+    )
+    text = shown(story, [story.case(evil, trial, name=evil)], verbose=verbose)
+    assert [one for one in text if not one.isprintable() and one != "\n"] == []
 
 
 def test_a_case_below_its_min_score_says_so(story: Any) -> None:
@@ -348,7 +406,7 @@ def test_a_case_below_its_min_score_says_so(story: Any) -> None:
     assert "  score: 60 (quality 0.60)\n  left out of the score: cost (no budget_usd or max_tokens)\n" in text
     assert "  Scores:  1 case below min_score, although enough trials passed\n" in text
     assert "score:" not in shown(story, [story.case("c", trial)])
-    assert "left out of the score: cost" in shown(story, [story.case("c", trial)], verbose=True)
+    assert "left out of the score: cost" in shown(story, [story.case("c", trial)], verbose=2)
 
 
 def test_several_agents_have_totals_of_their_own(story: Any) -> None:
@@ -439,7 +497,7 @@ def test_a_run_of_another_project_is_named_by_its_folder(
 
 def test_what_a_task_hands_over_is_shown_with_conversations(story: Any) -> None:
     case = story.case(input_data={"log": "one\ntwo", "key": "sk-hidden-1"})
-    lines = shown(story, [case], verbose=True, secrets=["sk-hidden-1"]).splitlines()
+    lines = shown(story, [case], verbose=2, secrets=["sk-hidden-1"]).splitlines()
     (told,) = [place for place, line in enumerate(lines) if "input data: " in line]
     assert lines[told] == '    input data: {"log":"one\\ntwo","key":"***"}'
     assert lines[told - 1].startswith("    user: ")

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from tests.waiting import WAIT_LIMIT, until_async
 
 from atp.report.console.console import ConsoleOptions
 from atp.report.console.live import LiveConsole, Progress
-from atp.suite.result import CaseResult, Transcript, Usage
+from atp.suite.result import CaseResult, Transcript, Usage, Verdict
 
 TERMINAL: dict[str, Any] = {"force_terminal": True, "width": 80, "color_system": "standard", "legacy_windows": False}
 STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -25,9 +26,9 @@ def bare(text: str) -> str:
     return STEERING.sub("", text)
 
 
-def shown(story: Any, cases: list[CaseResult], **terminal: Any) -> str:
+def shown(story: Any, cases: list[CaseResult], verbose: int = 1, **terminal: Any) -> str:
     stream = io.StringIO()
-    story.tell([LiveConsole(stream, ConsoleOptions(), **TERMINAL | terminal)], cases, story.end())
+    story.tell([LiveConsole(stream, ConsoleOptions(verbose=verbose), **TERMINAL | terminal)], cases, story.end())
     return stream.getvalue()
 
 
@@ -47,6 +48,69 @@ def test_it_fits_into_80_columns(story: Any) -> None:
     lines = bare(shown(story, [case])).replace("\r", "\n").splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith("  word word") for line in lines) >= 3, "what doesn't fit goes on below its beginning"
+
+
+PARAGRAPH = "The cheapest hotel near the congress centre costs 142 EUR a night, a walk of 25 minutes away."
+
+
+def wrong(story: Any) -> CaseResult:
+    """A case with a text and a JSON value that differ from what was expected."""
+    found = PARAGRAPH.replace("142", "152").replace("walk", "ride")
+    trip = {"city": "Lisbon", "nights": 3, "currency": "EUR", "total": 630.9, "paid": False, "guests": ["Ada", "Bob"]}
+    verdicts = [
+        Verdict(type="equals", outcome="failed", message="no", expected=PARAGRAPH, found=found, where="output"),
+        Verdict(type="equals", outcome="failed", message="no", expected=trip, found=trip | {"total": 612.4}),
+    ]
+    made: CaseResult = story.case("hotel", story.trial(status="failed", error="no", verdicts=verdicts), name="Hotel")
+    return made
+
+
+def test_the_words_that_differ_stand_out(story: Any) -> None:
+    text = shown(story, [wrong(story)], verbose=0, width=120)
+    for word in ("1;4;31m142", "1;4;31mwalk", "1;4;32m152", "1;4;32mride", "1;4;31m630.9", "1;4;32m612.4"):
+        assert f"\x1b[{word}\x1b[0m" in text
+    assert "Lisbon" not in "".join(re.findall(r"\x1b\[1;4;3[12]m([^\x1b]*)", text))
+
+
+@pytest.mark.parametrize("width", [80, 40])
+@pytest.mark.parametrize("colours", [True, False])
+def test_golden_of_a_terminal(
+    story: Any,
+    troubles: list[CaseResult],
+    golden: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    colours: bool,
+) -> None:
+    """With the steering characters, written so that they can be read."""
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    stream = io.StringIO()
+    console = LiveConsole(stream, ConsoleOptions(command="atp test x.jsonl"), **TERMINAL | {"width": width})
+    counts = story.counts(passed=1, failed=2)
+    info = story.info(agents=["one", "two"], trials=3)
+    end = story.end(info, counts=counts, exit_code=1)
+    console.start(end.info)
+    console._screen.settle()  # the progress line has the time in it
+    stream.seek(0)
+    stream.truncate()
+    for case in (troubles[0], wrong(story), story.case("fine")):
+        console.case(case)
+    console.end(end)
+    text = stream.getvalue()
+    assert max(len(line) for line in bare(text).splitlines()) <= width
+    if not colours:
+        assert set(re.findall(r"\x1b\[([0-9;]*)m", text)) <= {"0", "1", "2", "4", "1;4"}, (
+            "bold and underlined words stay"
+        )
+    golden(f"terminal-{width}{'' if colours else '-no-color'}.txt", text.replace("\x1b", "␛"))
+
+
+def test_signs_tell_without_colours(story: Any, troubles: list[CaseResult]) -> None:
+    """What a colour says, a sign or a word says, too."""
+    lines = bare(shown(story, [*troubles, wrong(story)], verbose=0)).splitlines()
+    for beginning in ("✗ [wrong]", "! [gone]", "- [cancelled]", "    - The cheapest", "    + The cheapest"):
+        assert any(line.startswith(beginning) for line in lines), beginning
 
 
 def test_progress(story: Any) -> None:
@@ -141,7 +205,7 @@ def test_a_terminal_whose_size_is_said_to_be_0(tmp_path: Path, variable: str) ->
     (tmp_path / "a.jsonl").write_text('{"id": "greeting", "input": "hi", "expected": "hi"}\n')
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", variable: "0"}
-    command = [sys.executable, "-m", "atp", "test", "a.jsonl", "-n", "agent.py:answer"]
+    command = [sys.executable, "-m", "atp", "test", "a.jsonl", "-n", "agent.py:answer", "-v"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     said = b""

@@ -29,6 +29,18 @@ def _once_each(values: list[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+def _level(value: Any) -> Any:
+    """How often `-v` was given, for a setting that a file or the environment may give as true or false."""
+    if isinstance(value, str):
+        value = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(
+            value.lower(), value
+        )
+    return int(value) if isinstance(value, bool) else value
+
+
+Verbosity = Annotated[Whole, BeforeValidator(_level)]
+
+
 class Options(Record):
     """The options of a run."""
 
@@ -124,7 +136,7 @@ class Options(Record):
     history: str | None = setting(
         "Index of all runs: a path, postgresql://…, or off (.atp/history.sqlite); see `atp history`"
     )
-    verbose: bool = setting("List every case, with its conversation", "-v", default=False)
+    verbose: Verbosity = setting("List every case, those that passed too; -vv: with its conversation", "-v", default=0)
     quiet: bool = setting("Print only the summary", "-q", default=False)
     json_events: bool = setting(
         "Events as JSON lines on stdout, nothing else there", "--json", default=False, only_flag=True

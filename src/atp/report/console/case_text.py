@@ -1,4 +1,4 @@
-"""A case on the console, in the form of the JSONL format: its status, its checks, its failures, its conversation."""
+"""A case on the console: its status, its checks, its failures, its conversation."""
 
 from collections.abc import Container, Iterator
 from typing import Any
@@ -58,9 +58,12 @@ def title(name: str, identity: str, hide: Hide) -> str:
 
 
 def case_lines(
-    case: CaseResult, hide: Hide, *, name_agent: bool = False, name_file: bool = False, verbose: bool = False
+    case: CaseResult, hide: Hide, *, name_agent: bool = False, name_file: bool = False, detail: int = 0
 ) -> list[Line]:
-    """All lines about a case."""
+    """The lines about a case. `detail`: 0 for its result, 1 for how many checks it had, too, 2 for its conversation.
+
+    With 1 they have the form of the JSONL format.
+    """
     trial = shown_trial(case)
     sign, look = mark(case, trial)
     by = f" – {one_line(hide(case.agent), 60)}" if name_agent else ""
@@ -71,7 +74,7 @@ def case_lines(
     took = elapsed(sum(one.duration_ms for one in case.trials))
     where = f", {_place(case, hide)}" if name_file and case.file else ""
     lines: list[Line] = [(f"{sign} {title(case.name, case.case, hide)}{by} ({note}{took}{where})", look)]
-    if case.status != "blocked":
+    if detail and case.status != "blocked":
         lines.append((_checked(case, trial), "detail"))
     if trial.checkpoints:
         lines.append((f"  {_reached(trial, hide)}", "detail"))
@@ -89,8 +92,8 @@ def case_lines(
     for place, (name, flips) in enumerate(judge_flips(case, hide)):
         lines.append((f"{'    ' if place else '  '}{name}: {flips}", "detail"))
     lines.extend(went_wrong(case, trial, hide))
-    lines.extend(_besides(case, trial, hide, verbose))
-    if verbose:
+    lines.extend(_besides(case, trial, hide, verbose=detail > 1))
+    if detail > 1:
         for one in case.trials:
             conversation = conversation_lines(case, one, hide)
             lines.extend([(f"  {_which(case, one)}:", "detail")] if conversation and len(case.trials) > 1 else [])
@@ -179,7 +182,7 @@ def _reasons(case: CaseResult, trial: TrialResult, hide: Hide, shown: Container[
     return lines
 
 
-def _besides(case: CaseResult, trial: TrialResult, hide: Hide, verbose: bool) -> Iterator[Line]:
+def _besides(case: CaseResult, trial: TrialResult, hide: Hide, *, verbose: bool) -> Iterator[Line]:
     """Retries, warnings, the workspace and the score."""
     if trial.retries:
         yield f"  tried {trial.attempt} times: {one_line(hide(trial.retries[-1]))}", "detail"

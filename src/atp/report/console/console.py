@@ -1,5 +1,10 @@
-"""The console, in the form of the JSONL format: a line for each case as it ends, and the summary."""
+"""The console: each case that did not pass as it ends, and the summary.
 
+With `-v` it has the form of the JSONL format, which lists every case.
+"""
+
+import math
+import os
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +21,7 @@ from atp.journal.records import NAME, RunInfo
 from atp.report.console.case_text import case_lines, explained, title
 from atp.report.console.page import Page
 from atp.report.console.summary_text import THICK, Notable, Used, agent_lines, heading, summary_lines
-from atp.report.facts import response, runs_per_case
+from atp.report.facts import judge_differs, response, runs_per_case
 from atp.report.files import LineStream, open_stdout
 from atp.report.reporter import Reporter
 from atp.report.rerun import run_command, run_name
@@ -28,14 +33,16 @@ from atp.suite.result import CaseResult
 
 MOST_REPEATED = 20
 """How many failures are listed again at the end."""
-ON_A_SCREEN = 10
-"""Fewer cases fit on a screen, and need no such list."""
-COMPACT_FROM = 50
-"""From so many cases on, those that passed are counted and not listed, unless conversations are asked for."""
 MOST_DETAILED = 50
-"""In a run of so many cases: the failures that are shown with their checks. Later ones have a line each."""
+"""How many failures are shown with their checks, unless all cases are listed. Later ones have a line each."""
 MOST_LISTED = 300
-"""In a run of so many cases: the failures that are listed at all."""
+"""How many failures are listed at all, unless all cases are."""
+MOST_COUNTS = 10
+"""How often a console without a progress line says how far the run is."""
+COUNTED_CASES = 10
+"""It says so after no fewer cases than this."""
+MOST_FILES = 5
+"""How many files the head names."""
 _BLANK: Line = ("", "")
 
 
@@ -47,8 +54,8 @@ class ConsoleOptions:
     """Show only the summary."""
     warns: bool = False
     """Where the head is left out, its notes go to stderr: not for a run that is shown again."""
-    verbose: bool = False
-    """Show conversations, too."""
+    verbose: int = 0
+    """1: list every case, in the form of the JSONL format; 2: with conversations."""
     command: str | None = None
     """The command line, to show how to go on; None for the command that the run recorded."""
     secrets: Sequence[str] = ()
@@ -58,10 +65,10 @@ class ConsoleOptions:
 
 
 class Console(Listener):
-    """Prints each case as it ends, and the summary. Of many cases it prints those that did not pass."""
+    """Prints the cases that did not pass as they end, or with `verbose` all of them, and the summary."""
 
     counts_up: ClassVar[bool] = True
-    """Whether a compact console prints a line for each tenth of the cases; not where a progress line shows them."""
+    """Whether the console says now and then how far the run is; not where a progress line does."""
 
     def __init__(self, page: Page, look: ConsoleOptions) -> None:
         self._page = page
@@ -69,12 +76,12 @@ class Console(Listener):
         self._hide = hider(look.secrets)
         self._several = False
         self._several_files = False
-        self._compact = False
+        self._lists_all = look.verbose > 0
         self._planned = 0
         self._cases = 0
         self._bad = 0
         self._explained: list[Line] = []
-        self._notable = Notable()
+        self._notable = Notable(all_listed=look.verbose > 0)
         self._used = Used()
         self._by_agent = AgentTotals()
         self._grid = SideBySide(self._hide)
@@ -91,12 +98,11 @@ class Console(Listener):
         self._grid.start(info)
         self._several_files = len(info.files) > 1
         self._planned = info.cases
-        self._compact = info.cases >= COMPACT_FROM and not self._look.verbose
         if not self._look.quiet:
-            lines = [THICK, ("  Agent Test", "title"), THICK, *_about(info, self._look)]
-            if self._compact:
-                lines.append((f"{INFO} Cases that pass are counted, not listed; -v lists all", "info"))
-            self._page.show([*lines, _BLANK, *heading("Running Tests"), _BLANK])
+            lines = [*_about(info, self._look), _BLANK]
+            if self._lists_all:
+                lines = [THICK, ("  Agent Test", "title"), THICK, *lines, *heading("Running Tests"), _BLANK]
+            self._page.show(lines)
         elif self._look.warns:
             _, stderr = own_streams()
             for note in info.notes:
@@ -105,7 +111,7 @@ class Console(Listener):
 
     def skipped(self, file: str | None, case: Case) -> None:
         """Print a case that is left out."""
-        if not self._look.quiet and not self._compact:
+        if not self._look.quiet and self._lists_all:
             why = some_lines(self._hide(case.skip_reason or ""), "  ")
             self._page.show([(f"- {title(case.name, case.id, self._hide)} (skipped)", "other"), *why, _BLANK])
 
@@ -124,28 +130,35 @@ class Console(Listener):
             details = self._look.quiet
             self._explained += explained(result, self._hide, name_agent=self._several, details=details)
         if not self._look.quiet:
-            lines = self._compact_lines(result, bad) if self._compact else [*self._case_lines(result), _BLANK]
+            lines = [*self._case_lines(result), _BLANK] if self._lists_all else self._compact_lines(result, bad)
             if lines:
                 self._page.show(lines)
 
     def _case_lines(self, result: CaseResult) -> list[Line]:
         return case_lines(
-            result, self._hide, name_agent=self._several, name_file=self._several_files, verbose=self._look.verbose
+            result, self._hide, name_agent=self._several, name_file=self._several_files, detail=self._look.verbose
         )
 
     def _compact_lines(self, result: CaseResult, bad: bool) -> list[Line]:
-        """A case of many: its checks if it is one of the first failures, one line for later ones, none if it passed."""
+        """A case and its checks if it is one of the first failures, one line for later ones, none if it passed.
+
+        A case that passed is shown if the judge contradicts itself about it, which takes a person to look at.
+        """
         lines: list[Line] = []
-        if bad and self._bad <= MOST_DETAILED:
+        if (bad or judge_differs(result)) and self._bad <= MOST_DETAILED:
             lines = [*self._case_lines(result), _BLANK]
         elif bad and self._bad <= MOST_LISTED:
             lines = explained(result, self._hide, name_agent=self._several)
         elif bad and self._bad == MOST_LISTED + 1:
             lines = [("  … later failures are counted, and stand in the reports", "detail")]
-        tenth = 10 * self._cases // self._planned
-        if self.counts_up and tenth > 10 * (self._cases - 1) // self._planned:
+        if self._counts_now():
             lines.append((f"  {self._cases:,} of {counted(self._planned, 'case')}, {self._bad:,} not passed", "detail"))
         return lines
+
+    def _counts_now(self) -> bool:
+        """True if it is time to say how far the run is. After the last case the summary says it."""
+        step = max(COUNTED_CASES, math.ceil(self._planned / MOST_COUNTS))
+        return self.counts_up and self._cases % step == 0 and self._cases < self._planned
 
     def end(self, end: RunEnd) -> None:
         """Print the summary, where the reports are, and how to go on."""
@@ -153,14 +166,14 @@ class Console(Listener):
         rates = run_groups(end.numbers).agents
         agents = agent_lines(self._by_agent, self._hide, self._grid, rates) if self._several else []
         lines = summary_lines(end, self._hide, [*agents, *self._used.lines(), *notable])
-        if self._explained and (self._look.quiet or self._cases > ON_A_SCREEN):
+        if self._explained:
             lines += [_BLANK, *self._explained]
             if self._bad > MOST_REPEATED:
                 lines.append((f"  … and {self._bad - MOST_REPEATED} more", "detail"))
         if end.comparison is not None:
             from atp.report.compare.text import comparison_lines
 
-            compared = comparison_lines(end.comparison, self._hide, verbose=self._look.verbose)
+            compared = comparison_lines(end.comparison, self._hide, verbose=self._lists_all)
             lines += [_BLANK, *heading("Compared with the baseline"), *compared]
         notes: list[Line] = [(f"{INFO} {one_line(self._hide(note), 1000)}", "info") for note in end.notes]
         self._page.show([*lines, _BLANK, *notes, *_where(end, self._look)])
@@ -172,8 +185,10 @@ def _about(info: RunInfo, look: ConsoleOptions) -> list[Line]:
     given = ", ".join(one_line(hide(one), 120) for one in info.input)
     found = [
         f"Agent{'s' if len(info.agents) > 1 else ''}: {', '.join(one_line(hide(name), 80) for name in info.agents)}",
-        f"Input: {given} ({counted(info.cases, 'test case')})",
+        f"Input: {given} ({counted(info.cases, 'test case')}{_in_files(info)})",
     ]
+    if info.files and any(map(os.path.isdir, info.input)):
+        found.append(f"Found: {_some_names([one_line(hide(one), 120) for one in info.files])}")
     if info.connector:
         found.append(f"Connector: {one_line(hide(info.connector))}")
     if info.trials != info.cases:
@@ -184,6 +199,15 @@ def _about(info: RunInfo, look: ConsoleOptions) -> list[Line]:
         found.append(f"Resumed: {info.resumed} of {counted(info.trials, 'trial')} taken over from run {info.id}")
     found.extend(one_line(hide(note)) for note in info.notes)
     return [(f"{INFO} {text}", "info") for text in found]
+
+
+def _in_files(info: RunInfo) -> str:
+    return f" in {len(info.files)} files" if len(info.files) > 1 else ""
+
+
+def _some_names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_FILES
+    return ", ".join(names[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _axes(info: RunInfo) -> str:

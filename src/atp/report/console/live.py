@@ -5,9 +5,12 @@ Only this module uses rich, and it is imported only when there is a terminal to 
 
 import asyncio
 import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
+from itertools import islice, takewhile
 from typing import Any, TextIO
 
 from rich.console import Console as Terminal
@@ -24,6 +27,7 @@ from atp.journal.listeners import RunEnd
 from atp.journal.records import RunInfo
 from atp.report.console.console import Console, ConsoleOptions
 from atp.report.console.page import Batch, lost
+from atp.report.differences import ALIKE
 from atp.report.facts import agent_usage, dollars
 from atp.report.files import let_go
 from atp.suite.result import CaseResult, TrialRef, TrialResult
@@ -43,6 +47,9 @@ _STYLES = {
     "removed": "red",
     "added": "green",
 }
+_WORD = re.compile(r"\w+(?:[.,:-]\w+)*|\s+|[^\w\s]")
+Span = tuple[int, int]
+"""Where some letters of a line begin and end."""
 _MARKED = frozenset(f"✓✗!?-{INFO}")
 """Signs at the beginning of a line: only the sign is coloured, not its line."""
 
@@ -184,7 +191,7 @@ class LivePage:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self._tick)
 
     def _print(self, lines: list[Line]) -> None:
-        shown = Group(*(_drawn(text, look) for text, look in lines))
+        shown = Group(*_drawn_lines(lines, self._terminal.width))
         self._try(lambda: self._terminal.print(shown))
 
     def _line(self) -> RenderableType:
@@ -220,11 +227,48 @@ def _size(variable: str, stream: TextIO) -> int | None:
         return usual
 
 
-def _drawn(text: str, look: str) -> RenderableType:
+def _drawn_lines(lines: Sequence[Line], width: int) -> Iterator[RenderableType]:
+    """The lines with their colours. Of removed lines and the added ones after them, the words that differ stand out."""
+    place = 0
+    while place < len(lines):
+        removed = _run_of(lines, place, "removed")
+        added = _run_of(lines, place + len(removed), "added")
+        differing = [_differing(one, other) for one, other in zip(removed, added, strict=False)]
+        apart: dict[int, Sequence[Span]] = {}
+        for number, (before, after) in enumerate(differing):
+            apart[place + number], apart[place + len(removed) + number] = before, after
+        end = place + max(1, len(removed) + len(added))
+        for at in range(place, end):
+            text, look = lines[at]
+            yield _drawn(text[:width] if look == "rule" else text, look, apart.get(at, ()))
+        place = end
+
+
+def _run_of(lines: Sequence[Line], start: int, look: str) -> list[str]:
+    return [text for text, _ in takewhile(lambda line: line[1] == look, islice(lines, start, None))]
+
+
+def _differing(removed: str, added: str) -> tuple[list[Span], list[Span]]:
+    """Where the words stand that differ between a removed line and an added one. None if few words are the same."""
+    marks = [len(one) - len(one.lstrip(" ")) + 2 for one in (removed, added)]  # after `- ` and `+ `
+    before, after = ([*_WORD.finditer(one, mark)] for one, mark in zip((removed, added), marks, strict=True))
+    matcher = SequenceMatcher(None, [one[0] for one in before], [one[0] for one in after], autojunk=False)
+    if matcher.ratio() < ALIKE:
+        return [], []
+    changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return (
+        [(before[start].start(), before[end - 1].end()) for _, start, end, _, _ in changed if start < end],
+        [(after[start].start(), after[end - 1].end()) for _, _, _, start, end in changed if start < end],
+    )
+
+
+def _drawn(text: str, look: str, apart: Sequence[Span] = ()) -> RenderableType:
     """A line with its colours. What doesn't fit continues below, with the same indent."""
     bare = text.lstrip(" ")
     style = _STYLES.get(look, "")
     marked = bare[:1] in _MARKED and look not in ("rule", "removed")
     drawn = Text.assemble((bare[0], style), bare[1:]) if marked else Text(bare, style)
     indent = len(text) - len(bare)
+    for start, end in apart:  # in any colours, and without: they are underlined, too
+        drawn.stylize("bold underline", start - indent, end - indent)
     return Padding(drawn, (0, 0, 0, indent), expand=False) if indent else drawn

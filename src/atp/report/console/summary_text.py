@@ -11,7 +11,15 @@ from atp.base.text import Line, one_line
 from atp.history.figures import CaseFigures
 from atp.journal.listeners import RunEnd
 from atp.report.compare.words import column_sentence
-from atp.report.facts import agent_usage, below_min_score, dollars, not_run, trials_text
+from atp.report.facts import (
+    agent_usage,
+    below_min_score,
+    dollars,
+    no_assertions,
+    not_run,
+    trials_text,
+    warnings,
+)
 from atp.report.figure_text import SIGNS, gate_text, gate_title, group_rate_text, metric_text, named_metrics
 from atp.report.judge_text import by_judge, criterion_title, judge_title, left_out_text, verdicts_text
 from atp.report.side_by_side import SideBySide, cell_text, ended_as
@@ -242,9 +250,16 @@ def _cell(cell: CaseFigures | None, *, repeated: bool) -> str:
 
 
 class Notable:
-    """Keeps the slowest and the flakiest cases of a run, and counts those that failed by their score alone."""
+    """Keeps the slowest and the flakiest cases of a run, and counts what the lines of its cases don't show.
 
-    def __init__(self) -> None:
+    These are cases that failed by their score alone, and, where cases that pass are not listed, those with warnings and
+    those without assertions.
+    """
+
+    def __init__(self, *, all_listed: bool) -> None:
+        self._all_listed = all_listed
+        self._warned = 0
+        self._unchecked = 0
         self._cases = 0
         self._low = 0
         self._slow: list[tuple[float, str, str, bool]] = []
@@ -254,6 +269,9 @@ class Notable:
         """Consider a case."""
         self._cases += 1
         self._low += below_min_score(case)
+        if not self._all_listed and case.status == "passed":
+            self._warned += bool(warnings(case.trials))
+            self._unchecked += no_assertions(case.trials)
         longest, passed, runs = 0.0, 0, 0
         for trial in case.trials:
             longest = trial.duration_ms if trial.duration_ms > longest else longest
@@ -277,6 +295,11 @@ class Notable:
             # Else nobody understands how cases can fail whose trials passed.
             low = f"{counted(self._low, 'case')} below min_score, although enough trials passed"
             found.append((f"  Scores:  {low}", "error"))
+        if self._warned:
+            found.append((f"  Warned:  {counted(self._warned, 'case')} passed with warnings; -v shows them", "error"))
+        if self._unchecked:
+            bare = counted(self._unchecked, "case")
+            found.append((f"  Checks:  none in {bare} that passed; -v shows which", "error"))
         if self._slow and self._cases > MOST_NAMED:
             slow = ", ".join(
                 f"{named(case, agent)} ({f'up to {elapsed(-took)} a trial' if several else elapsed(-took)})"

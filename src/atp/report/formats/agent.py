@@ -75,7 +75,7 @@ class AgentReport(Reporter):
 
         if end.exit_code == INTERRUPTED:
             return f"{self._client.name}: not asked, because the run was interrupted"
-        options = {"verbose": self._options.verbose, "include_outputs": True}
+        options = {"verbose": bool(self._options.verbose), "include_outputs": True}
         limit = self._options.timeout
         try:
             async with asyncio.timeout(limit):

@@ -23,6 +23,7 @@ from atp.stats.suite_gates import GateResult
 SCRIPTS = (
     "dom.js",
     "data.js",
+    "search.js",
     "state.js",
     "text.js",
     "markdown.js",

@@ -26,6 +26,8 @@ from atp.suite.result import CaseResult, TrialResult, Usage
 
 LONGEST = 400
 """The longest text in a row."""
+MOST_TOOLS = 1000
+"""How many different tools of a case can be searched for. More is an agent that makes names up."""
 Spot = tuple[int, int]
 """Where details are: the number of the chunk, and the index in it."""
 
@@ -52,6 +54,8 @@ def case_row(case: CaseResult, hide: Hide, spot: Spot, spots: Sequence[Spot]) ->
         "checks": _checks(trial),
         "usage": _spent([agent_usage(one) for one in case.trials]),
         "role_usage": _spent([one.role_usage for one in case.trials if one.role_usage is not None]),
+        "turns": max((len(one.transcript.turns) for one in case.trials), default=0),
+        "tools": _tools(case, hide),
         "retries": sum(len(one.retries) for one in case.trials),
         "warnings": len(warnings(case.trials)),
         "no_assertions": no_assertions(case.trials),
@@ -81,6 +85,12 @@ def _trial(trial: TrialResult, spot: Spot) -> list[Any]:
     score = None if trial.score is None else round(trial.score, 1)
     surplus = [True] if trial.surplus else []
     return [trial.status, round(trial.duration_ms, 1), trial.variation, trial.run, score, *spot, *surplus]
+
+
+def _tools(case: CaseResult, hide: Hide) -> list[str]:
+    """The names of the tools that the trials called, each once, for the search."""
+    names = dict.fromkeys(cut(hide(call.name), LONGEST) for one in case.trials for call in one.transcript.tool_calls)
+    return list(names)[:MOST_TOOLS]
 
 
 def _checks(trial: TrialResult) -> list[int] | None:

@@ -14,10 +14,10 @@ function makeCases() {
     { name: "duration", label: "Time", sort: "duration", downFirst: true, class: "c-time num", cell: (row) => (row.trials.length ? duration(row.duration_ms) : "") },
   ].filter(Boolean);
   casesView.grid = new Grid({ label: "All cases", columns });
-  casesView.search = h("input", { type: "search", id: "search", placeholder: "Search cases and reasons", "aria-label": "Search cases and reasons", autocomplete: "off", spellcheck: "false", on: { input: typed } });
+  casesView.search = h("input", { type: "search", id: "search", placeholder: "Search, or status:failed cost>0.01", "aria-label": "Search cases and reasons", "aria-describedby": "search-problem", autocomplete: "off", spellcheck: "false", on: { input: typed } });
   casesView.statuses = h("div", { class: "chips", role: "group", "aria-label": "Status" });
   casesView.found = h("p", { class: "found", role: "status" });
-  casesView.none = h("p", { class: "none" });
+  casesView.none = h("p", { class: "none", id: "search-problem", role: "status" });
   casesView.tag = picker("tag", "All tags", data.tags);
   casesView.agent = data.several ? picker("agent", "All agents", data.agents) : null;
   casesView.element = h(
@@ -43,13 +43,13 @@ function caseCell(row) {
   return h(
     "span",
     { class: "case-cell" },
-    h("a", { class: "open", href: caseLink(row) }, say(row.id, 120), row.bad && row.name ? h("span", { class: "dim" }, " ", say(row.name, 120)) : "", fileName(row)),
+    h("a", { class: "open", href: caseLink(row), "aria-describedby": `status-${row.place}` }, say(row.id, 120), row.bad && row.name ? h("span", { class: "dim" }, " ", say(row.name, 120)) : "", fileName(row)),
     where.textContent.trim() ? where : "",
   );
 }
 
 function statusCell(row) {
-  return [icon(row.status), h("span", { class: `word is-${row.status}` }, row.status), row.status === "error" && row.blame ? h("span", { class: "dim" }, ` ${row.blame}`) : "", row.quarantine ? h("span", { class: "dim" }, " quarantined") : ""];
+  return [icon(row.status), h("span", { class: `word is-${row.status}`, id: `status-${row.place}` }, row.status), row.status === "error" && row.blame ? h("span", { class: "dim" }, ` ${row.blame}`) : "", row.quarantine ? h("span", { class: "dim" }, " quarantined") : ""];
 }
 
 function picker(name, all, options) {
@@ -76,11 +76,14 @@ function updateCases(grown = false) {
   casesView.statuses.replaceChildren(...RANK.filter((name) => data.counts[name]).map((name) => chip(name, counts[name] ?? 0, at)));
   casesView.grid.show(rows, grown);
   const filtered = Object.keys(NO_FILTER).some((name) => at[name]);
+  const { problem } = searchOf(at.q);
+  casesView.search.setAttribute("aria-invalid", String(problem !== null));
   casesView.found.replaceChildren(
     filtered ? `${number(rows.length)} of ${plural(data.rows.length, "case")}` : plural(rows.length, "case"),
     filtered ? h("button", { type: "button", class: "quiet", on: { click: () => go(NO_FILTER) } }, "Clear") : "",
   );
-  casesView.none.textContent = rows.length ? "" : data.rows.length ? "No case fits these filters." : data.run.verdict.kind === "running" ? "No case has ended yet." : "There are no cases.";
+  if (problem) casesView.none.replaceChildren(h("b", null, say(problem.message)), ...(problem.hint ? [". ", say(problem.hint, 600)] : []));
+  else casesView.none.textContent = rows.length ? "" : data.rows.length ? "No case fits these filters." : data.run.verdict.kind === "running" ? "No case has ended yet." : "There are no cases.";
 }
 
 function chip(name, count, at) {

@@ -10,6 +10,7 @@ class Grid {
     this.columns = columns;
     this.height = height;
     this.rows = [];
+    this.current = null; // the row that last had the focus: scrolling may take it out of the page
     this.made = new Map();
     this.body = h("tbody");
     // One cell each: a wider one would bring back the columns that a narrow window leaves out.
@@ -51,9 +52,13 @@ class Grid {
 
   /** Show these rows. `grown`: the address is the same as before, so that rows that are still at their place stay. */
   show(rows, grown = false) {
+    const focused = this.active === null ? -1 : rows.indexOf(this.rows[this.active]);
     for (const place of this.made.keys()) if (!grown || rows[place] !== this.rows[place]) this.made.delete(place);
     this.rows = rows;
-    if (!grown) this.body.replaceChildren();
+    if (!grown) {
+      this.current = null;
+      this.body.replaceChildren();
+    }
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
     const by = state().sort;
     this.columns.forEach((column, place) => {
@@ -62,6 +67,7 @@ class Grid {
       else this.heads[place].removeAttribute("aria-sort");
     });
     this.draw();
+    if (focused >= 0) this.focus(focused);
   }
 
   /** Put the rows near the window into the page. */
@@ -99,6 +105,12 @@ class Grid {
     return h("tr", { class: `row is-${row.status}`, "aria-rowindex": place + 2, "data-place": place, on: { click: open } }, cells);
   }
 
+  /** Give the next row the focus, or the one before; the first if none has had it. */
+  move(step) {
+    const place = this.active ?? (this.current ? this.rows.indexOf(this.current) : -1);
+    this.focus(place < 0 ? 0 : place + step);
+  }
+
   /** The row with the focus, or nothing. */
   get active() {
     const row = document.activeElement?.closest?.("tr.row");
@@ -109,6 +121,7 @@ class Grid {
   focus(place) {
     if (!this.rows.length) return;
     const wanted = Math.max(0, Math.min(place, this.rows.length - 1));
+    this.current = this.rows[wanted];
     const top = this.body.getBoundingClientRect().top + wanted * this.height;
     const [low, high] = [160, innerHeight - 2 * this.height];
     if (top < low || top > high) scrollBy({ top: top < low ? top - low : top - high, behavior: "instant" });

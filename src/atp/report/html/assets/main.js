@@ -29,10 +29,17 @@ function makeBar() {
   );
 }
 
+function openExport() {
+  const menu = document.getElementById("export");
+  menu.showPopover();
+  menu.querySelector("button").focus();
+}
+
 function toggleTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
+  announce(`${dark ? "Light" : "Dark"} colours`);
   try {
     localStorage.setItem("atp-theme", root.dataset.theme);
   } catch {
@@ -55,15 +62,25 @@ const KEYS = [
   ["Enter", "open the case"],
   ["[ ]", "previous, next trial of a case"],
   ["f", "only what did not pass"],
+  ["1 2 3 4", "the views at the top"],
+  ["e", "export or print"],
   ["Esc", "back, or clear the search"],
   ["t", "light or dark"],
   ["?", "this list"],
 ];
 
+const SEARCHES = [
+  ["refund \"no rate\"", "these texts, anywhere in the id, name, agent, file, reason or tags"],
+  ["status:failed,error", "any of these; also tag: tool: blame:"],
+  ["file:travel", "contains this; also id: name: agent: error:"],
+  ["cost>0.01 duration>1m30s", "numbers, with < <= = >= >; also tokens>1.5k turns>5 score<80"],
+  ["-tag:slow", "not this"],
+];
+
 function help() {
   let dialog = document.getElementById("help");
   if (!dialog) {
-    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keyboard"), h("dl", null, [...KEYS, ...(source.keys ?? [])].map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
+    dialog = h("dialog", { id: "help", "aria-labelledby": "help-title" }, h("h2", { id: "help-title", tabindex: "-1", autofocus: true }, "Keyboard"), h("dl", null, [...KEYS, ...(source.keys ?? [])].map(([keys, what]) => [h("dt", null, keys.split(" ").map((key) => h("kbd", null, key))), h("dd", null, what)])), h("h2", null, "Search"), h("dl", { class: "searches" }, SEARCHES.map(([query, what]) => [h("dt", null, h("code", null, query)), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { class: "tool-button" }, "Close")));
     document.body.append(dialog);
   }
   if (!dialog.open) dialog.showModal();
@@ -99,6 +116,7 @@ async function draw() {
     await showCase(page, at);
     scrollTo(0, 0);
     if (before !== "case") page.focus({ preventScroll: true });
+    if (opened) announce(whatIsShown(opened, at));
     return;
   }
   looking++;
@@ -112,6 +130,18 @@ async function draw() {
   if (page.firstElementChild !== otherViews[view].element) page.replaceChildren(otherViews[view].element);
   await otherViews[view].update(at);
   if (before !== view) scrollTo(0, 0);
+}
+
+/** Which case is shown, for somebody who can't see that the page changed. */
+function whatIsShown(row, at) {
+  const rows = listed(at);
+  const trial = row.trials.length > 1 ? `, ${trialName(row, wantedTrial(row, at.trial))}` : "";
+  return `${visible(row.id).slice(0, 120)}: ${row.status}${trial}, case ${number(rows.indexOf(row) + 1)} of ${number(rows.length)}`;
+}
+
+function trialName(row, trial) {
+  const several = row.trials.some((one) => one.variation > 0);
+  return `${several ? `variation ${trial.variation + 1}, ` : ""}run ${trial.run} ${trial.status}`;
 }
 
 let results = null;
@@ -132,7 +162,7 @@ function showResults(before, at) {
   if (!stays) page.replaceChildren(...results);
   updateCases();
   if (!stays && before !== "") scrollTo(0, left ?? 0);
-  if (before === "case" && left !== null && opened) casesView.grid.focus(casesView.grid.rows.indexOf(opened));
+  if (before === "case" && casesView.grid.rows.includes(opened)) casesView.grid.focus(casesView.grid.rows.indexOf(opened));
   const filtered = Object.keys(NO_FILTER).some((name) => name !== "q" && at[name]);
   if (stays && filtered && filters() !== lastFilters) toCases();
   lastFilters = filters();
@@ -152,7 +182,7 @@ function toCases() {
 }
 
 function onKey(event) {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open], [popover]:popover-open")) return;
   const inField = event.target.matches("input, select, textarea");
   if (inField && event.key !== "Escape" && !(event.target === casesView.search && event.key === "ArrowDown")) return;
   if (typing) render();
@@ -170,7 +200,13 @@ function onClick(event) {
   else goTo(anchor.getAttribute("href"));
 }
 
-const ANY_KEYS = { t: toggleTheme, "?": help, "/": () => search() };
+const ANY_KEYS = {
+  t: toggleTheme,
+  "?": help,
+  "/": () => search(),
+  e: openExport,
+  ...Object.fromEntries([0, 1, 2, 3].map((tab) => [String(tab + 1), () => document.querySelectorAll("#bar [data-view]")[tab]?.click() ?? false])),
+};
 
 const CASE_KEYS = {
   j: () => nextCase(1),
@@ -205,7 +241,7 @@ function grid() {
 function move(step) {
   const table = grid();
   if (!table) return false;
-  table.focus(table.active === null ? 0 : table.active + step);
+  table.move(step);
 }
 
 function search() {

@@ -1,6 +1,6 @@
 // What is shown is in the address, so that every view can be linked to, and the browser's back button works.
 
-const SETTINGS = ["run", "with", "view", "q", "status", "blame", "tag", "agent", "file", "why", "sort", "case", "by", "in", "trial"];
+const SETTINGS = ["run", "with", "view", "q", "status", "blame", "tag", "agent", "file", "why", "sort", "differ", "case", "by", "in", "trial"];
 
 /** The address as an object; what isn't there is the empty text. */
 function state() {
@@ -49,9 +49,24 @@ function caseOf(at) {
   return data.rows.find(fits);
 }
 
-/** The rows that the filters leave, in the order asked for. */
+let lastSearch = { q: null };
+
+/** The search of a query: `matches`, a test of a row, or `problem`, a `SearchError`. */
+function searchOf(q) {
+  if (lastSearch.q === q) return lastSearch;
+  lastSearch = { q, matches: () => false, problem: null };
+  try {
+    lastSearch.matches = parseSearch(q);
+  } catch (error) {
+    if (!(error instanceof SearchError)) throw error;
+    lastSearch.problem = error;
+  }
+  return lastSearch;
+}
+
+/** The rows that the filters leave, in the order asked for. A query that can't be understood leaves none. */
 function chosen(at = state()) {
-  const words = at.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const { matches } = searchOf(at.q);
   const statuses = at.status ? new Set(at.status.split(",")) : null;
   const found = data.rows.filter(
     (row) =>
@@ -61,7 +76,7 @@ function chosen(at = state()) {
       (!at.agent || row.agent === at.agent) &&
       (!at.file || row.file === at.file) &&
       (!at.why || row.why === at.why) &&
-      words.every((word) => searched(row).includes(word)),
+      matches(row),
   );
   return sorted(found, at.sort);
 }
@@ -70,11 +85,6 @@ function chosen(at = state()) {
 function listed(at = state()) {
   if (at.view !== "stability") return chosen(at);
   return sorted(data.rows.filter((row) => row.planned > 1), at.sort || "mixed");
-}
-
-function searched(row) {
-  row.searched ??= [row.id, row.name, row.agent, row.file ?? "", row.status, row.blame ?? "", row.error ?? "", ...row.tags].join("\n").toLowerCase();
-  return row.searched;
 }
 
 const SORTS = {

@@ -63,7 +63,7 @@ function makeAgents() {
     ...data.agents.map((agent) => ({ name: "by", label: say(agent, 80), class: "c-by", cell: (line) => byCell(line.by.get(agent)) })),
   ];
   const grid = new Grid({ label: "Cases by agent", columns });
-  const only = h("input", { type: "checkbox", id: "only", on: { change: () => view.update() } });
+  const only = h("input", { type: "checkbox", id: "only", on: { change: () => go({ differ: only.checked ? "yes" : "" }) } });
   const differing = all.filter((line) => line.differs).length;
   const element = h(
     "div",
@@ -72,8 +72,11 @@ function makeAgents() {
     agentsPart(false),
     h("section", { class: "cases-part" }, h("div", { class: "filters" }, h("label", { class: "check" }, only, "Only where they differ")), h("div", { class: "wide-table", style: { "--agents": String(data.agents.length) } }, grid.element)),
   );
-  const view = { element, grid, update: () => grid.show(only.checked ? all.filter((line) => line.differs) : all) };
-  return view;
+  const update = () => {
+    only.checked = state().differ !== "";
+    grid.show(only.checked ? all.filter((line) => line.differs) : all);
+  };
+  return { element, grid, update };
 }
 
 function byCell(row) {
