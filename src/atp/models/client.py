@@ -19,12 +19,14 @@ import aiohttp
 import msgspec
 from msgspec.structs import replace
 
+from atp.base.durations import milliseconds_since
 from atp.base.errors import ConfigurationError
 from atp.base.json.text import UNREADABLE, encode
 from atp.base.secrets import secrets_of
 from atp.base.sse import SseMessage, SseParser, TooLong
 from atp.base.text import cut, words
 from atp.models.body import LARGEST, Body, too_large
+from atp.models.calls import NOTHING_NOTED, CallNote, noted_call
 from atp.models.connections import Limiter, ModelContext
 from atp.models.connectors.connector import AuthMode, Connector
 from atp.models.model import Model, ModelAnswer, ModelError, ModelRequest
@@ -152,14 +154,16 @@ class HttpModel(Model):
             data = msgspec.json.encode(body)
         except (TypeError, ValueError, RecursionError) as error:
             raise self._error(f"the request can't be written as JSON: {error}") from error
-        answer = await with_retries(
-            lambda: self._attempt(data, request), self._provider.limiter, self._connector.retries
-        )
-        answer.usage.llm_calls = 1
-        answer.usage.cost_usd = cost_usd(self._connector, answer.usage, answer.model, self._host)
+        with noted_call(self.connector, self.name, body) as note:
+            answer = await with_retries(
+                lambda: self._attempt(data, request, note), self._provider.limiter, self._connector.retries, note
+            )
+            answer.usage.llm_calls = 1
+            answer.usage.cost_usd = cost_usd(self._connector, answer.usage, answer.model, self._host)
+            note.used(answer.usage)
         return answer
 
-    async def _attempt(self, data: bytes, request: ModelRequest) -> ModelAnswer:
+    async def _attempt(self, data: bytes, request: ModelRequest, note: CallNote) -> ModelAnswer:
         """Post once, within the connector's time limit."""
         has_streamed = False
 
@@ -171,7 +175,7 @@ class HttpModel(Model):
 
         try:
             async with asyncio.timeout(self._connector.timeout):
-                return await self._post(data, request, on_text)
+                return await self._post(data, request, on_text, note)
         except TimeoutError as error:
             raise self._error(f"no answer within {self._connector.timeout:g} s", retryable=True) from error
         except TransientError as error:
@@ -180,17 +184,21 @@ class HttpModel(Model):
             # Not retried here: the caller has got text that can't be taken back.
             raise ModelError(str(error), retryable=True, status=error.status) from error
 
-    async def _post(self, data: bytes, request: ModelRequest, on_text: OnText) -> ModelAnswer:
+    async def _post(self, data: bytes, request: ModelRequest, on_text: OnText, note: CallNote) -> ModelAnswer:
         try:
             async with self._provider.session().post(
                 self._url, data=data, headers=self._headers, allow_redirects=False
             ) as response:
                 if response.status != 200:
                     raise self._status_error(response, await response.content.read(100_000))
-                if request.on_text is not None and response.content_type == "text/event-stream":
-                    return self._read(await self._read_stream(response, self._stream_reader(request, on_text)), request)
-                answer = self._read(_decode(await Body(response).read()), request)
-                if request.on_text is not None and answer.text:
+                streams = request.on_text is not None and response.content_type == "text/event-stream"
+                if streams:
+                    raw = await self._read_stream(response, self._stream_reader(request, on_text))
+                else:
+                    raw = _decode(await Body(response).read())
+                note.answered(raw)
+                answer = self._read(raw, request)
+                if request.on_text is not None and answer.text and not streams:
                     on_text(answer.text)
                 return answer
         except MalformedAnswer as error:
@@ -241,12 +249,16 @@ class HttpModel(Model):
         )
 
 
-async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limiter, retries: int) -> Result:
+async def with_retries(
+    attempt: Callable[[], Awaitable[Result]], limiter: Limiter, retries: int, note: CallNote = NOTHING_NOTED
+) -> Result:
     """Call `attempt` until it succeeds, raises anything but `TransientError`, or was retried `retries` times.
 
     Waiting for a retry counts as a request under way, so that a provider in trouble gets no other request instead.
     """
+    began = time.perf_counter()
     async with limiter.slot():
+        note.waited(milliseconds_since(began))
         for tried in range(retries + 1):
             halvings = limiter.halvings
             try:
@@ -257,7 +269,10 @@ async def with_retries(attempt: Callable[[], Awaitable[Result]], limiter: Limite
                 seconds = _backoff(tried) if error.retry_after is None else error.retry_after
                 if tried == retries or seconds > LONGEST_WAIT:
                     raise _gave_up(error, tried + 1, too_long=seconds > LONGEST_WAIT) from error
+                note.failed(str(error))
+                began = time.perf_counter()
                 await asyncio.sleep(seconds)
+                note.waited(milliseconds_since(began))
             except ModelError as error:
                 if tried:
                     error.retryable = False  # as after retries that were in vain

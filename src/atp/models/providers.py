@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from atp.base.errors import ConfigurationError, install_extra
 from atp.base.secrets import secrets_of
 from atp.base.text import cut, words
+from atp.models.calls import noted_call
 from atp.models.client import LONGEST_MESSAGE, RETRYABLE_STATUSES, TransientError, retry_after, with_retries
 from atp.models.connections import ModelContext
 from atp.models.connectors.connector import Connector
@@ -48,9 +51,16 @@ class ProviderModel(Model):
         return await self._structured.ask(request, self._send)
 
     async def _send(self, request: ModelRequest) -> ModelAnswer:
-        answer = await with_retries(lambda: self._attempt(request), self._limiter, self._connector.retries)
-        answer.usage.llm_calls = 1
-        answer.usage.cost_usd = cost_usd(self._connector, answer.usage, answer.model, None)
+        # pydantic-ai writes the body, so what it is given is noted.
+        body = {"model": self.name, "messages": request.messages, **self.settings, **request.settings}
+        if request.tools:
+            body["tools"] = to_builtins(request.tools)
+        with noted_call(self.connector, self.name, body) as note:
+            answer = await with_retries(lambda: self._attempt(request), self._limiter, self._connector.retries, note)
+            answer.usage.llm_calls = 1
+            answer.usage.cost_usd = cost_usd(self._connector, answer.usage, answer.model, None)
+            note.answered(to_builtins(answer))
+            note.used(answer.usage)
         return answer
 
     async def _attempt(self, request: ModelRequest) -> ModelAnswer:

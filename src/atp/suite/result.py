@@ -137,6 +137,41 @@ class Event(Struct, omit_defaults=True, kw_only=True):
     """When it happened, after the trial's start. When it arrived, if whoever told of it did not say."""
 
 
+Asker = Literal["agent", "simulator", "judge", "test"]
+"""Who asks a model in a trial: the agent under test, a role around it, or a test in Python."""
+
+
+class ModelCall(Struct, omit_defaults=True, kw_only=True):
+    """A request that ATP itself sent to a model, for a prompt agent or a role."""
+
+    role: Asker = "agent"
+    """Who asked."""
+    turn: int = 1
+    """The turn of the conversation, from 1."""
+    connector: str = ""
+    """The connector that leads to the model."""
+    model: str = ""
+    """The model's name."""
+    at_ms: float = 0.0
+    """When it began, after the trial's start."""
+    duration_ms: float = 0.0
+    """How long it took, with all tries."""
+    waited_ms: float = 0.0
+    """How long of that it waited: for other requests to the same server, and between tries."""
+    retries: list[str] = field(default_factory=list)
+    """Why it was sent again, each time."""
+    repeated: int = 0
+    """How many messages at the beginning of the request are left out: the call before had them, too."""
+    request: Any = None
+    """The body of the request, without headers, and with long texts cut; nothing if the trial had too much of them."""
+    answer: Any = None
+    """The body of the response, likewise."""
+    error: str | None = None
+    """Why there is no answer that can be used."""
+    usage: Usage | None = None
+    """What the answer used."""
+
+
 class Turn(Struct, omit_defaults=True, kw_only=True):
     """One exchange: what was said to the agent and what it answered."""
 
@@ -273,6 +308,12 @@ class CheckpointResult(Struct, omit_defaults=True, kw_only=True):
     """The turn that reached it, if one did."""
     required: bool = True
     """Whether the case fails without it."""
+    description: str = ""
+    """What it is, in the words of the case."""
+    after: list[str] = field(default_factory=list)
+    """The checkpoints that must be reached before it."""
+    assertion: Any = None
+    """What has to hold, as the case gives it."""
 
     @property
     def passed(self) -> bool:
@@ -362,6 +403,8 @@ class TrialResult(Struct, omit_defaults=True, kw_only=True):
     """Named metrics that the agent, the checks or the test itself gave; `metrics_of` adds those that ATP measures."""
     transcript: Transcript = field(default_factory=Transcript)
     """What was said and seen."""
+    model_calls: list[ModelCall] = field(default_factory=list)
+    """The requests that ATP sent to models, those of the roles included."""
     role_usage: Usage | None = None
     """What judging and simulating used. Nothing of it is the agent's, and no limit of the case is about it."""
     started_at: Moment = 0.0

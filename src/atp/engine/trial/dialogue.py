@@ -60,7 +60,7 @@ class Dialogue:
         """Why the dialogue did not pass, in the words of the JSONL format."""
         self._simulator_usage = result.role_usage = Usage()
         self._user = result.simulated_user = simulated_user(trial.case)
-        result.checkpoints = [CheckpointResult(id=one.id, required=one.required) for one in trial.case.checkpoints]
+        result.checkpoints = [_not_reached(one) for one in trial.case.checkpoints]
 
     async def run(
         self, evidence: Evidence, set_actor: Callable[[Literal["agent", "judge", "simulator"]], None]
@@ -203,6 +203,17 @@ class Dialogue:
             missing = [name for name in point.after if name not in self._reached]
             return f"checkpoint `{point.id}` held, but {', '.join(missing)}, which must come first, was not reached"
         return f"checkpoint `{point.id}` was not reached: {point.description or 'its assertion never held'}"
+
+
+def _not_reached(point: Checkpoint) -> CheckpointResult:
+    """The result of a checkpoint before the dialogue begins."""
+    return CheckpointResult(
+        id=point.id,
+        required=point.required,
+        description=point.description or "",
+        after=list(point.after),
+        assertion=point.assertion.model_dump(mode="json", exclude_unset=True),
+    )
 
 
 def _simulator_options(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -33,8 +33,9 @@ from atp.engine.trial.befores import Snapshot
 from atp.engine.trial.conversation import LimitExceeded
 from atp.engine.trial.deadline import Deadline
 from atp.engine.trial.ending import Actor, Ending, conclude, ending_of, out_of_time
+from atp.models.calls import CallLog, noting_calls
 from atp.suite.metrics import collect_metrics
-from atp.suite.result import NO_ASSERTIONS, Transcript, TrialResult, Verdict
+from atp.suite.result import NO_ASSERTIONS, Asker, Transcript, TrialResult, Verdict
 
 if TYPE_CHECKING:
     from atp.engine.trial.dialogue import Dialogue
@@ -60,6 +61,8 @@ class JudgedTrial(ABC):
         self._started_at = time.perf_counter()
         self._actor: Actor = "agent"
         self._workspace = workspace
+        self._calls = CallLog(self._asker)
+        self._calls.start(result.model_calls, time.monotonic())
         self.snapshot: Snapshot | None = None
         """What the trial has left, if others are to go on from it and it passed."""
 
@@ -71,7 +74,8 @@ class JudgedTrial(ABC):
     async def run(self, deadline: Deadline) -> None:
         """Run the trial to its end, whatever happens in it. Raises only our own `CancelledError`."""
         try:
-            await self._run(deadline)
+            with noting_calls(self._calls):
+                await self._run(deadline)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
@@ -87,6 +91,16 @@ class JudgedTrial(ABC):
 
     def _set_actor(self, actor: Actor) -> None:
         self._actor = actor
+
+    def _asker(self) -> tuple[Asker, int]:
+        """Who asks a model at the moment, and in which turn."""
+        turn = len(self._result.transcript.turns) + (self._start.turns if self._start is not None else 0)
+        match self._actor:
+            case "judge":
+                return "judge", turn
+            case "simulator" | "test" as asker:
+                return asker, turn + 1
+        return "agent", turn + 1
 
     @property
     def _acted_before(self) -> bool:

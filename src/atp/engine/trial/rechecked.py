@@ -138,6 +138,7 @@ class RecheckedTrial(JudgedTrial):
             result.agent_digest = recorded.agent_digest
             result.started_at, result.attempt = recorded.started_at, recorded.attempt
             result.retries = list(recorded.retries)
+            result.model_calls.extend(one for one in recorded.model_calls if one.role != "judge")
             result.masked, result.links = is_masked(recorded), recorded.links
 
     @property
@@ -181,6 +182,7 @@ class RecheckedTrial(JudgedTrial):
         result = self._result
         self._take_transcript(recorded)
         result.verdicts, result.checkpoints = recorded.verdicts, recorded.checkpoints
+        result.model_calls.extend(one for one in recorded.model_calls if one.role == "judge")
         result.simulated_user, result.warnings = recorded.simulated_user, list(recorded.warnings)
         result.score, result.dimensions, result.left_out = recorded.score, recorded.dimensions, recorded.left_out
         self.end(Ending(recorded.status, recorded.error, recorded.blame))

@@ -61,6 +61,7 @@ class RunningTrial(JudgedTrial):
         if self._start is not None and self._start.workspace is not None:
             await self._workspace.prepare()  # what it holds is judged, whether or not this agent looks at it
         watch = Watch(trial.case.limits if trial.limits else None, result.transcript)
+        self._calls.start(result.model_calls, watch.began)
         conversation = Conversation(trial, watch, self._workspace, task_id, self._start)
         again: AgentError | None = None
         try:
@@ -180,7 +181,7 @@ class RunningTrial(JudgedTrial):
         self._result.retries.append(str(error))
         self._result.status, self._result.error, self._result.blame = "passed", None, None
         self._result.transcript = Transcript()
-        self._result.checkpoints, self._result.metrics = [], {}
+        self._result.checkpoints, self._result.metrics, self._result.model_calls = [], {}, []
         if self._workspace.exists:
             await in_thread(self._workspace.remove)
         self._workspace = self._context.workspace(self._trial, self._start)
