@@ -17,6 +17,9 @@ from atp.suite.result import (
     CaseResult,
     CheckpointResult,
     Event,
+    ModelCall,
+    SimulatedTurn,
+    SimulatedUser,
     ToolCall,
     Transcript,
     TrialResult,
@@ -67,7 +70,23 @@ def hostile(x: str, ident: str) -> CaseResult:
         status="failed",
         error=f"{x}!",
         verdicts=[verdict],
-        checkpoints=[CheckpointResult(id=x), CheckpointResult(id=x, reached_at_turn=1)],
+        checkpoints=[
+            CheckpointResult(id=x, description=x, after=[x], assertion={"type": x, x: x}),
+            CheckpointResult(id=x, reached_at_turn=1),
+        ],
+        simulated_user=SimulatedUser(persona=x, goal=x, turns=[SimulatedTurn(turn=1, reasoning=x)]),
+        model_calls=[
+            ModelCall(
+                role=role,
+                connector=x,
+                model=x,
+                retries=[x],
+                error=error,
+                request={"system": x, "messages": [{"role": x, "content": x, "tool_calls": [x]}], "tools": [x], x: x},
+                answer={"content": [{"type": "text", "text": x}], x: dict.fromkeys(map(str, range(20)), x)},
+            )
+            for role, error in (("agent", None), ("simulator", x), ("judge", None), ("judge", x))
+        ],
         score=12.0,
         dimensions={x: 0.5},
         left_out={x: x},
@@ -79,6 +98,8 @@ def hostile(x: str, ident: str) -> CaseResult:
             artifacts=[
                 Artifact(name=x, text=x, content_type=x, sha256=x, size_bytes=1),
                 Artifact(name=x, kind="structured", data={x: x}),
+                Artifact(name=x, kind="structured", data={x: {f"{x}{place}": [x] for place in range(30)}}),
+                Artifact(name=x, base64="PHN2Zy8+", content_type="image/svg+xml"),
             ],
             usage=Usage(cost_usd=0.1),
             logs=[x],
@@ -107,7 +128,13 @@ def about(text: str) -> dict[str, Any]:
 
 
 def unfold(page: Page) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    """Open everything that opens, and what is made by that."""
+    page.evaluate("""async () => {
+        for (let closed; (closed = document.querySelectorAll("details:not([open])")).length; ) {
+            closed.forEach((one) => { one.open = true });
+            await new Promise((done) => setTimeout(done)); // `toggle` comes later
+        }
+    }""")
 
 
 def look_everywhere(watched: Any) -> None:

@@ -148,9 +148,9 @@ class ModelCall(Struct, omit_defaults=True, kw_only=True):
     """Who asked."""
     turn: int = 1
     """The turn of the conversation, from 1."""
-    connector: str = ""
+    connector: str
     """The connector that leads to the model."""
-    model: str = ""
+    model: str
     """The model's name."""
     at_ms: float = 0.0
     """When it began, after the trial's start."""
@@ -308,7 +308,7 @@ class CheckpointResult(Struct, omit_defaults=True, kw_only=True):
     """The turn that reached it, if one did."""
     required: bool = True
     """Whether the case fails without it."""
-    description: str = ""
+    description: str | None = None
     """What it is, in the words of the case."""
     after: list[str] = field(default_factory=list)
     """The checkpoints that must be reached before it."""

@@ -210,7 +210,7 @@ def _not_reached(point: Checkpoint) -> CheckpointResult:
     return CheckpointResult(
         id=point.id,
         required=point.required,
-        description=point.description or "",
+        description=point.description,
         after=list(point.after),
         assertion=point.assertion.model_dump(mode="json", exclude_unset=True),
     )

@@ -14,6 +14,7 @@ function quotesOf(trial) {
 }
 
 function checksPart(trial) {
+  const points = new Map((trial.checkpoints ?? []).map((point) => [point.id, point]));
   const verdicts = trial.verdicts ?? [];
   if (!verdicts.length) {
     const none = (trial.warnings ?? []).includes("no assertions") ? "Nothing was checked: the case has no assertions." : "No check was reached.";
@@ -25,11 +26,12 @@ function checksPart(trial) {
     "section",
     { class: "part checks" },
     h("h2", null, "Checks ", h("span", { class: "aside" }, `${passed} of ${verdicts.length} passed`)),
-    h("ul", { class: "verdicts" }, order.map(({ verdict, name }) => verdictItem(verdict, name))),
+    h("ul", { class: "verdicts" }, order.map(({ verdict, name }) => verdictItem(verdict, name, points))),
+    judgeCalls(trial),
   );
 }
 
-function verdictItem(verdict, name) {
+function verdictItem(verdict, name, points) {
   const bad = verdict.outcome !== "passed";
   // The name of a failed exact check is the value that it looked for, which stands below.
   const named = verdict.judged || verdict.type === "checkpoint" || !bad;
@@ -47,9 +49,25 @@ function verdictItem(verdict, name) {
       bad && compared(verdict),
       quotations(verdict, name),
       source.labelPart?.(name),
-      verdict.parts && h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`))),
+      verdict.type === "checkpoint" && points?.has(verdict.name) && wantedLine(points.get(verdict.name)),
+      verdict.parts && [partsTitle(verdict), h("ul", { class: "verdicts" }, verdict.parts.map((part, place) => verdictItem(part, `${name}-${place}`)))],
     ),
   );
+}
+
+function wantedLine(point) {
+  const wanted = wantedPart(point);
+  return wanted && h("p", { class: "wanted" }, "Has to hold: ", wanted);
+}
+
+/** What the verdicts inside of another one are: the votes of a judge, or how near a checkpoint came. */
+function partsTitle(verdict) {
+  const [first] = verdict.parts;
+  if (first.type === "vote") return h("p", { class: "nearest" }, `${verdict.parts.filter((vote) => vote.outcome === "passed").length} of ${plural(verdict.parts.length, "vote")} for it`);
+  if (verdict.type !== "checkpoint") return null;
+  const held = first.parts?.filter((part) => part.outcome === "passed").length;
+  const near = first.parts?.length ? `: ${held} of ${first.parts.length} held` : "";
+  return h("p", { class: "nearest" }, "It came nearest", first.where && [" in ", say(first.where, 80)], near);
 }
 
 function labels(verdict) {
@@ -76,11 +94,22 @@ function quotations(verdict, name) {
   return h("div", { class: "quotes" }, quotes.map(button));
 }
 
+/** Go from a quotation to the place where it stands, or from there back to the check that quotes it. */
 function showQuote(event) {
   const mark = document.querySelector(`mark[data-quote="${CSS.escape(event.currentTarget.dataset.to)}"]`);
   if (!mark) return announce("This quotation stands in something that is not shown");
   for (let outer = mark.closest("details"); outer; outer = outer.parentElement.closest("details")) outer.open = true;
-  mark.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   document.querySelectorAll("mark.here").forEach((one) => one.classList.remove("here"));
   mark.classList.add("here");
+  visit(mark);
+}
+
+function showQuoting(event) {
+  const button = document.querySelector(`button.quote[data-to="${CSS.escape(event.currentTarget.dataset.quote)}"]`);
+  if (button) visit(button);
+}
+
+function visit(element) {
+  element.focus({ preventScroll: true });
+  element.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }

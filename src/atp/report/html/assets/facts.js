@@ -36,8 +36,29 @@ function usagePart(trial) {
 
 function checkpointsPart(trial) {
   if (!trial.checkpoints?.length) return null;
-  const item = (point) => h("li", null, icon(point.reached_at_turn ? "passed" : point.required === false ? "skipped" : "failed", point.reached_at_turn ? "reached" : "not reached"), say(point.id, 120), h("span", { class: "dim" }, point.reached_at_turn ? `turn ${point.reached_at_turn}` : point.required === false ? "optional, not reached" : "not reached"));
+  const state = (point) => (point.reached_at_turn ? `turn ${point.reached_at_turn}` : point.required === false ? "optional, not reached" : "not reached");
+  const item = (point) =>
+    h(
+      "li",
+      null,
+      icon(point.reached_at_turn ? "passed" : point.required === false ? "skipped" : "failed", point.reached_at_turn ? "reached" : "not reached"),
+      h("span", { class: "point" }, say(point.id, 120), " ", h("span", { class: "dim" }, state(point)), point.description && h("span", { class: "wanted" }, say(point.description, 400)), wantedPart(point)),
+    );
   return h("section", null, h("h3", null, "Checkpoints"), h("ul", { class: "points" }, trial.checkpoints.map(item)));
+}
+
+/** What has to hold for a checkpoint, and what must come before it. */
+function wantedPart(point) {
+  const { type, ...given } = isObject(point.assertion) ? point.assertion : {};
+  if (type === undefined && !point.after?.length) return null;
+  return h("span", { class: "wanted" }, type !== undefined && [h("code", null, say(type, 80)), Object.keys(given).length > 0 && [" ", h("code", null, say(assertionWords(given), 400))]], point.after?.length > 0 && ["; after ", say(point.after.join(", "), 400)]);
+}
+
+/** The keys of an assertion on a line; a single `value` needs no name. */
+function assertionWords(given) {
+  const names = Object.keys(given);
+  if (names.length === 1 && names[0] === "value") return JSON.stringify(given.value);
+  return names.map((name) => `${name}: ${JSON.stringify(given[name])}`).join(", ");
 }
 
 /** Who the agent talked to: the simulated user of a dialogue, and what the case itself says of its user. */
@@ -50,7 +71,7 @@ function userPart(trial, about) {
     { class: "who-part" },
     h("h3", null, trial.simulated_user ? "Simulated user" : "Run as"),
     facts.length > 0 && h("dl", { class: "pairs tight" }, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, say(value, 2000))])),
-    about.metadata && h("details", null, h("summary", null, "Metadata"), block(about.metadata)),
+    about.metadata && h("details", null, h("summary", null, "Metadata"), display(about.metadata)),
   );
 }
 
@@ -78,7 +99,7 @@ function madeItem(made, quotes) {
   const hash = made.sha256 && h("p", { class: "dim hash" }, "sha256 ", say(made.sha256, 64));
   if (PICTURE.test(made.picture ?? "")) return h("li", null, h("figure", { class: "picture" }, h("img", { src: made.picture, alt: visible(made.name), loading: "lazy" }), h("figcaption", null, head, hash)));
   if (body === undefined) return h("li", null, h("p", null, head), hash);
-  return h("li", null, h("details", { open: marks(words(body), quotes).length > 0 }, h("summary", null, head), block(body, { quotes, first: 1500 }), hash));
+  return h("li", null, h("details", { open: marks(words(body), quotes).length > 0 }, h("summary", null, head), display(body, { quotes, first: 1500 }), hash));
 }
 
 function troublePart(trial) {
@@ -98,10 +119,21 @@ function factList(row, trial) {
     ["Began", began],
     ["Took", trial.duration_ms === undefined ? null : duration(trial.duration_ms)],
     ["Prompt", trial.origin],
+    ["Models", modelNames(trial)],
+    ["Commit", data.run?.made_with?.commit],
     ["Workspace", trial.workspace],
     ["Key", trial.key],
   ];
   return h("section", null, h("h3", null, "Trial"), h("dl", { class: "pairs tight" }, facts.filter(([, value]) => value).map(([name, value]) => [h("dt", null, name), h("dd", { class: name === "Key" ? "hash" : null }, say(value, 600))])));
+}
+
+/** The models that answered in the trial, as far as they are known, with who asked them. */
+function modelNames(trial) {
+  const names = new Map();
+  const add = (name, who) => name && names.set(String(name), (names.get(String(name)) ?? new Set()).add(who));
+  for (const call of trial.model_calls ?? []) add(call.model, call.role ?? "agent");
+  for (const event of trial.transcript?.events ?? []) if (event.type === "llm_request") add(event.payload?.model, "agent");
+  return [...names].map(([name, asked]) => `${name} (${[...asked].join(", ")})`).join(", ");
 }
 
 function logsPart(trial) {

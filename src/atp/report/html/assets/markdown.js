@@ -6,17 +6,15 @@ const MOST_INLINE = 5_000; // letters of a paragraph in which marks are looked f
 const DEEPEST_BLOCK = 6;
 const MARKS = /(^|\n) {0,3}(#{1,6} |[-*+] |\d{1,3}[.)] |> |```|~~~|\|.+\|)|\*\*\S|`[^`\n]+`|\[[^\]\n]+\]\([^)\n]+\)/;
 
-/** A text that was said: rendered if it is Markdown, with a switch to its source. */
+/** A text that was said: rendered if it is Markdown, folded if it is JSON, with a switch to its source. */
 function said(value, options) {
   const source = () => block(value, options);
-  if (typeof value !== "string" || value.length > MOST_RENDERED || !MARKS.test(value)) return source();
-  const box = h("div", { class: "said-text" });
-  const show = (rendered) => {
-    const other = h("button", { type: "button", class: "quiet switch", "aria-pressed": String(!rendered), on: { click: () => show(!rendered) } }, "Source");
-    box.replaceChildren(rendered ? h("div", { class: "rich", dir: "auto" }, blocks(value.replace(/\r\n?/g, "\n").split("\n"), 0)) : source(), other);
-  };
-  show(marks(value, options?.quotes ?? []).length === 0); // a quotation is marked in the source
-  return box;
+  if (typeof value !== "string") return isObject(value) ? display(value, options) : source();
+  const object = folded(value);
+  if (object) return foldable(object, value, options);
+  const first = marks(value, options?.quotes ?? []).length === 0; // a quotation is marked in the source
+  if (value.length > MOST_RENDERED || !MARKS.test(value)) return source();
+  return switched(() => h("div", { class: "rich", dir: "auto" }, blocks(value.replace(/\r\n?/g, "\n").split("\n"), 0)), source, first);
 }
 
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)/;

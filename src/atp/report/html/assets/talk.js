@@ -13,7 +13,7 @@ function talkPart(trial, about) {
     "section",
     { class: "part talk" },
     h("h2", null, "Conversation ", h("span", { class: "aside" }, [plural(turns, "turn"), (seen.tool_calls ?? []).length && plural(seen.tool_calls.length, "tool call")].filter(Boolean).join(", "))),
-    strip(trial),
+    timeline(trial),
     inherited.length > 0 && h("details", { class: "inherited" }, h("summary", null, `${plural(inherited.length, "message")} from the cases before it`), h("ol", { class: "steps" }, inherited.map((step) => stepItem(step, quotes, pictures)))),
     h("ol", { class: "steps" }, own.map((step) => stepItem(step, quotes, pictures))),
     Object.entries(trial.more ?? {}).map(([name, count]) => h("p", { class: "dim" }, `${number(count)} more of the ${name.replace("_", " ")} are in the journal.`)),
@@ -70,24 +70,32 @@ function turnSteps(trial, turn, messages) {
   const called = events.filter((event) => event.type === "tool_call");
   calls.forEach((call, place) => (call.at_ms = called[place]?.at_ms));
   const waiting = [...calls];
+  const other = [...modelSteps(trial, turn.turn, events), ...events.filter((event) => event.type !== "tool_call" && event.type !== "llm_request").map((event) => ({ kind: "event", event, at: event.at_ms ?? 0 }))].sort((a, b) => a.at - b.at);
   const steps = [{ kind: "turn", turn }];
+  const asked = (trial.model_calls ?? []).filter((call) => call.role === "simulator" && (call.turn ?? 1) === turn.turn);
+  steps.push(...asked.map((call) => ({ kind: "model", call, at: endOf(call), name: "Simulator" })));
   const rest = messages.slice(1);
   const said = (trial.simulated_user?.turns ?? []).find((one) => one.turn === turn.turn);
   if (messages.length) steps.push({ kind: "message", message: messages[0], simulated: Boolean(said), reasoning: said?.reasoning });
   const last = rest.findLastIndex((message) => message.role === "assistant" && !toolCalls(message).length);
+  const before = (at) => {
+    while (other.length && other[0].at < at) steps.push(other.shift());
+  };
   const flush = () => {
     const left = waiting.splice(0).map((call) => ({ kind: "call", call, at: call.at_ms }));
-    const other = events.filter((event) => event.type !== "tool_call").map((event) => ({ kind: "event", event, at: event.at_ms ?? 0 }));
-    events.length = 0;
-    steps.push(...[...other, ...left].sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity)));
+    steps.push(...[...other.splice(0), ...left].sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity)));
   };
   rest.forEach((message, place) => {
     if (place === last) flush();
     const wanted = toolCalls(message);
     if (wanted.length) {
-      if (content(message)) steps.push({ kind: "message", message });
       const some = waiting.splice(0, wanted.length);
-      steps.push(...some.map((call) => ({ kind: "call", call, at: call.at_ms })));
+      before(some[0]?.at_ms);
+      if (content(message)) steps.push({ kind: "message", message });
+      for (const call of some) {
+        before(call.at_ms);
+        steps.push({ kind: "call", call, at: call.at_ms });
+      }
       if (!some.length) steps.push(...wanted.map((call) => ({ kind: "call", call: asked(call) })));
     } else if (message.role !== "tool" || !calls.length) steps.push({ kind: "message", message, final: place === last });
   });
@@ -121,15 +129,17 @@ function stepItem(step, quotes, pictures) {
   const at = typeof step.at === "number" ? h("time", null, `+${duration(step.at)}`) : null;
   switch (step.kind) {
     case "turn":
-      return h("li", { class: "step turn" }, h("span", null, `Turn ${step.turn.turn}`), step.turn.duration_ms !== undefined && h("span", { class: "dim" }, duration(step.turn.duration_ms)));
+      return h("li", { class: "step turn", "data-step": `turn-${step.turn.turn}` }, h("span", null, `Turn ${step.turn.turn}`), step.turn.duration_ms !== undefined && h("span", { class: "dim" }, duration(step.turn.duration_ms)));
     case "message":
       return messageItem(step, quotes, pictures);
     case "call":
       return callItem(step.call, at, quotes);
+    case "model":
+      return modelItem(step, at, step.name);
     case "event":
       return eventItem(step.event, at, quotes);
     case "data":
-      return h("li", { class: "step note" }, h("p", { class: "dim" }, "Input data"), block(step.data));
+      return h("li", { class: "step note" }, h("p", { class: "dim" }, "Input data"), display(step.data, { quotes }));
     case "checkpoint":
       return h("li", { class: "step checkpoint" }, h("p", null, icon("passed"), "Checkpoint ", h("b", null, say(step.point.id, 200)), " reached"));
     default:
@@ -182,7 +192,7 @@ function callItem(call, at, quotes) {
       "details",
       { open: failed || marksIn(call, quotes) },
       h("summary", { class: "head" }, head),
-      h("dl", { class: "io" }, call.arguments !== undefined && [h("dt", null, "called with"), h("dd", null, block(call.arguments, { quotes }))], call.result !== undefined && [h("dt", null, "gave"), h("dd", null, block(call.result, { quotes }))], failed && [h("dt", null, "failed"), h("dd", { class: "bad" }, block(call.error, { quotes }))]),
+      h("dl", { class: "io" }, call.arguments !== undefined && [h("dt", null, "called with"), h("dd", null, display(call.arguments, { quotes }))], call.result !== undefined && [h("dt", null, "gave"), h("dd", null, display(call.result, { quotes }))], failed && [h("dt", null, "failed"), h("dd", { class: "bad" }, block(call.error, { quotes }))]),
     ),
   );
 }
@@ -191,7 +201,7 @@ function marksIn(call, quotes) {
   return [call.arguments, call.result].some((value) => value !== undefined && marks(words(value), quotes).length > 0);
 }
 
-const EVENTS = { llm_request: "Model call", reasoning: "Thought", error: "Error", progress: "Progress", message: "Message" };
+const EVENTS = { reasoning: "Thought", error: "Error", progress: "Progress", message: "Message" };
 
 function eventItem(event, at, quotes) {
   const payload = event.payload && typeof event.payload === "object" ? event.payload : { value: event.payload };
@@ -203,34 +213,16 @@ function eventItem(event, at, quotes) {
     { class: `step event is-${Object.hasOwn(EVENTS, event.type) ? event.type : "other"} ${bad ? "is-bad" : ""}` },
     h("p", { class: "head" }, h("span", { class: "kind" }, EVENTS[event.type] ?? say(event.type, 40)), at),
     text !== "" && block(text, { quotes, first: 600 }),
-    Object.keys(rest).length > 0 && h("details", null, h("summary", null, "details"), block(rest, { quotes })),
+    Object.keys(rest).length > 0 && h("details", null, h("summary", null, "details"), display(rest, { quotes })),
   );
 }
 
 /** An event in words, and the fields that are said by them. */
 function eventWords(type, payload) {
   const text = (name) => (payload[name] === undefined || payload[name] === null ? "" : words(payload[name]));
-  if (type === "llm_request") {
-    const used = [payload.input_tokens !== undefined && `${text("input_tokens")} in`, payload.output_tokens !== undefined && `${text("output_tokens")} out`, typeof payload.duration_ms === "number" && duration(payload.duration_ms)];
-    return [[text("model"), used.filter(Boolean).join(", ")].filter(Boolean).join(" · "), "model", "input_tokens", "output_tokens", "duration_ms"];
-  }
   if (type === "reasoning") return [[text("thought"), text("plan")].filter(Boolean).join("\n"), "thought", "plan"];
   if (type === "error") return [[text("error_type"), text("message")].filter(Boolean).join(": "), "error_type", "message"];
   if (type === "progress") return [[typeof payload.percentage === "number" ? `${payload.percentage}%` : "", text("message")].filter(Boolean).join(" "), "percentage", "message"];
   if (type === "message") return [[text("role"), text("content")].filter(Boolean).join(": "), "role", "content"];
   return ["", ""];
-}
-
-/** The trial's time as a strip: how long each turn took, when events came, and what was left for everything else. */
-function strip(trial) {
-  const turns = (trial.transcript?.turns ?? []).filter((turn) => turn.duration_ms > 0);
-  const total = trial.duration_ms ?? 0;
-  if (!turns.length || !total || trial.transcript.inherited === trial.transcript.messages?.length) return null;
-  const worked = turns.reduce((sum, turn) => sum + turn.duration_ms, 0);
-  const rest = Math.max(0, total - worked);
-  const whole = worked + rest;
-  const bars = turns.map((turn) => h("span", { class: "lap", style: { width: `${(100 * turn.duration_ms) / whole}%` }, title: `Turn ${turn.turn}: ${duration(turn.duration_ms)}` }));
-  const ticks = (trial.transcript.events ?? []).slice(0, 400).map((event) => h("span", { class: `tick is-${Object.hasOwn(EVENTS, event.type) || event.type === "tool_call" ? event.type : "other"}`, style: { left: `${Math.min(100, (100 * (event.at_ms ?? 0)) / whole)}%` }, title: `${EVENTS[event.type] ?? "Tool call"} at ${duration(event.at_ms ?? 0)}` }));
-  const note = rest > total * 0.02 ? `, ${duration(rest)} checking and the rest` : "";
-  return h("div", { class: "strip" }, h("div", { class: "laps", role: "img", "aria-label": `Agent ${duration(worked)} of ${duration(total)}` }, bars, ticks), h("p", { class: "dim" }, `Agent ${duration(worked)}${note}`));
 }

@@ -3,6 +3,7 @@
 const FIRST = 3000;
 const FIRST_LINES = 40;
 const STEP = 200_000;
+const MARK_CONTEXT = 300;
 
 /** A value in words: a text as it is, anything else as JSON. */
 function words(value) {
@@ -10,33 +11,48 @@ function words(value) {
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 }
 
-/** A block of text. `quotes` are marked: a list of `{text, name}`. */
+/**
+ * A block of text: its beginning, and what stands around the quotations that are marked in it, `{text, name}` each. The
+ * rest is shown on request.
+ */
 function block(value, { quotes = [], about = {}, first = FIRST } = {}) {
   const text = words(value);
   const found = marks(text, quotes);
   const box = h("div", { class: `text ${typeof value === "string" ? "" : "is-json"}`, dir: "auto", tabindex: null, ...about });
-  const last = found.reduce((most, mark) => Math.max(most, mark.to), 0);
-  let shown = text.length;
-  if (text.length > first || lines(text) > FIRST_LINES) shown = Math.min(text.length, Math.max(cutAt(text, first), last < STEP ? last : 0));
+  const isLong = text.length > first || lines(text) > FIRST_LINES;
+  const ranges = isLong ? shownRanges(text, found, cutAt(text, first)) : [[0, text.length]];
   const whole = h("div", { class: "long" }, box);
   const more = h("div", { class: "more" });
   const draw = () => {
-    box.replaceChildren(...pieces(text.slice(0, shown), found));
+    for (let place = ranges.length - 1; place > 0; place--) if (ranges[place - 1][1] >= ranges[place][0]) ranges[place - 1][1] = Math.max(ranges[place - 1][1], ranges.splice(place, 1)[0][1]);
+    box.replaceChildren(...ranges.flatMap(([from, to], place) => [...pieces(text, found, from, to), to < text.length && place < ranges.length - 1 ? gap(ranges[place], ranges[place + 1][0]) : ""]));
     more.replaceChildren();
-    if (shown >= text.length) return;
+    const last = ranges.at(-1);
+    if (last[1] >= text.length) return;
     box.append("…");
-    const rest = text.length - shown;
+    const rest = text.length - last[1];
     const step = Math.min(rest, STEP);
-    const all = step === rest;
-    const show = () => {
-      shown += step;
-      draw();
-    };
-    more.append(h("button", { type: "button", class: "quiet", on: { click: show } }, all ? `Show all (${number(rest)} more characters)` : `Show ${number(step)} of ${number(rest)} more characters`));
+    more.append(h("button", { type: "button", class: "quiet", on: { click: () => reveal(last, step) } }, step === rest ? `Show all (${number(rest)} more characters)` : `Show ${number(step)} of ${number(rest)} more characters`));
+  };
+  const gap = (range, next) => h("button", { type: "button", class: "quiet gap", on: { click: () => reveal(range, Math.min(next - range[1], STEP)) } }, `… ${number(next - range[1])} more characters …`);
+  const reveal = (range, step) => {
+    range[1] += step;
+    draw();
   };
   draw();
-  if (shown < text.length) whole.append(more);
+  if (isLong) whole.append(more);
   return whole;
+}
+
+/** From where to where a long text is shown: its beginning, and some lines around each mark. */
+function shownRanges(text, found, cut) {
+  const ranges = [[0, cut]];
+  for (const { from, to } of found) {
+    const begin = Math.max(0, from - MARK_CONTEXT);
+    if (begin <= ranges.at(-1)[1]) ranges.at(-1)[1] = Math.max(ranges.at(-1)[1], Math.min(text.length, to + MARK_CONTEXT));
+    else ranges.push([begin, Math.min(text.length, to + MARK_CONTEXT)]);
+  }
+  return ranges;
 }
 
 function lines(text) {
@@ -79,15 +95,15 @@ function forms(quote) {
   return [plain, bare, plain && JSON.stringify(plain).slice(1, -1)].filter(Boolean);
 }
 
-function pieces(text, found) {
+function pieces(text, found, begin, end) {
   const made = [];
-  let place = 0;
+  let place = begin;
   for (const { from, to, name } of found) {
-    if (from >= text.length) break;
-    made.push(visible(text.slice(place, from)), h("mark", { "data-quote": name }, visible(text.slice(from, to))));
+    if (from < begin || from >= end) continue;
+    made.push(visible(text.slice(place, from)), h("mark", { "data-quote": name, tabindex: "-1", title: "Back to the check that quotes it", on: { click: showQuoting } }, visible(text.slice(from, to))));
     place = to;
   }
-  made.push(visible(text.slice(place)));
+  made.push(visible(text.slice(place, Math.max(place, end))));
   return made;
 }
 
