@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, unquote_plus
 import pytest
 from tests.base.test_secrets import FORMS
 from tests.engine.support.judge import judge
-from tests.models.mock_server import Heard, MockModels
+from tests.models.mock_server import KEY, Heard, MockModels, calls
 
 from atp.engine.prepare.dry_run import DryRun
 from atp.engine.prepare.prepare import prepare
@@ -74,6 +74,7 @@ async def answer(prompt, workspace):
     else:
         yield {"output": text}
 """
+DESK = "You are a desk of canaries."
 WAYS = ("says", "is cut", "raises", "prints", "writes", "calls", "measures", "streams")
 HTTP_WAYS = ("status 500", "status 404", "redirects", "fails", "is no JSON", "breaks the protocol", "sends events")
 Enter = Callable[[Path, str, pytest.MonkeyPatch, dict[str, Any]], None]
@@ -307,10 +308,14 @@ def planted(
     told = {form: FORMS[form](secret) for form in forms}
     (tmp_path / "forms.json").write_text(json.dumps(told))
     (folder / "agent.py").write_text(AGENT)
+    (folder / "desk.md").write_text(f"{DESK}\n")
     monkeypatch.chdir(folder)
     asked: list[Heard] = []
 
     def answer(heard: Heard) -> Any:
+        if heard.system == DESK:  # the second request has what the model said before
+            text = told[str(heard.messages[1]["content"]).partition(": ")[2]]
+            return text if heard.tool_results else calls(("look", {"for": text, text: 1}), text=text)
         asked.append(heard)
         return judge(lambda _asked, record: "***" in record)(heard)
 
@@ -337,7 +342,16 @@ def test_no_secret_is_in_any_output(
     outputs = Outputs()
     if entry == "a variable that the suite uses":
         forms = ("as it is", *forms)
-    with planted(entry, name, forms, tmp_path, monkeypatch) as project:
+
+    def add_prompt_agent(made: dict[str, Any], _: str) -> None:
+        """One whose model tells the secret, in a call of a tool and in its answer."""
+        config = {"path": "desk.md", "connector": "openai.any"}
+        made["agents"].append({"name": "prompted", "type": "prompt", "config": config})
+        for number, form in enumerate(forms):
+            case = {"id": f"model-{number}", "name": form, "input": f"model: {form}", "agents": ["prompted"]}
+            made["tests"].append(case | {"assertions": [{"type": "equals", "value": "y"}]})
+
+    with planted(entry, name, forms, tmp_path, monkeypatch, add_prompt_agent) as project:
         for variable, value in {**project.env, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "out/step.md"}.items():
             monkeypatch.setenv(variable, value)
         flags = {"role_connector": "openai.any", "record": "out/cassette", "verbose": True, "timeout": "60s"}
@@ -357,6 +371,11 @@ def test_no_secret_is_in_any_output(
     }
     journal = next(text for name, text in outputs.texts.items() if name.endswith("journal.jsonl"))
     assert journal.count("***") > len(forms)
+    noted = [one for line in journal.splitlines() for one in json.loads(line).get("result", {}).get("model_calls", [])]
+    assert {one.get("role", "agent") for one in noted} == {"agent", "judge"}
+    assert "***" in json.dumps([one.get("request") for one in noted])
+    assert "***" in json.dumps([one.get("answer") for one in noted])
+    assert not any(KEY in text for name, text in outputs.texts.items() if name != "judge")
     assert outputs.leaks(SECRETS[name])[:5] == []
 
 
