@@ -1,4 +1,4 @@
-"""What happened inside of a trial, as the HTML report shows it: time, model calls, folded JSON, quotations, checkpoints."""
+"""What happened inside of a trial, as the HTML report shows it: time, model calls, JSON, quotations, checkpoints."""
 
 import base64
 import json
@@ -242,10 +242,8 @@ def test_checkpoints_say_what_has_to_hold_and_how_near_it_came(show: Callable[..
 
 
 def test_votes_of_a_judge_are_counted(show: Callable[..., Any], desk: Any) -> None:
-    votes = [
-        Verdict(type="vote", outcome=outcome, judged=True, score=score, message="m")
-        for outcome, score in (("passed", 0.9), ("failed", 0.2), ("failed", 0.1))
-    ]
+    passed = Verdict(type="vote", outcome="passed", judged=True, score=0.9)
+    votes = [passed, *(Verdict(type="vote", outcome="failed", judged=True, score=score) for score in (0.2, 0.1))]
     judged = Verdict(type="llm_eval", name="e", outcome="failed", judged=True, message="median", parts=votes)
     page = show(desk.plain("x", "y", verdicts=[judged], status="failed", error="x"))
     expect(page.locator(".nearest")).to_have_text("1 of 3 votes for it")

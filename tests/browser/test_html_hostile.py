@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import pytest
@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from atp.suite.case import Case
 from atp.suite.result import (
     Artifact,
+    Asker,
     CaseResult,
     CheckpointResult,
     Event,
@@ -85,7 +86,8 @@ def hostile(x: str, ident: str) -> CaseResult:
                 request={"system": x, "messages": [{"role": x, "content": x, "tool_calls": [x]}], "tools": [x], x: x},
                 answer={"content": [{"type": "text", "text": x}], x: dict.fromkeys(map(str, range(20)), x)},
             )
-            for role, error in (("agent", None), ("simulator", x), ("judge", None), ("judge", x))
+            for role in get_args(Asker)
+            for error in (None, x)
         ],
         score=12.0,
         dimensions={x: 0.5},

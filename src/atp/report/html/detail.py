@@ -133,18 +133,18 @@ class _Shaper:
                 continue
             made[name] = item if name in fixed else self._field(name, item)
         if isinstance(value, Artifact) and value.base64 is not None:
-            made |= self._picture(value.base64) or {"binary": True}
+            picture = self._picture(value.base64)
+            made |= {"binary": True} if picture is None else {"picture": picture}
         return made
 
-    def _picture(self, encoded: str) -> dict[str, str] | None:
-        """The picture in an artifact's content; None if it is none, or too long."""
+    def _picture(self, encoded: str) -> str | None:
+        """The `data:` address of the picture in an artifact's content; None if it is none, or too long."""
         if len(encoded) > self.longest:
             return None
         try:
-            address = picture_address(base64.b64decode(encoded))
+            return picture_address(base64.b64decode(encoded))
         except ValueError:
             return None
-        return None if address is None else {"picture": address}
 
     def value(self, value: Any) -> Any:
         """The value, or the beginning of its text if that is too long."""
