@@ -101,3 +101,19 @@ def test_only_the_calls_of_the_last_attempt_are_kept(project: Project) -> None:
     assert found["attempt"] == 3
     assert len(found["retries"]) == 2
     assert len(found["model_calls"]) == 1
+
+
+def test_a_recheck_keeps_the_agents_calls_and_notes_the_judges_own(project: Project) -> None:
+    prompt_agent(project)
+    case = {"id": "c", "input": "Tide?", "expectations": ["it is kind"]}
+    with MockModels(World()) as server:
+        project.test(project.cases(case), "-n", "bot", "--role-connector", "openai.one", env=server.env)
+        (before,) = project.trials()
+        ran = project.atp("recheck", "last", "--role-connector", "openai.two", env=server.env)
+    assert ran.code == 0, ran.out + ran.err
+    (after,) = project.trials()
+    assert after["model_calls"][:2] == before["model_calls"][:2]
+    judges = [
+        [one["connector"] for one in found["model_calls"] if one.get("role") == "judge"] for found in (before, after)
+    ]
+    assert judges == [["openai.one"], ["openai.two"]]
