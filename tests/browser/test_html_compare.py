@@ -6,6 +6,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 from tests.browser.conftest import Watched
 from tests.browser.test_html_hostile import NASTY
+from tests.engine.support.project import Project
 from tests.history.test_compare import case, compare, run
 
 from atp.base.secrets import Secrets, hider
@@ -54,3 +55,30 @@ def test_hostile_names_and_answers_are_shown_and_nothing_runs(watched: Watched, 
     assert page.evaluate("window.hacked") is None
     assert page.locator("script, img, svg, a").count() == 0
     assert NASTY["script"] in (page.locator("body").text_content() or "")
+
+
+def test_the_report_of_a_run_has_its_comparison_and_all_of_its_runs(
+    watched: Watched, project: Project, shoot: Callable[..., None]
+) -> None:
+    agent = "def answer(prompt, context):\n    return 'no' if context['run'] % 10 == 0 else 'yes'\n"
+    project.write("agent.py", agent)
+    project.write("atp.toml", "")
+    project.cases(*({"id": f"c{n}", "input": "hello", "expected": "yes", "pass_rate": 0.1} for n in range(5)))
+    flags = ("cases.jsonl", "-n", "agent.py:answer", "--runs", "31", "-q")
+    assert project.test(*flags, "-o", "first.json").code == 0
+    project.atp("baseline", "save", "main")
+    project.write("agent.py", agent.replace("% 10 == 0", "% 2 == 0"))
+    assert project.test(*flags, "--baseline", "main", "-o", "report.html").code == 0
+    page = watched.open(project.folder / "report.html")
+    part = page.locator(".baseline")
+    expect(part.locator(".first")).to_contain_text("5 cases got worse: ")
+    expect(part.locator(".is-regressed tr")).to_have_count(6)
+    expect(part.locator(".is-regressed tr").nth(1)).to_have_text("c028/31 → 16/31-38.7 pointsp = 0.0016")
+    expect(page.locator(".rates tbody tr")).to_contain_text("between")
+    cell = page.locator("tr.row .runs").first
+    expect(cell.locator(".square")).to_have_count(12)
+    expect(cell.locator(".sum")).to_have_text("… 16 of 31 passed")
+    assert cell.evaluate("(one) => one.scrollHeight <= one.clientHeight")  # nothing is cut off
+    shoot(page, "baseline", full_page=True)
+    page.locator("tr.row .open").first.click()
+    expect(page.locator(".trials .square")).to_have_count(31)

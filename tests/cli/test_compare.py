@@ -230,7 +230,7 @@ def test_changed_and_missing_cases_are_not_compared(project: Project) -> None:
     assert by_class(found, "only in B") == [f"case-{CASES}"]
     assert len(by_class(found, "only in A")) == CASES - 2
     shown = project.atp("compare", "last~1", "last").out
-    assert "  Not compared: changed since A (1):\n    case-1  the case changed\n" in shown
+    assert "  Not compared: changed since A (1):\n    case-1  1/1 → 1/1  the case changed\n" in shown
     project.cases(changed)
     run(project, agent="sure", runs=1)
     ran, found = compare(project, "last~2", "last")
@@ -317,3 +317,20 @@ def test_what_can_not_be_done_is_exit_code_2(project: Project, arguments: list[s
     assert (ran.code, ran.out) == (2, "")
     assert why in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_case_in_quarantine_does_not_fail_the_comparison(project: Project) -> None:
+    run(project, agent="sure")
+    project.atp("baseline", "save", "main")
+    worse = ("--baseline", "main", "--fail-on-regression")
+    project.write("quarantine.yaml", [{"case": "case-0", "owner": "ada", "reason": "known", "expires": "2999-01-01"}])
+    ran = run(project, *worse, agent="sure", BROKEN="1")
+    assert ran.code == 0, ran.out
+    assert "  Not compared: 1 case in quarantine.\n" in ran.out
+    assert "    case-0  5/5 → 0/5  it is in quarantine\n" in ran.out
+    found = json.loads((project.folder / "out.json").read_text("utf-8"))["comparison"]
+    assert (found["overall"]["cases"], found["regressed"]) == (CASES - 1, 0)
+    assert by_class(found, "quarantined") == ["case-0"]
+    assert run(project, *worse, agent="sure", BROKEN="2").code == 1  # the other one is not excused
+    (project.folder / "quarantine.yaml").unlink()
+    assert run(project, *worse, agent="sure", BROKEN="1").code == 1

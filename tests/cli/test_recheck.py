@@ -820,3 +820,13 @@ def test_cases_that_were_generated_are_not_generated_again(project: Project) -> 
     again = recheck(project, "last")
     assert (again.code, again.statuses) == (0, {"made": "passed"}), again.err
     assert (project.lines("calls.txt"), project.lines("made")) == ([], ["x"])
+
+
+def test_a_recheck_says_how_to_see_what_changed(tested: Project) -> None:
+    changed = (tested.folder / "cases.jsonl").read_text("utf-8").replace('"value": "bye"', '"value": "good bye"')
+    (tested.folder / "cases.jsonl").write_text(changed, "utf-8")
+    ran = tested.atp("recheck", "last", "-q")
+    command = ran.out.split("What changed: atp ")[1].splitlines()[0]
+    shown = tested.atp(*command.split())
+    assert shown.code == 0, shown.err
+    assert "  Not compared: changed since A (1):\n    b  1/1 → 0/1  the case changed\n" in shown.out

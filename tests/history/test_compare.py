@@ -168,3 +168,21 @@ def test_answers_show_what_passed_beside_what_did_not() -> None:
     shown = compare(b, a, answers=True).cases[0].answers
     assert shown
     assert [one.passed for one in shown.values()] == [False, True]
+
+
+def test_a_case_in_quarantine_is_not_compared_whatever_it_came_to() -> None:
+    others = [case(str(number)) for number in range(6)]
+    for passed in (0, 5):
+        found = compare(
+            run(case("x"), *others), run(case("x", passed, 5 + passed, errors=1, quarantined=True), *others)
+        )
+        assert classes(found)["x"] == "quarantined"
+        assert (found.overall.cases, found.regressed, found.in_error, found.exit_code()) == (6, 0, [], 0)
+
+
+def test_why_little_is_said_of_single_cases_of_runs_auto() -> None:
+    first, second = case("x", 30, 31, sequential=True), case("x", 2, 5, sequential=True)
+    (note,) = compare(run(first), run(second)).notes
+    assert "--runs auto stops a case because of its results" in note
+    assert compare(run(first), run(first)).notes == []
+    assert compare(run(case("x", 5, 6)), run(case("x", 4, 6))).notes == []

@@ -76,9 +76,14 @@ def compare_runs(
         agents = a.agents[0], b.agents[0]
         notes.append(f"each run has one agent, so {agents[0]} is compared with {agents[1]}")
     pairs = list(_pairs(a.cases, b.cases, agents, notes))
-    compared = [pair for pair in pairs if _why_not(pair) is None]
+    compared = [pair for pair in pairs if _left_out(pair) is None]
     cases = _compare_cases(pairs, compared, margin, answers=answers)
     notes += _unknown_digests(compared)
+    if any(one.kind == "inconclusive" and one.is_compared for one in cases) and any(map(_is_sequential, compared)):
+        notes.append(
+            "--runs auto stops a case because of its results, so little can be said of single cases; "
+            "to compare case by case, give both runs the same number of runs, for example --runs 20"
+        )
     return Comparison(
         overall=_overall(compared, margin),
         regressed=sum(case.kind == "regressed" for case in cases),
@@ -205,6 +210,13 @@ def _why_not(pair: _Pair) -> tuple[CaseClass, str] | None:
     return ("changed", f"{' and '.join(changed)} changed") if changed else None
 
 
+def _left_out(pair: _Pair) -> tuple[CaseClass, str] | None:
+    """Why a comparison of runs leaves a pair out: in quarantine, a case must not decide an exit code."""
+    if pair.a is not None and pair.b is not None and pair.b.quarantined:
+        return "quarantined", "it is in quarantine"
+    return _why_not(pair)
+
+
 def _is_unknown(pair: _Pair) -> bool:
     """True if a journal of an early version does not say what the case was."""
     return any(case.case_digest is None for case in _both(pair))
@@ -219,6 +231,10 @@ def _both(pair: _Pair) -> tuple[CaseFigures, CaseFigures]:
     assert pair.a is not None
     assert pair.b is not None
     return pair.a, pair.b
+
+
+def _is_sequential(pair: _Pair) -> bool:
+    return any(case.sequential for case in _both(pair))
 
 
 def _both_counts(pair: _Pair) -> tuple[Counts, Counts]:
@@ -253,7 +269,7 @@ def _compare_cases(
             a=None if pair.a is None else _tally(pair.a),
             b=None if pair.b is None else _tally(pair.b),
         )
-        if (why := _why_not(pair)) is not None:
+        if (why := _left_out(pair)) is not None:
             record.kind, record.why = why
         else:
             difference = _difference(pair)

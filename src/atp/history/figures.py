@@ -60,6 +60,8 @@ class CaseFigures(Struct, omit_defaults=True, kw_only=True):
     """The case's name, if it is another than its id."""
     status: CaseStatus
     """What the runs come to."""
+    quarantined: bool = False
+    """True if the case was in quarantine in that run."""
     passed: Count = 0
     """Runs that passed."""
     judged: Count = 0
@@ -193,6 +195,7 @@ def case_figures(case: CaseResult, file: str, *, answers: bool = False) -> CaseF
         file=file,
         name=case.name if case.name != case.case else "",
         status=case.status,
+        quarantined=case.quarantine is not None,
         passed=counts.passed,
         judged=counts.judged,
         errors=counts.errors,

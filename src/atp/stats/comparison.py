@@ -12,7 +12,7 @@ from atp.base.exit_codes import FAILED, INCOMPLETE, INCONCLUSIVE, PASSED, UNUSAB
 
 Class = Literal["regressed", "improved", "same", "inconclusive"]
 Observed = Literal["worse", "better", "equal"]
-CaseClass = Class | Literal["changed", "only in A", "only in B"]
+CaseClass = Class | Literal["changed", "quarantined", "only in A", "only in B"]
 FailOn = Literal["regression", "observed"]
 SideName = Literal["A", "B"]
 Limits = tuple[float, float]
@@ -191,7 +191,7 @@ class Comparison(Struct, kw_only=True, forbid_unknown_fields=True):
     @property
     def in_error(self) -> list[CaseComparison]:
         """The cases of which some run came to no verdict, on either side."""
-        return [case for case in self.cases if case.sides_in_error]
+        return [case for case in self.cases if case.sides_in_error and case.kind != "quarantined"]
 
     @property
     def has_regressed(self) -> bool:

@@ -50,6 +50,7 @@ def test_sentences_say_the_most_important_first() -> None:
             "more; fewer than 6 cases differ, too few to tell a trend from chance."
         ),
         "1 case got better; 2 cases differ, perhaps by chance; 9 cases stayed the same.",
+        "Not compared: 1 case that changed since A.",
         "It is not shown that B is less than 5 points worse than A.",
     ]
 

@@ -66,8 +66,8 @@ def _case_table(cases: Sequence[CaseComparison], hide: Hide, *, name_agent: bool
         rows = [_cells(case, hide, name_agent=name_agent) for case in listed]
         yield from table(_HEAD, rows)
     else:
-        whys = [(_label(case, hide, name_agent=name_agent), plain(hide(case.why or ""))) for case in listed]
-        yield from table(("Case", "Why"), whys)
+        rows = [(*_cells(case, hide, name_agent=name_agent)[:3], plain(hide(case.why or ""))) for case in listed]
+        yield from table(("Case", "A", "B", "Why"), rows)
     yield from _more(cases)
 
 

@@ -39,8 +39,8 @@ def heading(comparison: Comparison) -> str:
 def sentences(comparison: Comparison) -> list[str]:
     """The verdict in sentences for people who know no statistics, the most important first."""
     if not comparison.overall.cases:
-        return ["Nothing could be compared: A and B have no case in common that both ran and that is unchanged."]
-    found = [_overall_sentence(comparison), _others_sentence(comparison)]
+        return ["Nothing could be compared: A and B share no case that both ran, unchanged and not in quarantine."]
+    found = [_overall_sentence(comparison), _others_sentence(comparison), _left_out_sentence(comparison)]
     if comparison.regressed:
         found.insert(0 if comparison.overall.kind != "regressed" else 1, _regressed_sentence(comparison))
     found.append(_doubt_sentence(comparison))
@@ -91,6 +91,17 @@ def _others_sentence(comparison: Comparison) -> str:
     ]
     text = "; ".join(filter(None, parts))
     return f"{text}." if text and comparison.overall.different else ""
+
+
+def _left_out_sentence(comparison: Comparison) -> str:
+    """Which cases that both runs have are not compared: what the sentences before say is not about them."""
+    changed, quarantined = len(comparison.of_class("changed")), len(comparison.of_class("quarantined"))
+    parts = [
+        f"{counted(changed, 'case')} that changed since A" if changed else "",
+        f"{counted(quarantined, 'case')} in quarantine" if quarantined else "",
+    ]
+    text = ", ".join(filter(None, parts))
+    return f"Not compared: {text}." if text else ""
 
 
 def _doubt_sentence(comparison: Comparison) -> str:
@@ -158,6 +169,11 @@ def tally_text(tally: Tally | None) -> str:
     return f"{tally.passed}/{tally.judged}" + (f" and {counted(tally.errors, 'error')}" if tally.errors else "")
 
 
+def tallies_text(case: CaseComparison) -> str:
+    """The runs of a case on both sides: `4/5 → 0/5`."""
+    return f"{tally_text(case.a)} → {tally_text(case.b)}"
+
+
 def side_text(side: Side) -> str:
     """Which run a side is: `main (run 2026…, 2026-11-18 04:12, commit 1a2b3c4d5e)`."""
     parts = [f"run {side.run}"] if side.name != side.run else []
@@ -210,6 +226,7 @@ def groups(comparison: Comparison) -> Iterator[tuple[str, CaseClass, Sequence[Ca
         ("Got better", "improved", comparison.of_class("improved")),
         ("Passed more often, perhaps by chance", "inconclusive", better),
         ("Not compared: changed since A", "changed", comparison.of_class("changed")),
+        ("Not compared: in quarantine", "quarantined", comparison.of_class("quarantined")),
         ("Not compared: no verdict", "inconclusive", [case for case in unsure if not case.is_compared]),
         ("Only in A", "only in A", comparison.of_class("only in A")),
         ("Only in B", "only in B", comparison.of_class("only in B")),

@@ -229,6 +229,8 @@ def _where(end: RunEnd, look: ConsoleOptions) -> list[Line]:
     if end.info.rechecks is not None:
         if end.reason and not end.damaged:
             found.append(f"Begin again with: {one_line(hide(command), 1000)}")
+        elif not end.reason and run_name(end.info) == end.info.id:
+            found.append(f"What changed: atp compare {end.info.rechecks} {end.info.id}")
     elif end.reason and not end.damaged:
         found.append(f"Go on with: {one_line(hide(_again(command, end.exhausted)), 1000)}  (run {end.info.id})")
     elif end.counts["passed"] < end.counts["total"] - end.counts["skipped"]:

@@ -5,9 +5,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atp.base.numbers import counted
+from atp.base.numbers import between_text, counted
 from atp.base.secrets import Hide
 from atp.base.text import one_line
 from atp.journal.listeners import RunEnd
@@ -19,6 +19,9 @@ from atp.report.records.run import MetadataRecord, SummaryRecord, environment
 from atp.report.rerun import run_command
 from atp.stats.group_figures import run_groups
 from atp.stats.suite_gates import GateResult
+
+if TYPE_CHECKING:
+    from atp.stats.comparison import Comparison
 
 SCRIPTS = (
     "dom.js",
@@ -88,20 +91,28 @@ def run_object(end: RunEnd, hide: Hide, compared: Mapping[str, str]) -> dict[str
         "gates": [_gate(gate, end.info, hide) for gate in end.gates],
         "groups": _groups(end, hide),
         **({"judges": _judges(end, hide)} if end.judges else {}),
-        **({"baseline": compared_with} if (compared_with := _baseline(end, hide)) else {}),
+        **({"baseline": _baseline(end.comparison, hide)} if end.comparison is not None else {}),
         "damaged": end.damaged,
         "compared": compared,
         "planned": {"cases": end.info.cases, "trials": end.info.trials, "runs": end.info.runs},
     }
 
 
-def _baseline(end: RunEnd, hide: Hide) -> list[str]:
-    """How the run compares with its baseline, as on the console; empty without one."""
-    if end.comparison is None:
-        return []
-    from atp.report.compare.text import comparison_lines
+def _baseline(comparison: "Comparison", hide: Hide) -> dict[str, Any]:
+    """How the run compares with its baseline, in the words of the console."""
+    from atp.report.compare.text import comparison_tables
+    from atp.report.compare.words import sentences, side_text
 
-    return [line.strip() for line, _ in comparison_lines(end.comparison, hide, verbose=False) if line.strip()]
+    sides = ("A", comparison.a), ("B", comparison.b)
+    return {
+        "sentences": [hide(sentence) for sentence in sentences(comparison)],
+        "sides": [f"{side}: {hide(side_text(one))}" for side, one in sides],
+        "tables": [
+            {"title": one.title, "kind": one.kind, "rows": one.rows, "more": one.more}
+            for one in comparison_tables(comparison, hide)
+        ],
+        "notes": [f"Note: {hide(note)}" for note in comparison.notes],
+    }
 
 
 def _missed_gates(end: RunEnd, hide: Hide) -> list[dict[str, Any]]:
@@ -149,6 +160,7 @@ def _groups(end: RunEnd, hide: Hide) -> dict[str, Any]:
                 "rate": one.pass_rate,
                 "interval": one.interval,
                 "text": group_rate_text(one),
+                "likely": between_text(one.interval) if one.interval else "",
             }
             for kind, name, one in rated
         ],

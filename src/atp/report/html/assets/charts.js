@@ -12,10 +12,13 @@ function shares(parts, label) {
 }
 
 const GRID_MOST = 40;
+const CELL_MOST = 24;
 
-/** One square a trial, each a link; variations of the prompt are set apart. */
+/** One square a trial, each a link; variations of the prompt are set apart. `current` is the trial that is shown, on the page of a case. */
 function runGrid(row, current) {
-  const shown = row.trials.slice(0, GRID_MOST);
+  const inCell = current === undefined;
+  // A cell has two lines of squares. Where there are more, the sum takes the place of the last ones.
+  const shown = row.trials.slice(0, !inCell ? GRID_MOST : row.trials.length > CELL_MOST ? CELL_MOST / 2 : CELL_MOST);
   const many = new Set(row.trials.map((trial) => trial.variation)).size > 1;
   const squares = shown.map((trial, place) => {
     const name = `${many ? `variation ${trial.variation + 1}, ` : ""}run ${trial.run}: ${trial.status}, ${duration(trial.duration_ms)}`;
@@ -23,7 +26,8 @@ function runGrid(row, current) {
     return h("a", { class: `square is-${trial.status}${first}`, href: caseLink(row, trial), title: name, "aria-label": name, "aria-current": trial === current && "true" });
   });
   const more = row.trials.length - shown.length;
-  return h("span", { class: "runs" }, squares, more > 0 && h("span", { class: "dim" }, `+${more}`));
+  const sum = more > 0 && h("span", { class: inCell ? "dim sum" : "dim" }, inCell ? `… ${number(row.passed)} of ${number(row.planned)} passed` : `+${more}`);
+  return h("span", { class: "runs" }, squares, sum);
 }
 
 /** A pass rate as a bar with its number. */

@@ -134,11 +134,24 @@ function figuresPart() {
   );
 }
 
-/** How the run compares with its baseline, as the console says it. */
+/** How the run compares with its baseline, as the console says it: the verdict in sentences, then the cases. */
 function baselinePart() {
   const { baseline } = data.run;
-  if (!baseline || !baseline.length) return null;
-  return h("section", { class: "whys baseline" }, h("h2", null, "Compared with the baseline"), baseline.map((line) => h("p", { class: "cases" }, say(line, 400))));
+  if (!baseline) return null;
+  const row = ([name, ...cells]) => h("tr", null, h("th", { scope: "row" }, say(name, 100)), cells.map((cell) => h("td", null, say(cell, 300))));
+  const table = (one) => [
+    h("tbody", { class: `is-${one.kind.replaceAll(" ", "-")}` }, h("tr", { class: "title" }, h("th", { scope: "rowgroup", colspan: "4" }, one.title)), one.rows.map(row)),
+    one.more > 0 && h("tbody", null, h("tr", null, h("td", { colspan: "4", class: "dim" }, `… and ${number(one.more)} more`))),
+  ];
+  return h(
+    "section",
+    { class: "beside baseline" },
+    h("h2", null, "Compared with the baseline"),
+    baseline.sentences.map((sentence, place) => h("p", { class: place ? null : "first" }, say(sentence, 400))),
+    baseline.sides.map((side) => h("p", { class: "dim" }, say(side, 400))),
+    baseline.tables.length > 0 && h("table", { class: "plain" }, baseline.tables.map(table)),
+    baseline.notes.map((note) => h("p", { class: "dim" }, say(note, 400))),
+  );
 }
 
 /** What the run had to reach, beside its cases. */
@@ -160,7 +173,7 @@ function ratesPart() {
       h("th", { scope: "row" }, one.kind && h("span", { class: "dim" }, `${one.kind} `), one.kind === "tag" ? h("a", { href: link({ tag: one.name }, {}) }, say(one.name, 60)) : say(one.name, 60)),
       h("td", { class: "num" }, number(one.cases)),
       h("td", { class: "num" }, `${Math.round(1000 * one.rate) / 10}%`),
-      h("td", { class: "bar-cell" }, likely(one.rate, one.interval, one.text)),
+      h("td", { class: "bar-cell" }, likely(one.rate, one.interval, one.text), h("span", { class: "dim" }, one.likely)),
     );
   return h(
     "section",
