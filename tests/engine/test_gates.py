@@ -142,7 +142,7 @@ def test_a_low_score_fails_a_case_whose_gate_is_passed(project: Project) -> None
 def test_too_few_runs_are_a_warning_that_names_the_number(project: Project) -> None:
     ran = gated(project, case("c", pass_rate=0.9, confidence=0.95, runs=28), flags=("--dry-run",))
     assert "warning[too-few-runs]: case `c`: 28 runs can't show a pass rate of 0.9, even if all pass" in ran.err
-    assert "it takes 29 at least: give --runs 29" in ran.err
+    assert "it takes 29 at least: give --runs 29, --runs auto, or a `margin`" in ran.err
     ran = gated(project, case("c", pass_rate=0.9, confidence=0.95, runs=29), flags=("--dry-run",))
     assert "too-few-runs" not in ran.err
 

@@ -104,6 +104,7 @@ def test_an_answer_is_compared_by_the_kind_of_match(
         codes.append(project.test(file, *flags).code)
     assert codes == [0, 0, 0, 1]
     assert "differs from __snapshots__/suite.yaml/order@shop." in messages(project)[0]
+    assert "; if the new answer is right: write it with --update-snapshots" in messages(project)[0]
 
 
 def test_the_sequence_of_tool_calls_is_compared_with_its_arguments(project: Project) -> None:

@@ -180,3 +180,10 @@ def test_a_gate_that_can_not_be_read_never_passes() -> None:
 def test_variations_weigh_the_same() -> None:
     mixed = case(*[trial(variation=0) for _ in range(8)], trial(False, variation=1), trial(False, variation=1))
     assert only("pass_rate >= 0.5", [mixed]).value == 0.5
+
+
+def test_an_open_gate_says_what_would_decide_it() -> None:
+    found = only("pass_rate >= 0.9 confidence 0.95 margin 0.1", cases(8, 10))
+    assert found.outcome == "inconclusive"
+    assert found.reason is not None
+    assert found.reason.startswith("it passes when the whole interval is above 0.8, and fails when it is below 0.9; ")

@@ -140,7 +140,7 @@ class SnapshotAssertion(Assertion):
         if updates.wanted and not is_negated:
             verdict.message += f"; {settled_by} wrote it, so the agent does not answer the same each time"
         elif not is_negated:
-            verdict.message += f"; if it is right now: {_how_to_update(files)}"
+            verdict.message += f"; if the new answer is right: {_how_to_update(files)}"
         return verdict
 
     def _missing(self, file: GoldenFile, files: TrialGoldenFiles, where: str, *, is_negated: bool) -> Verdict:

@@ -171,8 +171,11 @@ class _Evaluation:
             return
         result.outcome = decide_suite(lowest, runs, gate.limit, gate.margin or 0.0, alpha, highest)
         if result.outcome == "inconclusive":
-            wanted = f"{gate.limit - (gate.margin or 0.0):g}" + (f" or {gate.limit:g}" if gate.margin else "")
-            result.reason = f"the interval does not lie on one side of {wanted}"
+            lowest_good = gate.limit - (gate.margin or 0.0)
+            result.reason = (
+                f"it passes when the whole interval is above {lowest_good:g}, and fails when it is below "
+                f"{gate.limit:g}; more runs or more cases make it narrower"
+            )
         elif result.outcome == "failed" and self._missing:
             self._leave_open(f"{counted(self._missing, 'run')} never came to an end")
 
@@ -226,7 +229,7 @@ class _Evaluation:
                 return
         needed = ceil(log(alpha) / log(share if at_most else 1 - share))
         few = f"it takes at least {needed} cases to be so sure, and there are {cases}" if cases < needed else ""
-        result.reason = few or f"the interval does not lie on one side of {gate.limit:g}"
+        result.reason = few or f"{gate.limit:g} is within the interval; more cases make it narrower"
 
     def _add_errors(self, low: float | None, high: float | None) -> None:
         """Say where the value would lie if the runs in error had all failed, or all passed."""

@@ -73,7 +73,8 @@ def _warn_of_few_runs(
     adaptive = is_adaptive(asked.runs, options)
     runs = options.max_runs if adaptive else options.choose("runs", asked.runs)
     if least is not None and runs * asked.variations < least:
-        needed, flag = ceil(least / asked.variations), "--max-runs" if adaptive else "--runs"
+        needed = ceil(least / asked.variations)
+        flags = f"--max-runs {needed}" if adaptive else f"--runs {needed}, --runs auto"
         message = f"{who}: {counted(runs, 'run')} can't show a pass rate of {gate.rate:g}, even if all pass"
         margin = "a wider `margin`" if gate.margin else "a `margin`"
-        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give {flag} {needed}, or {margin}")
+        here.warn("too-few-runs", message, place, f"it takes {needed} at least: give {flags}, or {margin}")

@@ -264,6 +264,7 @@ class Notable:
         self._low = 0
         self._slow: list[tuple[float, str, str, bool]] = []
         self._flaky: list[tuple[float, str, str, str]] = []
+        self._flaky_cases = 0
 
     def add(self, case: CaseResult) -> None:
         """Consider a case."""
@@ -281,6 +282,7 @@ class Notable:
         if longest >= SLOW_MS:
             self._slow = sorted([*self._slow, (-longest, case.case, case.agent, len(case.trials) > 1)])[:MOST_NAMED]
         if 0 < passed < runs:
+            self._flaky_cases += 1
             uneven = abs(passed / runs - 0.5)  # as many passes as failures is the flakiest
             self._flaky = sorted([*self._flaky, (uneven, case.case, case.agent, f"{passed}/{runs}")])[:MOST_NAMED]
 
@@ -308,5 +310,6 @@ class Notable:
             found.append((f"  Slowest: {slow}", ""))
         if self._flaky:
             flaky = ", ".join(f"{named(case, agent)} ({rate} passed)" for _, case, agent, rate in self._flaky)
-            found.append((f"  Flaky:   {flaky}", "error"))
+            more = self._flaky_cases - len(self._flaky)
+            found.append((f"  Flaky:   {flaky}{f' and {more:,} more' if more else ''}", "error"))
         return found
