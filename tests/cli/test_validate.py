@@ -318,6 +318,16 @@ def test_what_a_run_refuses_because_of_the_files_is_refused(
         assert (ran.code, errors(ran)) == (2, [code]), ran
 
 
+def test_an_expired_quarantine_is_refused(project: Project) -> None:
+    project.write("agent.py", "def run(messages):\n    return 'x'\n")
+    project.write("atp.toml", "")
+    project.write("quarantine.yaml", [{"case": "one", "owner": "ada", "reason": "known", "expires": "2001-01-01"}])
+    file = project.suite([CUSTOM], [{"id": "one", "input": "x"}])
+    for command in ("validate", "test"):
+        ran = project.atp(command, file)
+        assert (ran.code, errors(ran)) == (2, ["quarantine-expired"]), ran
+
+
 @pytest.mark.parametrize(
     ("test", "settings", "flags"),
     [

@@ -90,6 +90,13 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
             project = Project(root, env)
             for suite in filter(None, (one.suite for one in files)):
                 in_memory(suite, lambda _: False, lambda source: agent_tools(source, options, project))
+        if check:
+            from atp.history.quarantine import load_quarantine
+
+            try:
+                load_quarantine(root)
+            except LoadError as error:
+                notes.extend(error.diagnostics)
         if check and not has_errors(notes):
             from atp.engine.prepare.check_suite import check_suite
             from atp.engine.prepare.sources import relevant
