@@ -68,8 +68,11 @@ def test_the_report_of_a_run_has_its_comparison_and_all_of_its_runs(
     assert project.test(*flags, "-o", "first.json").code == 0
     project.atp("baseline", "save", "main")
     project.write("agent.py", agent.replace("% 10 == 0", "% 2 == 0"))
-    assert project.test(*flags, "--baseline", "main", "-o", "report.html").code == 0
+    assert project.test(*flags, "--baseline", "main", "-o", "passed.html").code == 0
+    assert project.test(*flags, "--baseline", "main", "--fail-on-regression", "-o", "report.html").code == 1
+    expect(watched.open(project.folder / "passed.html").locator("h1")).to_have_text("All 5 cases passed")
     page = watched.open(project.folder / "report.html")
+    expect(page.locator("h1")).to_have_text("Worse than the baseline")
     part = page.locator(".baseline")
     expect(part.locator(".first")).to_contain_text("5 cases got worse: ")
     expect(part.locator(".is-regressed tr")).to_have_count(6)

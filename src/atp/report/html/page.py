@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from atp.base.exit_codes import FAILED
 from atp.base.numbers import between_text, counted
 from atp.base.secrets import Hide
 from atp.base.text import one_line
@@ -215,6 +216,8 @@ def verdict(end: RunEnd) -> tuple[str, str]:
         return "incomplete", f"{broken + missing} of {counted(ran, 'case')} could not be completed"
     if by_gates := _gates_verdict(end):
         return by_gates
+    if end.comparison is not None and end.exit_code == FAILED:  # the cases and gates are not why
+        return "failed", "Worse than the baseline"
     if undecided := counts["inconclusive"]:
         words = f"{undecided} of {counted(ran, 'case')} inconclusive: shown neither good enough nor too bad"
         return "incomplete", words
