@@ -125,3 +125,21 @@ def test_what_decides_a_result_changes_its_key(whole: Project, monkeypatch: pyte
     assert {name for name in before if before[name].key != after[name].key} == expected | called
     of_case = (expected if change in OF_CASE else set()) | called  # what a test in Python calls is part of the test
     assert {name for name in before if before[name].case != after[name].case} == of_case
+
+
+@pytest.mark.parametrize(
+    "gate", [{"runs": 3}, {"pass_rate": 0.5}, {"pass_rate": 0.9, "confidence": 0.95, "margin": 0.1}]
+)
+def test_how_runs_are_decided_on_is_no_part_of_a_key(
+    project: Project, monkeypatch: pytest.MonkeyPatch, gate: dict[str, Any]
+) -> None:
+    project.write("agent.py", "def run(prompt):\n    return prompt\n")
+    agents = [{"name": "a", "type": "custom", "config": {"entry": "agent.py:run"}}]
+    found = []
+    for keys_of_case in ({}, gate):
+        project.suite(agents, [{"id": "one", "input": "hi", **keys_of_case}])
+        monkeypatch.chdir(project.folder)
+        run = prepare(Input((), ("suite.yaml",)), {"dry_run": True})
+        trial = next(iter(run.plan.trials()))
+        found.append(Keys(trial.key, trial.case_digest))
+    assert found[0] == found[1]

@@ -38,9 +38,13 @@ def digest(*parts: Any) -> str:
     return blake2b(text, digest_size=16).hexdigest()
 
 
+_ABOUT_ALL_RUNS = {"runs", "pass_rate", "confidence", "margin"}
+"""Keys of a case that say how often it runs and how its runs are decided on: no result of a trial depends on them."""
+
+
 def case_text(case: Case) -> msgspec.Raw:
-    """Return the case as JSON, without its place: cases may be added before it."""
-    return msgspec.Raw(case.__pydantic_serializer__.to_json(case, exclude_unset=True))
+    """Return what a trial's result depends on as JSON. The case's place is left out: cases may be added before it."""
+    return msgspec.Raw(case.__pydantic_serializer__.to_json(case, exclude_unset=True, exclude=_ABOUT_ALL_RUNS))
 
 
 def agent_inputs(named: NamedAgent, adapter: Adapter, root: Path, *, with_model: bool = True) -> AgentInputs:
