@@ -54,8 +54,9 @@ def started(project: Project) -> Project:
     return project
 
 
-def start(project: Project, agent: str, *prompts: str) -> "subprocess.Popen[str]":
-    file = project.cases(*[{"id": one, "input": one, "timeout": "500ms"} for one in ("before", *prompts, "after")])
+def start(project: Project, agent: str, *prompts: str, others: str = "500ms") -> "subprocess.Popen[str]":
+    timeouts = {"before": others, **dict.fromkeys(prompts, "500ms"), "after": others}
+    file = project.cases(*[{"id": one, "input": one, "timeout": timeouts[one]} for one in timeouts])
     command = ["impatient.py", "test", file, "-n", f"agent.py:{agent}", "--json"]
     return subprocess.Popen(
         [sys.executable, *command],
@@ -83,6 +84,14 @@ def test_the_process_ends_with_3_and_says_why(started: Project, agent: str, prom
     assert "agent.py" in err  # the stack
     assert [json.loads(line)["id"] for line in out.splitlines() if '"result"' in line] == ["before"]
     assert [one["case"] for one in started.trials()] == ["before"]
+
+
+def test_the_limit_is_that_of_the_trial_which_holds_the_interpreter(started: Project) -> None:
+    """Not that of the trial before it, nor the longest of the run, though no thread of ATP's has seen it begin."""
+    process = start(started, "blocking", "regex", others="1h")
+    _, err = process.communicate(timeout=WAIT_LIMIT)
+    assert process.returncode == 3, err
+    assert "held the Python interpreter" in err
 
 
 def test_code_in_a_thread_that_lets_the_interpreter_go_costs_one_trial(started: Project) -> None:

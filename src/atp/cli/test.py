@@ -163,6 +163,7 @@ def run_to_report(prepare: "Callable[[], Run]", beside: "Sequence[Listener]" = (
     from atp.base.streams import streams_for_user_code
     from atp.cli.browser import html_reports, open_reports
     from atp.engine.signals import ended_by_sigterm, run_to_end
+    from atp.engine.trial_timers import TrialTimers
     from atp.loader.load import no_collection
     from atp.report.choose import choose, reads
     from atp.report.protected import files_of_run
@@ -188,8 +189,11 @@ def run_to_report(prepare: "Callable[[], Run]", beside: "Sequence[Listener]" = (
         gc.freeze()  # what is loaded by now stays
     try:
         watchdog = partial(Watchdog, limit=run.longest_timeout, usual=run.plan.longest_timeout, leave=run.context.leave)
+        timers = TrialTimers(watchdog)
         with streams_for_user_code():
-            code = run_to_end(run.run([*listeners, *beside]), run.stop.interrupt, run.context.leave, watchdog)
+            code = run_to_end(
+                run.run([timers, *listeners, *beside]), run.stop.interrupt, run.context.leave, timers.watch
+            )
     except asyncio.CancelledError:
         click.echo("atp: the run ended early: an agent's code cancelled tasks that aren't its own", err=True)
         click.echo(f"atp: what is done is in the journal. Go on with: {_command(sys.argv)} --resume", err=True)

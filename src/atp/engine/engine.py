@@ -210,8 +210,8 @@ class Engine:
             if result is not None and self._runner.take_over(trial, result):
                 self._take_over(trial, result)
                 continue
-            self._listeners.began(trial)
             self._workers[own] = trial
+            self._listeners.began(trial)
             result = await self._runner.run(trial, partial(self._abandon, own, trial))
             if own not in self._workers:
                 return  # the trial ended after all, but was abandoned and recorded before

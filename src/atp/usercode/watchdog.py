@@ -43,8 +43,7 @@ class Watchdog:
     ) -> None:
         """`limit` returns for how many seconds the loop may be blocked, apart from the grace. Called in another thread.
 
-        It returns None while there is no limit. As a trial may begin and hold the interpreter before that is noticed,
-        the limit of the longest trial of all, `usual` seconds, is in force then, but only for the interpreter. `leave`
+        It returns None while there is no limit: `usual` seconds is then in force, but only for the interpreter. `leave`
         is called before the process ends, if the interpreter lets it.
         """
         self._loop = loop
@@ -53,11 +52,12 @@ class Watchdog:
         self._leave = leave
         self._loops_thread = threading.get_ident()
         self._timers = CpuTimers.create(HELD)
+        self._setting = threading.Lock()
         self._ended = threading.Event()
         self._had_turn = False
 
     def __enter__(self) -> None:
-        self._set_timers()
+        self.set_timers()
         threading.Thread(target=self._watch, name="atp-watchdog", daemon=True).start()
 
     def __exit__(self, *_error: object) -> None:
@@ -65,11 +65,17 @@ class Watchdog:
         if self._timers is not None:
             self._timers.close()
 
-    def _set_timers(self) -> float | None:
-        limit = self._limit()
-        if self._timers is not None:
-            self._timers.set(max((limit or self._usual) + GRACE, CPU_GRACE * (os.cpu_count() or 1)))
-        return limit
+    def set_timers(self) -> float | None:
+        """Set the timers to the limit, and return it.
+
+        To be called when the limit changes: code that begins to hold the interpreter now holds up the thread that
+        would look for it.
+        """
+        with self._setting:  # a thread that has asked for the limit earlier must not set it later
+            limit = self._limit()
+            if self._timers is not None:
+                self._timers.set(max((limit or self._usual) + GRACE, CPU_GRACE * (os.cpu_count() or 1)))
+            return limit
 
     def _watch(self) -> None:
         # Counts its own turns, not the time. It has none while the process is stopped or the computer sleeps, and on a
@@ -77,7 +83,7 @@ class Watchdog:
         missed = 0
         self._ask_for_turn()
         while not self._ended.wait(TICK):
-            limit = self._set_timers()
+            limit = self.set_timers()
             if self._had_turn or limit is None:
                 missed = 0
                 self._ask_for_turn()
