@@ -28,6 +28,7 @@ CANARIES = [
     "\tCANARY\x07bell\x1bescape",
     PEM,
     "!§$%&/()=?",
+    "blanks\u00a0CANARY\u2028beyond \x85ASCII",
 ]
 
 

@@ -31,7 +31,9 @@ _MOST_LAYERS = 4
 _ANYTHING = re.compile(".*", re.DOTALL)
 _UNESCAPED = r"A-Za-z0-9_.~-"
 """Characters that JSON, Python, URLs and HTML write as they are."""
-_RUNS = re.compile(rf"""[{_UNESCAPED}]|[\\"']+|\s+|.""", re.DOTALL)
+_BLANKS = " \t\n\r\f\v"
+"""Blanks of which one may be written as another. All others may be escaped, too."""
+_RUNS = re.compile(rf"""[{_UNESCAPED}]|[\\"']+|[{_BLANKS}]+|[^\S{_BLANKS}]+|.""", re.DOTALL)
 _ANCHORS = re.compile(rf"[{_UNESCAPED}]+")
 _BASE64_ANCHORS = re.compile(r"[A-Za-z0-9]+")
 _HEX = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
@@ -293,8 +295,8 @@ def _forms(secret: str) -> Iterator[_Form]:
         if _ANCHORS.fullmatch(one.strip()) is None:  # it may have parts that look escaped, and are not: `%5c`
             yield _Form(_longest(_ANCHORS, one), list(map(re.escape, one.strip())))
         yield _as_text(one.strip())
-        if "\n" in one:  # what is printed is kept line by line
-            lines = (line.strip() for line in one.splitlines())
+        if len(lines := one.splitlines()) > 1:  # what is printed is kept line by line
+            lines = [line.strip() for line in lines]
             yield from (_as_text(line) for line in lines if len(line) >= _SHORTEST_LINE and line[:5] != "-----")
     secret = secret.strip()  # whoever uses the secret may have done so, and what is around it changes no form
     for one in sorted({secret, *_quoted(secret)} if _ANCHORS.fullmatch(secret) is None else {secret}):
@@ -349,9 +351,11 @@ def _longest(runs: "re.Pattern[str]", text: str) -> str:
 def _run(run: str, inner: bool) -> str:
     """The pattern of a run of characters of one kind; `inner` if there are others on both sides."""
     first = run[0]
-    if first.isspace():
+    if first in _BLANKS:
         # Line breaks may be gone, too: errors are often told on one line.
         return rf"(?:{_SPACE})*" if "\n" in run else rf"(?:\+|(?i:{_PERCENT}2b)|{_SPACE})+"
+    if first.isspace():
+        return rf"(?:{_SPACE}|{'|'.join(map(_any_way, sorted(set(run))))})*"
     if first in "\\\"'" and inner:
         return _QUOTES
     # At an end of the secret, further quotes belong to what is around it.
