@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atp.base.project import keeping_working_directory
+from atp.base.project import find_root, keeping_working_directory
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.prepare import prepare_suites
 from atp.engine.run import Run
@@ -17,6 +17,7 @@ from atp.report.protected import files_of_run
 from atp.stats.suite_gates import GateResult
 from atp.suite.result import CaseResult
 from atp.suite.suite import Suite
+from atp.usercode.importing import check_project_path
 
 if TYPE_CHECKING:
     from atp.stats.comparison import Comparison
@@ -65,6 +66,7 @@ class _Keep(Listener):
 
 def load(path: str | Path) -> Suite:
     """The suite in a file of any format. Raises `LoadError` when it can't be used."""
+    check_project_path(find_root(Path(path)))
     return TestLoader().load_file(path)
 
 

@@ -69,12 +69,17 @@ def test_an_agent_with_an_interpreter_of_its_own_may_have_any(project: Project) 
     assert ran.statuses == {"a": "passed"}
 
 
+@pytest.mark.parametrize(
+    "check",
+    [{"type": "regex", "value": "goodbye"}, {"type": "json_path", "path": "$.a"}],
+    ids=["needed by the run", "needed to load the file"],
+)
 @pytest.mark.parametrize("way", ["pytest", "python"])
-def test_pytest_and_python_refuse_it_too(project: Project, way: str) -> None:
+def test_pytest_and_python_refuse_it_too(project: Project, way: str, check: dict[str, str]) -> None:
     project.write("agents/agent.py", AGENT)
     project.write("regex.py", "raise SystemExit(0)\n")
     agent = {"name": "a", "type": "custom", "config": {"entry": "agents/agent.py:run"}}
-    suite = project.suite([agent], [{"id": "a", "assertions": [{"type": "regex", "value": "goodbye"}]}])
+    suite = project.suite([agent], [{"id": "a", "assertions": [check]}])
     project.write("program.py", f"import sys, atp\nsys.exit(atp.run_sync(atp.load({suite!r})).exit_code)\n")
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--atp", suite] if way == "pytest" else ["program.py"]
     ran = subprocess.run(
@@ -88,6 +93,23 @@ def test_pytest_and_python_refuse_it_too(project: Project, way: str) -> None:
     )
     assert ran.returncode != 0
     assert "shadowed-module" in ran.stdout + ran.stderr
+
+
+def test_the_test_loader_does_not_let_it_end_the_program(project: Project) -> None:
+    project.write("regex.py", ENDS_US)
+    file = project.cases({"id": "a", "input": "x", "assert": {"type": "json_path", "path": "$.a"}})
+    project.write("program.py", f"from atp.loader import TestLoader\nTestLoader().load_file({file!r})\n")
+    ran = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=project.folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAIT_LIMIT,
+    )
+    assert ran.returncode == 1
+    assert "would end the program: SystemExit: 0" in ran.stderr
 
 
 def test_a_module_in_the_working_directory_is_not_ours_to_import(project: Project) -> None:

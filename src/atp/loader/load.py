@@ -2,13 +2,14 @@
 
 import gc
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
+from atp.base.errors import Error
 from atp.base.text import cut
 from atp.loader.source import LoadContext, Source, check_text, read_source
 from atp.suite.case import Case
@@ -153,13 +154,20 @@ class TestLoader:
 
     def load_file(self, path: str | Path) -> Suite:
         """Load a file of any dialect. Raises `LoadError`."""
-        return self._usable(load_path(Path(path), self._given))
+        return self._usable(lambda: load_path(Path(path), self._given))
 
     def load_string(self, text: str, dialect: FileDialect | None = None) -> Suite:
         """Load a text, in `dialect` or in the dialect that the text looks like. Raises `LoadError`."""
-        return self._usable(load_text(text, dialect, self._given))
+        return self._usable(lambda: load_text(text, dialect, self._given))
 
-    def _usable(self, loaded: Loaded) -> Suite:
+    def _usable(self, load: Callable[[], Loaded]) -> Suite:
+        try:
+            loaded = load()
+        except SystemExit as left:  # of a module that stands in for one of ours, in a program that would end with 0
+            raise Error(
+                f"a module that ATP has imported would end the program: {type(left).__name__}: {left}",
+                "look for a file on `sys.path` that has the name of an installed package",
+            ) from left
         if loaded.suite is None or not loaded.ok or (self._strict and loaded.diagnostics):
             raise LoadError(loaded.diagnostics)
         return loaded.suite

@@ -47,6 +47,7 @@ def prepare(given_input: Input, flags: Mapping[str, Any], *, own_process: bool =
 
 
 def _prepare(given_input: Input, context: RunContext) -> Run:
+    check_project_path(context.root)  # before loading, which may import what a module of the project stands in for
     options = context.options
     given = load_context(options, context.env)
     sources, found = open_input(given_input, given, context.filter.wants, context.agent_tools)
