@@ -13,6 +13,7 @@ from atp.agents.reply import Answer
 LARGE: dict[str, Any] = {
     "a text": "x" * 101,
     "many numbers": [1] * 51,
+    "many digits": [10**60] * 2,
     "a text deep inside": {"output": {"a": [{"b": "x" * 101}]}},
     "a key": {"x" * 101: 1},
 }

@@ -27,6 +27,7 @@ SECRET_NAMES = (
 )
 PLAIN_NAMES = (
     "PASS_RATE",
+    "overall_pass_rate",
     "KEYBOARD",
     "KEYRING",
     "MONKEY",

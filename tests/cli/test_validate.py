@@ -291,6 +291,7 @@ def errors(ran: Ran) -> list[str]:
         (CUSTOM, JUDGED, "assessor = 'nobody'", "no-judge"),
         (CUSTOM, JUDGED, "assessor = 'scripts.none.judge'", "no-judge"),
         (CUSTOM, {"assertions": [{"type": "agent", "use": "agents:nobody"}]}, "", "no-judge"),
+        (CUSTOM, {"assertions": [{"type": "llm_eval", "criteria": "x", "judge": "agents:nobody"}]}, "", "no-judge"),
         (CUSTOM, DIALOGUE, "", "no-simulator"),
         (CUSTOM, {**DIALOGUE, "simulator": {"use": "nobody"}}, "", "no-simulator"),
         (PROMPT, {"options": {"connector": "nowhere.x"}}, "connector = 'openai.x'", "no-connector"),

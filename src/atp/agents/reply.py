@@ -252,5 +252,6 @@ def _size(value: Any) -> int:
             waiting.extend(one.values())
         elif isinstance(one, list):
             waiting.extend(one)
-        size += len(one) if isinstance(one, str) else 2
+        # A digit has more than three bits.
+        size += len(one) if isinstance(one, str) else one.bit_length() // 3 + 2 if isinstance(one, int) else 2
     return size

@@ -66,8 +66,8 @@ def is_secret_setting(name: str) -> bool:
 
 
 def _has_secret_word(words: set[str]) -> bool:
-    if words == {"pass", "rate"}:  # what a case asks for; any other pass is a password
-        return False
+    if words >= {"pass", "rate"}:  # what a case asks for, or a report says; any other pass is a password
+        words = words - {"pass"}
     return not _SECRET_WORDS.isdisjoint(words) or any(word.endswith(_SECRET_ENDS) for word in words)
 
 

@@ -78,6 +78,7 @@ class RoleClients:
 
     def _find_agent(self, name: str, role: str, source: CaseSource | None) -> NamedAgent | None:
         """The agent of this name; None if a connector has the name. Raises `ConfigurationError` if neither has."""
+        name = name.removeprefix("agents:")  # as `use` of an assertion may write it
         try:
             return self.services.find_agent(name, source)
         except ConfigurationError as no_agent:
@@ -225,7 +226,7 @@ class RoleLookup:
 
     def validator(self, use: str, source: CaseSource) -> None:
         """Look up a validator."""
-        self._roles.look_up(use.removeprefix("agents:"), "validator", source)
+        self._roles.look_up(use, "validator", source)
 
     def variator(self, source: CaseSource) -> None:
         """Look up the generator of variations; there need not be one."""
