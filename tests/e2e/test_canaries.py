@@ -157,12 +157,14 @@ class Outputs:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add_files(self, folder: Path) -> None:
+        names = []
         for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith("."):
                 data = path.read_bytes()
                 data = gzip.decompress(data) if path.suffix == ".gz" else data
-                self.texts[str(path.relative_to(folder.parent))] = data.decode(errors="replace")
-        self.texts[f"names in {folder.name}"] = "\n".join(self.texts)
+                names.append(str(path.relative_to(folder.parent)))
+                self.texts[names[-1]] = data.decode(errors="replace")
+        self.texts[f"names in {folder.name}"] = "\n".join(names)
 
     def leaks(self, secret: str) -> list[str]:
         lines = [line for line in secret.splitlines() if not line.startswith("-----")]
@@ -314,7 +316,8 @@ def planted(
 
     def answer(heard: Heard) -> Any:
         if heard.system == DESK:  # the second request has what the model said before
-            text = told[str(heard.messages[1]["content"]).partition(": ")[2]]
+            said = next(message["content"] for message in heard.messages if message["role"] == "user")
+            text = told[str(said).partition(": ")[2]]
             return text if heard.tool_results else calls(("look", {"for": text, text: 1}), text=text)
         asked.append(heard)
         return judge(lambda _asked, record: "***" in record)(heard)

@@ -36,13 +36,19 @@ def trials(project: Project) -> list[Any]:
             one.get("variation", 0),
             one.get("run", 1),
             one.get("status", "passed"),
-            one.get("verdicts"),
+            [_without_model(verdict) for verdict in one.get("verdicts", [])],
             one["transcript"]["messages"],
             [(call["name"], call.get("arguments")) for call in one["transcript"].get("tool_calls", [])],
             one["transcript"].get("usage", {}).get("total_tokens"),
         ]
         for one in project.trials()
     ]
+
+
+def _without_model(verdict: dict[str, Any]) -> dict[str, Any]:
+    """A verdict without the name of the judge's model: a replay needs no connectors, which have that name."""
+    judge = verdict.get("judge")
+    return verdict if judge is None else {**verdict, "judge": {**judge, "model": None}}
 
 
 def alone(project: Project, tmp_path: Path) -> dict[str, str]:

@@ -16,7 +16,8 @@ from tests.engine.support.project import Project, clean_environment
 
 import atp
 from atp.base.diagnostics import LoadError
-from atp.history.quarantine import NAME, load_quarantine
+from atp.base.project import QUARANTINE as NAME
+from atp.history.quarantine import load_quarantine
 
 TODAY = datetime.now().astimezone().date()
 LATER = str(TODAY + timedelta(days=30))

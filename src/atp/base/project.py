@@ -9,6 +9,8 @@ from pathlib import Path
 
 from atp.base.diagnostics import Diagnostics, LoadError
 
+QUARANTINE = "quarantine.yaml"
+"""The file at the root that lists cases whose failures are taken out of the exit code."""
 _SIGNS = ("atp.toml", "agents", "assistants", ".git")
 _WORKING_DIRECTORY: ContextVar[Path | None] = ContextVar("working_directory", default=None)
 

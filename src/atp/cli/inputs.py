@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, has_errors
-from atp.base.project import find_root, input_folder
+from atp.base.project import QUARANTINE, find_root, input_folder
 from atp.base.secrets import Secrets, masking
 from atp.engine.prepare.options import Options
 from atp.engine.prepare.settings import environment, environment_secrets, resolve_options
@@ -90,7 +90,7 @@ def load_files(paths: tuple[str, ...], strict: bool, *, check: bool = False, **f
             project = Project(root, env)
             for suite in filter(None, (one.suite for one in files)):
                 in_memory(suite, lambda _: False, lambda source: agent_tools(source, options, project))
-        if check:
+        if check and (root / QUARANTINE).exists():  # most projects have none, and need not load what reads one
             from atp.history.quarantine import load_quarantine
 
             try:

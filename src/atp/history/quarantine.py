@@ -16,14 +16,13 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from atp.base.diagnostics import Diagnostic, Diagnostics, LoadError, Place, has_errors
+from atp.base.project import QUARANTINE
 from atp.loader.source import read_source
 from atp.loader.validate import Locator, validate
 from atp.loader.yaml.nodes import parse_yaml
 from atp.suite.record import Record, Text
 from atp.suite.result import Quarantined
 
-NAME = "quarantine.yaml"
-"""The file's name, at the project's root."""
 _EXAMPLE = '- {case: refund, owner: ada, reason: "why it fails", expires: 2026-12-31}'
 
 
@@ -70,7 +69,7 @@ class _Placed:
 class Quarantine:
     """The entries of a project's file; none if there is no file."""
 
-    path: str = NAME
+    path: str = QUARANTINE
     """The file, for messages."""
     by_case: dict[str, list[_Placed]] = field(default_factory=dict)
     """The entries by the id of their case."""
@@ -113,7 +112,7 @@ def load_quarantine(root: Path, today: date | None = None) -> Quarantine:
 
     `today` is the day on which entries are looked at; None means today.
     """
-    path = root / NAME
+    path = root / QUARANTINE
     if not os.path.lexists(path):
         return Quarantine()
     shown = os.path.relpath(path)
@@ -144,7 +143,7 @@ def _entries(data: Any, notes: Diagnostics) -> tuple[tuple[str, ...], Sequence[A
     if data is None:
         return base, []
     if not isinstance(data, list):
-        notes.error("wrong-type", f"{NAME} must be a list of entries", Place(1, 1), f"write {_EXAMPLE}")
+        notes.error("wrong-type", f"{QUARANTINE} must be a list of entries", Place(1, 1), f"write {_EXAMPLE}")
         return base, []
     return base, data
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from atp.base.diagnostics import LoadError
+from atp.base.errors import Error
 from atp.base.secrets import Hide
 from atp.journal.find import run_at
 from atp.journal.folder import is_running, runs_in
@@ -16,7 +17,7 @@ MOST_ROWS = 120_000
 """Rows of open runs that are kept in memory. The run that was opened last stays whatever it has."""
 
 
-class NoRun(LookupError):
+class NoRun(Error):
     """There is no run of this id."""
 
 
