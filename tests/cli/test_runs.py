@@ -128,3 +128,12 @@ def test_failures_at_the_end_name_their_agent(project: Project) -> None:
     assert "  ✗ [bad] – some: agent error: RuntimeError: bad  (suite.yaml:" in quiet.out
     alone = project.atp("test", file, "--quiet", "-n", "some")
     assert "  ✗ [bad]: agent error: RuntimeError: bad  (suite.yaml:" in alone.out
+
+
+def test_a_secret_that_is_newer_than_a_run_is_not_listed(project: Project) -> None:
+    project.atp("test", "-i", "open with sesame-7731x", *AGENT, "--quiet")
+    project.write(".env", "DOOR_PASSWORD=sesame-7731x\n")
+    assert [one["input"] for one in runs(project)] == [["open with ***"]]
+    listed = project.atp("runs").out
+    assert "***" in listed
+    assert "sesame" not in listed

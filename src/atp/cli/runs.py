@@ -5,14 +5,18 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atp.base.diagnostics import Diagnostic, LoadError
 from atp.base.diagnostics_text import printable, render
 from atp.base.numbers import counted
+from atp.cli.project import opened
 from atp.cli.streams import print_json
+
+if TYPE_CHECKING:
+    from atp.base.secrets import Secrets
 
 
 @click.command("runs")
@@ -29,7 +33,8 @@ def command(path: str, as_json: bool) -> int:
 
     open_stdout()
     unread: list[Diagnostic] = []
-    rows = _rows(Path(path), unread)
+    with opened(Path(path)) as (_, secrets):
+        rows = [_without_secrets(row, secrets) for row in _rows(Path(path), unread)]
     if unread:
         click.echo(render(unread, colour=sys.stderr.isatty()), err=True)
     if as_json:
@@ -50,6 +55,11 @@ def command(path: str, as_json: bool) -> int:
             named = printable(shlex.quote(os.path.relpath(project)))
             click.echo(f"There are runs in {named}: atp runs {named}")
     return INCOMPLETE if unread else 0
+
+
+def _without_secrets(row: dict[str, Any], secrets: "Secrets") -> dict[str, Any]:
+    """The row with the secrets masked that are newer than the journal of its run."""
+    return {**row, **{name: secrets.mask(row[name], numbers=False) for name in ("input", "agents", "reason")}}
 
 
 def _folder(path: Path) -> Path:
