@@ -41,10 +41,9 @@ endif
 demo: install ## Show atp at work on the example suites
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-# A worker more than there are processors: some tests wait for processes. No file is torn apart, for what it shares. Files
-# are not begun by their number of tests: those with few, which build, install and start things, would take longest at the end.
+# A worker more than there are processors: some tests wait for processes. No file is torn apart, for what it shares.
 WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: ready ## Check everything: lint, types, tests
 	$(PYTEST) -m "not slow and not fuzz"
